@@ -1,0 +1,77 @@
+"""Small whole-array helpers shared by the columnar classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+Ints = NDArray[np.integer[Any]]
+
+
+def frozen(array: ArrayLike) -> Array:
+    """A read-only view of `array` (a copy only where the input is not an array yet)."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def offsets(lengths: Ints) -> NDArray[np.int64]:
+    """Start of every segment, and the end of the last: cumulative sum with a leading zero.
+
+    >>> offsets(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    out = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=out[1:])
+    return out
+
+
+def ranges(starts: Ints, lengths: Ints) -> NDArray[np.int64]:
+    """The concatenation of `arange(start, start + length)` over all pairs.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = offsets(lengths)
+    return np.repeat(starts - ends[:-1], lengths) + np.arange(ends[-1])
+
+
+def segment_ids(pointers: Ints) -> NDArray[np.int64]:
+    """For every entry of a segmented array, the number of its segment.
+
+    >>> segment_ids(np.array([0, 2, 2, 5])).tolist()
+    [0, 0, 2, 2, 2]
+    """
+    return np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
+
+
+def segment_reduce(ufunc: np.ufunc, values: Array, pointers: Ints, empty: Any = 0) -> Array:
+    """`ufunc.reduce` over every segment; empty segments give `empty`.
+
+    `np.ufunc.reduceat` alone returns a neighbour's value for an empty segment.
+
+    >>> segment_reduce(np.add, np.array([1, 2, 3, 4, 5]), np.array([0, 2, 2, 5])).tolist()
+    [3, 0, 12]
+    """
+    filled = pointers[1:] > pointers[:-1]
+    out = np.full((len(pointers) - 1, *values.shape[1:]), empty, dtype=values.dtype)
+    if filled.any():
+        out[filled] = ufunc.reduceat(values, pointers[:-1][filled])
+    return out
+
+
+def smallest_unsigned(largest: int) -> np.dtype[Any]:
+    """The narrowest unsigned integer type that holds `largest`.
+
+    >>> [smallest_unsigned(n).name for n in (255, 256, 70_000, 2**32)]
+    ['uint8', 'uint16', 'uint32', 'uint64']
+    """
+    return np.min_scalar_type(max(int(largest), 0))
+
+
+def narrow(array: Ints) -> Ints:
+    """The same non-negative integers in the narrowest unsigned type that holds them."""
+    return array.astype(smallest_unsigned(array.max(initial=0)), copy=False)

@@ -1,0 +1,46 @@
+"""The one family of errors that `saen` raises on purpose.
+
+Every message names what was found, what was expected and, where there is one, the fix. The command
+line prints the message alone and exits with code 2; in Python, `except saen.SaenError` catches all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class SaenError(Exception):
+    """Base of every error that is the fault of an input rather than of the library."""
+
+
+class InputError(SaenError, ValueError):
+    """An argument or an in-memory object does not make sense."""
+
+
+class FileError(SaenError):
+    """A file is missing, malformed, damaged, foreign or of a newer format.
+
+    >>> print(FileError("'x' is not a whole number", path="toy_A.txt", line=3))
+    toy_A.txt, line 3: 'x' is not a whole number
+    """
+
+    def __init__(self, message: str, *, path: str | Path, line: int | None = None) -> None:
+        place = f"{path}, line {line}" if line is not None else f"{path}"
+        super().__init__(f"{place}: {message}")
+        self.path = Path(path)
+        self.line = line
+
+
+class DatasetNotFoundError(SaenError, LookupError):
+    """No dataset of that name, here or where it could be downloaded from."""
+
+
+class MissingExtraError(SaenError, ImportError):
+    """An optional library is not installed.
+
+    >>> print(MissingExtraError("matplotlib", extra="plots"))
+    this needs matplotlib: pip install "saen[plots]"
+    """
+
+    def __init__(self, library: str, *, extra: str) -> None:
+        super().__init__(f'this needs {library}: pip install "saen[{extra}]"')

@@ -1,0 +1,598 @@
+"""`Graphs`: a whole collection of graphs as a handful of flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from saen.arrays import Array, frozen, offsets, ranges, segment_ids, segment_reduce
+from saen.errors import InputError
+
+Direction = Literal["both", "out", "in"]
+
+_PER_NODE = ("node_labels", "node_attributes")
+_PER_ENTRY = ("edge_labels", "edge_attributes")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graphs:
+    """An immutable, columnar collection of graphs.
+
+    The vertices of all graphs are numbered through: graph g owns vertices
+    `node_offsets[g] … node_offsets[g + 1] - 1`, and the neighbours of vertex v are
+    `indices[indptr[v] : indptr[v + 1]]`, sorted and distinct. An undirected edge is two entries,
+    one from either end, a self-loop is one entry. Arrays are read-only; nothing that is passed in
+    is ever changed.
+
+    Shapes, for G graphs, N vertices and E entries:
+
+    - `node_offsets`: (G + 1,), `indptr`: (N + 1,), `indices`: (E,)
+    - `node_labels`: (N,) or (N, k) integers or strings; `node_attributes`: (N, k) floats
+    - `edge_labels`: (E,) or (E, k) integers or strings; `edge_attributes`: (E, k) floats
+    - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
+
+    Indexing with an integer, a slice, a mask or an array of indices gives another `Graphs`, and so
+    does every step of an iteration (of one graph each).
+
+    >>> two = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 0)]], targets=["path", "loop"])
+    >>> two
+    Graphs(2 graphs, 4 vertices, 3 edges (1 self-loop), undirected; 2 classes)
+    >>> two[two.targets == "path"].degrees().tolist()
+    [1, 2, 1]
+    """
+
+    node_offsets: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.signedinteger[Any]]
+    node_labels: Array | None = None
+    node_attributes: Array | None = None
+    edge_labels: Array | None = None
+    edge_attributes: Array | None = None
+    targets: Array | None = None
+    directed: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self._freeze()
+        self._check()
+
+    # -- construction ------------------------------------------------------------------------
+
+    @classmethod
+    def _trusted(cls, **columns: Any) -> Graphs:
+        """Build without the checks, from arrays that are right by construction."""
+        self = cls.__new__(cls)
+        for field in fields(cls):
+            object.__setattr__(self, field.name, columns.get(field.name, field.default))
+        self._freeze()
+        return self
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        sizes: ArrayLike,
+        *,
+        directed: bool = False,
+        duplicates: Literal["error", "merge"] = "error",
+        node_labels: ArrayLike | None = None,
+        node_attributes: ArrayLike | None = None,
+        edge_labels: ArrayLike | None = None,
+        edge_attributes: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        name: str = "",
+    ) -> Graphs:
+        """Build from one edge array over the vertices of all graphs, numbered through.
+
+        `edges` has shape (E, 2); `sizes` gives the number of vertices of each graph. An undirected
+        edge may be listed in one direction or in both; each direction keeps its own label and
+        attributes, and a direction that is not listed takes those of the other. The same pair
+        twice is an error unless `duplicates="merge"`, which keeps the first.
+
+        >>> Graphs.from_edges([(0, 1), (2, 3), (3, 4)], sizes=[2, 3])
+        Graphs(2 graphs, 5 vertices, 3 edges, undirected)
+        """
+        pairs = np.asarray(edges)
+        pairs = pairs.reshape(-1, 2) if pairs.size == 0 else pairs
+        counts = np.asarray(sizes, dtype=np.int64)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
+            raise InputError(
+                f"edges must be whole numbers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
+            )
+        if counts.ndim != 1 or (counts < 0).any():
+            raise InputError("sizes must be one non-negative number of vertices per graph")
+        n_nodes = int(counts.sum())
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
+            row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
+            raise InputError(
+                f"edge {row} joins {pairs[row].tolist()}, but the vertices are 0 … {n_nodes - 1}"
+            )
+        per_edge: dict[str, Array] = {
+            key: np.asarray(value)
+            for key, value in (("edge_labels", edge_labels), ("edge_attributes", edge_attributes))
+            if value is not None
+        }
+        for key, column in per_edge.items():
+            if len(column) != len(pairs):
+                raise InputError(f"{len(pairs)} edges, but {len(column)} {key.replace('_', ' ')}")
+        width: type[np.signedinteger[Any]] = np.int32 if n_nodes < 2**31 else np.int64
+        entries = _Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
+        if not directed:
+            entries = entries.symmetrised()
+        return cls(
+            node_offsets=offsets(counts),
+            indptr=entries.indptr,
+            indices=entries.columns,
+            node_labels=None if node_labels is None else np.asarray(node_labels),
+            node_attributes=None if node_attributes is None else np.asarray(node_attributes),
+            targets=None if targets is None else np.asarray(targets),
+            # Made symmetric above: the check of the constructor would only cost time.
+            directed=True,
+            name=name,
+            **entries.values,
+        )._with(directed=directed)
+
+    @classmethod
+    def from_edge_lists(
+        cls,
+        edge_lists: Iterable[Sequence[tuple[int, int]]],
+        sizes: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Graphs:
+        """Build from one list of vertex pairs per graph, vertices numbered from 0 in each.
+
+        Without `sizes`, a graph has as many vertices as its largest number asks for. The other
+        arguments are those of `from_edges`; per-edge columns follow the lists one after another.
+
+        >>> Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 3]).sizes.tolist()
+        [2, 3]
+        """
+        arrays = [np.asarray(edges, dtype=np.int64).reshape(-1, 2) for edges in edge_lists]
+        if sizes is None:
+            sizes = [int(pairs.max(initial=-1)) + 1 for pairs in arrays]
+        if len(sizes) != len(arrays):
+            raise InputError(f"{len(arrays)} edge lists, but {len(sizes)} sizes")
+        for graph, (pairs, size) in enumerate(zip(arrays, sizes, strict=True)):
+            if pairs.size and (pairs.min() < 0 or pairs.max() >= size):
+                raise InputError(
+                    f"graph {graph} has vertices 0 … {size - 1}, but an edge names "
+                    f"{int(pairs.min()) if pairs.min() < 0 else int(pairs.max())}"
+                )
+        starts = offsets(np.asarray(sizes, dtype=np.int64))
+        shifted = [pairs + start for pairs, start in zip(arrays, starts[:-1], strict=True)]
+        edges = np.concatenate(shifted) if shifted else np.empty((0, 2), dtype=np.int64)
+        return cls.from_edges(edges, sizes, **options)
+
+    @staticmethod
+    def concatenate(collections: Iterable[Graphs]) -> Graphs:
+        """One collection of all graphs, in order.
+
+        Every part must have the same columns: a column that only some of them have is an error.
+
+        >>> one = Graphs.from_edge_lists([[(0, 1)]])
+        >>> Graphs.concatenate([one, one, one])
+        Graphs(3 graphs, 6 vertices, 3 edges, undirected)
+        """
+        parts = list(collections)
+        if not parts:
+            raise InputError("nothing to concatenate: the list of collections is empty")
+        if len({part.directed for part in parts}) > 1:
+            raise InputError("cannot concatenate directed with undirected graphs")
+        nodes = offsets(np.array([part.n_nodes for part in parts]))
+        entries = offsets(np.array([len(part.indices) for part in parts]))
+        width: type[np.signedinteger[Any]] = np.int32 if nodes[-1] < 2**31 else np.int64
+        columns: dict[str, Any] = {}
+        for key in (*_PER_NODE, *_PER_ENTRY, "targets"):
+            values = [getattr(part, key) for part in parts]
+            present = [value is not None for value in values]
+            if any(present) and not all(present):
+                lacking = present.index(False)
+                raise InputError(f"collection {lacking} has no {key.replace('_', ' ')}")
+            if all(present):
+                if len({(value.ndim, *value.shape[1:]) for value in values}) > 1:
+                    raise InputError(f"{key.replace('_', ' ')} differ in their number of columns")
+                if len({value.dtype.kind in "US" for value in values}) > 1:
+                    raise InputError(f"{key.replace('_', ' ')} mix numbers and strings")
+                columns[key] = np.concatenate(values)
+        return Graphs._trusted(
+            node_offsets=_joined([part.node_offsets for part in parts], nodes),
+            indptr=_joined([part.indptr for part in parts], entries),
+            indices=np.concatenate(
+                [
+                    part.indices.astype(width) + width(start)
+                    for part, start in zip(parts, nodes[:-1], strict=True)
+                ]
+            ),
+            directed=parts[0].directed,
+            name=parts[0].name if len({part.name for part in parts}) == 1 else "",
+            **columns,
+        )
+
+    def _with(self, **changes: Any) -> Graphs:
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Graphs._trusted(**{**columns, **changes})
+
+    def with_targets(self, targets: ArrayLike | None) -> Graphs:
+        """The same graphs with other targets (or none)."""
+        return replace(self, targets=None if targets is None else np.asarray(targets))
+
+    def without_loops(self) -> Graphs:
+        """The same graphs with every self-loop removed.
+
+        >>> Graphs.from_edge_lists([[(0, 0), (0, 1)]]).without_loops().n_edges
+        1
+        """
+        rows = segment_ids(self.indptr)
+        kept = rows != self.indices
+        columns = {
+            key: getattr(self, key)[kept] for key in _PER_ENTRY if getattr(self, key) is not None
+        }
+        return self._with(
+            indptr=offsets(np.bincount(rows[kept], minlength=self.n_nodes)),
+            indices=self.indices[kept],
+            **columns,
+        )
+
+    # -- what it is --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.node_offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """`(number of graphs,)`, so that scikit-learn's splitters take the collection whole."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: a collection is a column of graphs."""
+        return 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Vertices per graph, shape (G,)."""
+        return np.diff(self.node_offsets)
+
+    @property
+    def n_nodes(self) -> int:
+        """Vertices of all graphs."""
+        return int(self.node_offsets[-1])
+
+    @property
+    def n_loops(self) -> int:
+        """Self-loops of all graphs."""
+        return int(self._loops().sum())
+
+    @property
+    def n_edges(self) -> int:
+        """Edges of all graphs: an undirected edge once, a self-loop once."""
+        entries = len(self.indices)
+        return entries if self.directed else (entries + self.n_loops) // 2
+
+    @property
+    def n_isolated(self) -> int:
+        """Vertices without any edge (a self-loop is one)."""
+        return int((self.degrees() == 0).sum())
+
+    def _loops(self) -> NDArray[np.bool_]:
+        """For each vertex, whether it has a self-loop."""
+        rows = segment_ids(self.indptr)
+        has_loop = np.zeros(self.n_nodes, dtype=np.bool_)
+        has_loop[rows[rows == self.indices]] = True
+        return has_loop
+
+    def adjacency(self, direction: Direction = "both") -> sparse.csr_array:
+        """The Boolean adjacency matrix over all vertices, shape (N, N), block-diagonal.
+
+        Row v holds the successors of v (`"out"`), its predecessors (`"in"`) or either (`"both"`);
+        for undirected graphs these are the same. Self-loops are on the diagonal.
+        """
+        matrix = sparse.csr_array(
+            (np.ones(len(self.indices), dtype=np.bool_), self.indices, self.indptr),
+            shape=(self.n_nodes, self.n_nodes),
+        )
+        if not self.directed or direction == "out":
+            return matrix
+        transposed = sparse.csr_array(matrix.T)
+        return transposed if direction == "in" else sparse.csr_array(matrix + transposed)
+
+    def degrees(self, direction: Direction = "both") -> NDArray[np.int64]:
+        """Degree of every vertex, shape (N,). A self-loop counts twice, as in networkx.
+
+        In directed graphs `"both"` is in-degree plus out-degree, where a loop is one of each.
+        """
+        out = np.diff(self.indptr)
+        if not self.directed:
+            return out + self._loops()
+        into = np.bincount(self.indices, minlength=self.n_nodes)
+        return {"out": out, "in": into, "both": out + into}[direction]
+
+    def edges(self) -> NDArray[np.int64]:
+        """Vertex pairs of all graphs, shape (`n_edges`, 2), numbered through the collection.
+
+        Undirected edges come once, with the smaller number first.
+        """
+        rows = segment_ids(self.indptr)
+        kept = slice(None) if self.directed else rows <= self.indices
+        return np.column_stack([rows[kept], self.indices[kept]]).astype(np.int64, copy=False)
+
+    def summary(self) -> dict[str, Any]:
+        """Statistics of the collection, with the averages of the paper's table.
+
+        `average_max_degree` counts a self-loop twice.
+
+        >>> Graphs.from_edge_lists([[(0, 1), (1, 2)]]).summary()["average_max_degree"]
+        2.0
+        """
+        n_graphs = max(len(self), 1)
+        largest = segment_reduce(np.maximum, self.degrees(), self.node_offsets)
+        out: dict[str, Any] = {
+            "graphs": len(self),
+            "nodes": self.n_nodes,
+            "edges": self.n_edges,
+            "average_nodes": self.n_nodes / n_graphs,
+            "average_edges": self.n_edges / n_graphs,
+            "average_max_degree": float(largest.sum() / n_graphs),
+            "self_loops": self.n_loops,
+            "isolated_nodes": self.n_isolated,
+            "directed": self.directed,
+        }
+        for key in (*_PER_NODE, *_PER_ENTRY):
+            column = getattr(self, key)
+            if column is None:
+                out[key] = 0
+            elif key.endswith("attributes"):
+                out[key] = column.shape[1]
+            else:
+                out[key] = len(np.unique(column, axis=0)) if column.size else 0
+        if self.targets is not None and self.targets.dtype.kind != "f":
+            values, counts = np.unique(self.targets, return_counts=True)
+            out["classes"] = {str(v): int(c) for v, c in zip(values, counts, strict=True)}
+        return out
+
+    def __repr__(self) -> str:
+        extras = []
+        if self.targets is not None:
+            if self.targets.dtype.kind == "f":
+                extras.append("real targets")
+            else:
+                extras.append(_plural(len(np.unique(self.targets)), "class", "classes"))
+        if self.node_labels is not None:
+            columns = self.node_labels.reshape(self.n_nodes, -1)
+            extras.append(_plural(len(np.unique(columns, axis=0)), "node label"))
+        if self.node_attributes is not None:
+            extras.append(_plural(self.node_attributes.shape[1], "node attribute"))
+        if self.edge_labels is not None:
+            extras.append("edge labels")
+        if self.edge_attributes is not None:
+            extras.append(_plural(self.edge_attributes.shape[1], "edge attribute"))
+        loops = f" ({_plural(self.n_loops, 'self-loop')})" if self.n_loops else ""
+        return (
+            f"Graphs({self.name + ': ' if self.name else ''}{_plural(len(self), 'graph')}, "
+            f"{_plural(self.n_nodes, 'vertex', 'vertices')}, "
+            f"{_plural(self.n_edges, 'edge')}{loops}, "
+            f"{'directed' if self.directed else 'undirected'}"
+            f"{'; ' + ', '.join(extras) if extras else ''})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Same graphs in the same order with equal columns (the name does not matter)."""
+        if not isinstance(other, Graphs):
+            return NotImplemented
+        if self.directed != other.directed:
+            return False
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+                if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):
+                    return False
+            elif field.name != "name" and (mine is None) != (theirs is None):
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- slicing -----------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Graphs:
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn slices arrays as X[rows, ...]
+        if isinstance(key, int | np.integer):
+            index = int(key) + (len(self) if key < 0 else 0)
+            if not 0 <= index < len(self):
+                raise IndexError(f"graph {key} of a collection of {len(self)}")
+            return self._span(index, index + 1)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._span(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        chosen = np.asarray(key)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != self.shape:
+                raise InputError(f"a mask of shape {chosen.shape} for {len(self)} graphs")
+            return self._take(np.flatnonzero(chosen))
+        if chosen.size == 0:
+            return self._take(np.empty(0, dtype=np.int64))
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise InputError("index graphs by an integer, a slice, a mask or an array of integers")
+        if chosen.min() < -len(self) or chosen.max() >= len(self):
+            raise IndexError(f"an index is out of range for a collection of {len(self)} graphs")
+        return self._take(np.where(chosen < 0, chosen + len(self), chosen))
+
+    def __iter__(self) -> Iterator[Graphs]:
+        return (self._span(graph, graph + 1) for graph in range(len(self)))
+
+    def _span(self, start: int, stop: int) -> Graphs:
+        """Neighbouring graphs: views wherever no number has to change."""
+        first, last = int(self.node_offsets[start]), int(self.node_offsets[stop])
+        begin, end = int(self.indptr[first]), int(self.indptr[last])
+        return self._with(
+            node_offsets=self.node_offsets[start : stop + 1] - first,
+            indptr=self.indptr[first : last + 1] - begin,
+            indices=self.indices[begin:end] - self.indices.dtype.type(first),
+            **self._columns(slice(first, last), slice(begin, end), slice(start, stop)),
+        )
+
+    def _take(self, graphs: NDArray[np.integer[Any]]) -> Graphs:
+        first, last = self.node_offsets[graphs], self.node_offsets[graphs + 1]
+        nodes = ranges(first, last - first)
+        begin, n_entries = self.indptr[first], self.indptr[last] - self.indptr[first]
+        entries = ranges(begin, n_entries)
+        node_offsets = offsets(last - first)
+        shift = np.repeat(node_offsets[:-1] - first, n_entries)
+        return self._with(
+            node_offsets=node_offsets,
+            indptr=offsets(np.diff(self.indptr)[nodes]),
+            indices=(self.indices[entries] + shift).astype(self.indices.dtype),
+            **self._columns(nodes, entries, graphs),
+        )
+
+    def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Array]:
+        out = {}
+        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries), (("targets",), graphs)):
+            for key in keys:
+                column = getattr(self, key)
+                if column is not None:
+                    out[key] = column[rows]
+        return out
+
+    # -- checks ------------------------------------------------------------------------------
+
+    def _freeze(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and field.name not in ("directed", "name"):
+                object.__setattr__(self, field.name, frozen(value))
+
+    def _check(self) -> None:
+        for key in ("node_offsets", "indptr"):
+            pointers = getattr(self, key)
+            if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
+                raise InputError(f"{key} must be a flat array of whole numbers that starts with 0")
+            if pointers[0] != 0 or (np.diff(pointers) < 0).any():
+                raise InputError(f"{key} must start at 0 and never decrease")
+        if len(self.indptr) != self.n_nodes + 1:
+            raise InputError(
+                f"indptr has {len(self.indptr)} entries, but {self.n_nodes} vertices need "
+                f"{self.n_nodes + 1}"
+            )
+        if self.indices.ndim != 1 or self.indices.dtype.kind != "i":
+            raise InputError("indices must be a flat array of signed integers")
+        if self.indptr[-1] != len(self.indices):
+            raise InputError(
+                f"indptr ends at {self.indptr[-1]}, but there are {len(self.indices)} entries"
+            )
+        self._check_neighbours()
+        lengths = {"targets": len(self)}
+        lengths.update(dict.fromkeys(_PER_NODE, self.n_nodes))
+        lengths.update(dict.fromkeys(_PER_ENTRY, len(self.indices)))
+        for key, expected in lengths.items():
+            column = getattr(self, key)
+            if column is None:
+                continue
+            what = key.replace("_", " ")
+            if column.ndim not in (1, 2) or len(column) != expected:
+                raise InputError(f"{what}: expected {expected} rows, found shape {column.shape}")
+            if key.endswith("attributes"):
+                if column.ndim != 2 or column.dtype.kind != "f":
+                    raise InputError(f"{what} must be floating-point numbers of shape (n, k)")
+            elif column.dtype.kind not in ("iuU" if key != "targets" else "iufUb"):
+                raise InputError(f"{what} must be whole numbers or strings, not {column.dtype}")
+
+    def _check_neighbours(self) -> None:
+        graph_entries = self.indptr[self.node_offsets]
+        lowest = segment_reduce(np.minimum, self.indices, graph_entries, empty=0)
+        highest = segment_reduce(np.maximum, self.indices, graph_entries, empty=-1)
+        used = np.diff(graph_entries) > 0
+        outside = used & ((lowest < self.node_offsets[:-1]) | (highest >= self.node_offsets[1:]))
+        if outside.any():
+            raise InputError(
+                f"graph {int(np.flatnonzero(outside)[0])} has an edge to a vertex outside of it"
+            )
+        ascending = np.ones(len(self.indices) + 1, dtype=np.bool_)
+        ascending[1:-1] = self.indices[1:] > self.indices[:-1]
+        ascending[self.indptr] = True
+        if not ascending.all():
+            entry = int(np.flatnonzero(~ascending)[0])
+            vertex = int(np.searchsorted(self.indptr, entry, side="right")) - 1
+            raise InputError(f"the neighbours of vertex {vertex} are not sorted and distinct")
+        if not self.directed:
+            transposed = self._with(directed=True).adjacency("in")
+            if not np.array_equal(transposed.indices, self.indices) or not np.array_equal(
+                transposed.indptr, self.indptr
+            ):
+                raise InputError(
+                    "undirected graphs need every edge from both ends (or pass directed=True)"
+                )
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Adjacency entries in CSR order with the columns that travel along."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.signedinteger[Any]]
+    values: dict[str, Array]
+
+    @staticmethod
+    def sorted(pairs: Array, n_nodes: int, values: dict[str, Array], duplicates: str) -> _Entries:
+        rows, columns = pairs[:, 0], pairs[:, 1]
+        codes = rows.astype(np.int64) * max(n_nodes, 1) + columns
+        if (codes[1:] <= codes[:-1]).any():
+            if values or duplicates == "error":
+                order = np.argsort(codes, kind="stable")
+                codes = codes[order]
+                values = {key: column[order] for key, column in values.items()}
+            else:
+                codes = np.sort(codes)
+            first = np.ones(len(codes), dtype=np.bool_)
+            first[1:] = codes[1:] != codes[:-1]
+            if not first.all():
+                if duplicates == "error":
+                    again = divmod(int(codes[np.flatnonzero(~first)[0]]), max(n_nodes, 1))
+                    raise InputError(
+                        f"the edge {again[0]} → {again[1]} is listed more than once "
+                        '(pass duplicates="merge" to keep the first)'
+                    )
+                codes = codes[first]
+                values = {key: column[first] for key, column in values.items()}
+            rows, columns = np.divmod(codes, max(n_nodes, 1))
+        counts = np.bincount(rows, minlength=n_nodes)
+        return _Entries(offsets(counts), np.ascontiguousarray(columns, pairs.dtype), values)
+
+    def symmetrised(self) -> _Entries:
+        """With the reverse of every entry that has none."""
+        n_nodes = len(self.indptr) - 1
+        shape = (n_nodes, n_nodes)
+        positions = np.arange(len(self.columns), dtype=np.int64)
+        matrix = sparse.csr_array((positions, self.columns, self.indptr), shape=shape)
+        reverse = sparse.csr_array(matrix.T)
+        if np.array_equal(reverse.indices, self.columns) and np.array_equal(
+            reverse.indptr, self.indptr
+        ):
+            return self
+        rows = np.concatenate([segment_ids(self.indptr), segment_ids(reverse.indptr)])
+        columns = np.concatenate([self.columns, reverse.indices.astype(self.columns.dtype)])
+        source = np.concatenate([positions, reverse.data])
+        # The listed direction stands first, so merging keeps its label.
+        return _Entries.sorted(
+            np.column_stack([rows, columns]).astype(self.columns.dtype),
+            n_nodes,
+            {key: column[source] for key, column in self.values.items()},
+            "merge",
+        )
+
+
+def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    moved = [p[:-1] + start for p, start in zip(pointers, starts[:-1], strict=True)]
+    return np.concatenate([*moved, starts[-1:]])
+
+
+def _plural(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
