@@ -1,5 +1,17 @@
 """Shift Aggregate Extract Networks: learn from graphs and other things made of parts."""
 
+from saen.compression import (
+    Compressed,
+    ceiling,
+    compress,
+    compress_graphs,
+    compress_stream,
+    compute_cd,
+    equivalent,
+    extend,
+    merge,
+)
+from saen.decompositions import Decomposition, Ego
 from saen.errors import (
     DatasetNotFoundError,
     FileError,
@@ -8,14 +20,34 @@ from saen.errors import (
     SaenError,
 )
 from saen.graphs import Graphs
+from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.storage import load, save
+from saen.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attributes",
+    "Compressed",
     "DatasetNotFoundError",
+    "Decomposition",
+    "Ego",
     "FileError",
     "Graphs",
+    "Hierarchy",
     "InputError",
     "MissingExtraError",
+    "Relation",
     "SaenError",
+    "Vocabulary",
+    "ceiling",
+    "compress",
+    "compress_graphs",
+    "compress_stream",
+    "compute_cd",
+    "equivalent",
+    "extend",
+    "load",
+    "merge",
+    "save",
 ]

@@ -1,0 +1,293 @@
+"""The TUDataset text format: a handful of files of comma-separated numbers, one line per thing.
+
+Big files are parsed chunk by chunk in worker threads while the main thread decompresses, and the
+whole text is never in memory. A chunk that the fast parser does not take is read again line by
+line, which gives either the right numbers or the first bad line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from saen.arrays import Array
+from saen.datasets.archive import Member, members
+from saen.errors import FileError, InputError
+from saen.graphs import Graphs
+
+Target = Literal["labels", "attributes"]
+
+REQUIRED = ("A", "graph_indicator")
+OPTIONAL = (
+    "graph_labels",
+    "graph_attributes",
+    "node_labels",
+    "node_attributes",
+    "edge_labels",
+    "edge_attributes",
+)
+ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL))
+
+CHUNK_BYTES = 2**23
+
+_WHOLE = re.compile(rb"[+-]?[0-9]+")
+_REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+Number = type[np.int64] | type[np.float64]
+
+
+def read_tu(
+    path: str | os.PathLike[str], *, directed: bool = False, target: Target | None = None
+) -> Graphs:
+    """Read a dataset in TUDataset's text format from a folder or a zip.
+
+    The name of the dataset is that of its files (`NAME_A.txt`, `NAME_graph_indicator.txt`, …).
+    Vertices keep their order within a graph, graphs are ordered by their number. An undirected
+    edge may be listed from one end or from both; a line that repeats another one is dropped.
+
+    `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (whole numbers, as they
+    stand in the file) or the graph `"attributes"` (real numbers); by default the labels if there
+    are any, else the attributes.
+
+    Raises `FileError` with file and line for anything that is not such a dataset.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part, text in {
+    ...         "A": "1, 2\\n2, 3\\n4, 5\\n",
+    ...         "graph_indicator": "1\\n1\\n1\\n2\\n2\\n",
+    ...         "graph_labels": "-1\\n1\\n",
+    ...     }.items():
+    ...         _ = Path(folder, f"toy_{part}.txt").write_text(text)
+    ...     read_tu(folder)
+    Graphs(toy: 2 graphs, 5 vertices, 3 edges, undirected; 2 classes)
+    """
+    if target not in (None, "labels", "attributes"):
+        raise InputError(f"target must be 'labels' or 'attributes', not {target!r}")
+    with members(Path(path)) as found, ThreadPoolExecutor(_workers()) as pool:
+        name, files = _dataset_files(found, Path(path))
+        return _Reader(files, pool).graphs(name, directed, target, Path(path))
+
+
+def _workers() -> int:
+    return min(3, os.cpu_count() or 1)
+
+
+def _dataset_files(found: list[Member], path: Path) -> tuple[str, dict[str, Member]]:
+    """The name of the only dataset among the files, and its files by what they hold."""
+    stems: dict[tuple[str, str], None] = {}
+    for member in found:
+        # macOS adds shadow copies with the same endings.
+        if member.filename.startswith("._") or "__MACOSX" in member.folder.split("/"):
+            continue
+        for part in REQUIRED:
+            stem = member.filename.removesuffix(f"_{part}.txt")
+            if stem and stem != member.filename:
+                stems[member.folder, stem] = None
+    if not stems:
+        inner = sorted(path.glob("*/*_A.txt")) if path.is_dir() else []
+        hint = f"; did you mean {inner[0].parent}?" if inner else ""
+        raise FileError(f"not a TUDataset: there is no file *_A.txt inside{hint}", path=path)
+    if len(stems) > 1:
+        names = ", ".join("/".join(filter(None, stem)) for stem in sorted(stems))
+        raise FileError(f"holds more than one dataset: {names}", path=path)
+    ((folder, name),) = stems
+    files = {
+        part: member
+        for member in found
+        for part in (*REQUIRED, *OPTIONAL)
+        if member.folder == folder and member.filename == f"{name}_{part}.txt"
+    }
+    for part in REQUIRED:
+        if part not in files:
+            raise FileError(f"{name}_{part}.txt is missing", path=path)
+    return name, files
+
+
+class _Reader:
+    """Reads the files of one dataset and checks them against each other."""
+
+    def __init__(self, files: dict[str, Member], pool: ThreadPoolExecutor) -> None:
+        self.files = files
+        self.pool = pool
+
+    def graphs(self, name: str, directed: bool, target: Target | None, path: Path) -> Graphs:
+        targets, counted = self._targets(target, path)
+        graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
+        edges = self._edges(graph_of)
+        node_columns = {
+            key: self._column(key, len(graph_of), "graph_indicator", "vertex")
+            for key in ("node_labels", "node_attributes")
+            if key in self.files
+        }
+        edge_columns = {
+            key: self._column(key, len(edges), "A", "edge")
+            for key in ("edge_labels", "edge_attributes")
+            if key in self.files
+        }
+        self._check_repeated(edges, edge_columns)
+        sizes = np.bincount(graph_of, minlength=n_graphs)
+        if (graph_of[1:] < graph_of[:-1]).any():
+            order = np.argsort(graph_of, kind="stable")
+            renumbered = np.empty(len(order), dtype=edges.dtype)
+            renumbered[order] = np.arange(len(order), dtype=edges.dtype)
+            edges = renumbered[edges]
+            node_columns = {key: column[order] for key, column in node_columns.items()}
+        return Graphs.from_edges(
+            edges,
+            sizes,
+            directed=directed,
+            duplicates="merge",
+            targets=targets,
+            name=name,
+            **node_columns,
+            **edge_columns,
+        )
+
+    def _targets(self, target: Target | None, path: Path) -> tuple[Array | None, str]:
+        """One target per graph, and the file that counts the graphs."""
+        if target is not None and f"graph_{target}" not in self.files:
+            raise FileError(f"there are no graph {target} to use as targets", path=path)
+        for kind in (target,) if target else ("labels", "attributes"):
+            if f"graph_{kind}" in self.files:
+                table = self._table(f"graph_{kind}", np.int64 if kind == "labels" else np.float64)
+                wide = table.astype(np.int64) if kind == "labels" else table
+                return (wide[:, 0] if wide.shape[1] == 1 else wide), f"graph_{kind}"
+        return None, ""
+
+    def _graph_of(self, n_graphs: int | None, counted: str) -> tuple[NDArray[np.int64], int]:
+        """The graph of every vertex, numbered from 0, and the number of graphs."""
+        table = self._table("graph_indicator", np.int64, columns=1)
+        numbers = table[:, 0].astype(np.int64, copy=False)
+        largest = int(numbers.max(initial=0))
+        outside = numbers < 1
+        if n_graphs is not None and largest > n_graphs:
+            outside |= numbers > n_graphs
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            known = (
+                f"{self.files[counted].filename} has {_count(n_graphs or 0, 'line')}"
+                if counted and numbers[row] > 0
+                else "graphs are numbered from 1"
+            )
+            raise self._error("graph_indicator", row, f"graph {numbers[row]}, but {known}")
+        # Without a file of labels, a wrong number could ask for any amount of empty graphs.
+        if n_graphs is None and largest > len(numbers):
+            row = int(np.argmax(numbers))
+            raise self._error(
+                "graph_indicator",
+                row,
+                f"graph {largest}, but there are only {_count(len(numbers), 'vertex')}",
+            )
+        return numbers - 1, largest if n_graphs is None else n_graphs
+
+    def _edges(self, graph_of: NDArray[np.int64]) -> Array:
+        n_nodes = len(graph_of)
+        width = np.int32 if n_nodes < 2**31 else np.int64
+        indicator = self.files["graph_indicator"].filename
+        narrow_graph_of = graph_of.astype(width)
+
+        def checked(pairs: Array) -> Array:
+            if pairs.min() < 1 or pairs.max() > n_nodes:
+                row, column = np.argwhere((pairs < 1) | (pairs > n_nodes))[0]
+                number = int(pairs[row, column])
+                known = (
+                    f"{indicator} has {_count(n_nodes, 'line')}"
+                    if number > 0
+                    else "vertices are numbered from 1"
+                )
+                raise _BadLineError(int(row), f"vertex {number}, but {known}")
+            ends = (pairs - 1).astype(width)
+            across = narrow_graph_of[ends[:, 0]] != narrow_graph_of[ends[:, 1]]
+            if across.any():
+                row = int(np.flatnonzero(across)[0])
+                first, second = (int(vertex) for vertex in pairs[row])
+                raise _BadLineError(
+                    row,
+                    f"an edge across two graphs: vertex {first} is in graph "
+                    f"{graph_of[first - 1] + 1}, vertex {second} in graph "
+                    f"{graph_of[second - 1] + 1}",
+                )
+            return ends
+
+        return self._table("A", np.int64, columns=2, convert=checked, empty=width)
+
+    def _column(self, part: str, length: int, other: str, what: str) -> Array:
+        labels = part.endswith("labels")
+        table = self._table(part, np.int64 if labels else np.float64)
+        if len(table) != length:
+            raise FileError(
+                f"{_count(len(table), 'line')}, but {self.files[other].filename} has "
+                f"{_count(length, 'line')}: one for each {what} is needed in both",
+                path=self.files[part].place,
+            )
+        return table[:, 0] if labels and table.shape[1] == 1 else table
+
+    def _check_repeated(self, edges: Array, columns: dict[str, Array]) -> None:
+        """An edge may come twice only with the same labels and attributes."""
+        if not columns or not len(edges):
+            return
+        codes = edges[:, 0].astype(np.int64) * (int(edges.max()) + 1) + edges[:, 1]
+        order = np.argsort(codes, kind="stable")
+        again = np.flatnonzero(codes[order][1:] == codes[order][:-1])
+        for part, column in columns.items():
+            earlier, later = order[again], order[again + 1]
+            differs = column[later] != column[earlier]
+            rows = later[differs.reshape(len(later), -1).any(axis=1)]
+            if len(rows):
+                row = int(rows.min())
+                ends = " → ".join(str(end + 1) for end in edges[row])
+                raise self._error(
+                    "A", row, f"the edge {ends} comes again, with other {part.replace('_', ' ')}"
+                )
+
+    def _table(
+        self,
+        part: str,
+        number: Number,
+        columns: int | None = None,
+        convert: Callable[[Array], Array] | None = None,
+        empty: type[np.generic] | None = None,
+    ) -> Array:
+        """All numbers of a file, shape (lines, columns); `convert` sees them chunk by chunk."""
+        member = self.files[part]
+        pending: deque[Future[Array]] = deque()
+        parts: list[Array] = []
+        n_lines = 0
+        chunks = _line_chunks(member.blocks(), CHUNK_BYTES)
+        first = next(chunks, None)
+        if first is None:
+            return np.empty((0, columns or 1), dtype=empty or number)
+        if columns is None:
+            columns = first.split(b"\n", 1)[0].count(b",") + 1
+        try:
+            for chunk in chain([first], chunks, [None] * _workers()):
+                if chunk is not None:
+                    pending.append(
+                        self.pool.submit(_parse, chunk, columns, number, convert or _narrowed)
+                    )
+                # A few chunks ahead keep the workers busy and the memory bounded.
+                while pending and (chunk is None or len(pending) > _workers()):
+                    parts.append(pending.popleft().result())
+                    n_lines += len(parts[-1])
+        except _BadLineError as bad:
+            raise self._error(part, n_lines + bad.row, bad.message) from None
+        finally:
+            for future in pending:
+                future.cancel()
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _error(self, part: str, row: int, message: str) -> FileError:
+        return FileError(message, path=self.files[part].place, line=row + 1)

@@ -1,0 +1,130 @@
+"""The paper's decomposition (EGNN): graphs made of ego graphs made of vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from saen.arrays import offsets, segment_ids, segment_reduce
+from saen.decompositions.labels import check_labels, resolve_labels, vertex_attributes
+from saen.errors import InputError
+from saen.graphs import Direction, Graphs
+from saen.hierarchy import Hierarchy, Relation
+from saen.vocabulary import Vocabulary
+
+ROLES = ("root", "elem")
+
+
+@dataclass(frozen=True)
+class Ego:
+    """Ego graphs of every vertex and every radius.
+
+    - level 0: vertices, told apart by `labels`: `node`, `degree`, `log-degree:b`, `attributes`, or
+      several joined by commas; `auto` is `node` where the graphs have labels, else `degree`;
+    - level 1: for every vertex v and every radius r the vertices within distance r of v, with role
+      `root` for v itself and `elem` for the others; ego graph (v, i-th radius) is object
+      v · len(radii) + i;
+    - level 2: graphs, with the radius of each ego graph as its role.
+
+    `direction` says which edges of a directed graph to follow (and to count in degrees).
+
+    >>> triangle = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0)]])
+    >>> hierarchy = Ego(radii=(0, 1)).decompose(triangle)
+    >>> hierarchy
+    Hierarchy(3 vertices → 6 ego graphs → 1 graphs)
+    >>> hierarchy.relations[0].matrix("elem").toarray()[1]  # radius 1 around vertex 0
+    array([0, 1, 1])
+    """
+
+    radii: tuple[int, ...] = (0, 1)
+    labels: str = "auto"
+    direction: Direction = "both"
+    vocabulary: Vocabulary | None = None
+
+    def __post_init__(self) -> None:
+        radii = tuple(int(radius) for radius in self.radii)
+        if not radii or len(set(radii)) != len(radii) or min(radii) < 0:
+            raise InputError(f"radii must be distinct and not negative, at least one: {radii}")
+        object.__setattr__(self, "radii", tuple(sorted(radii)))
+        if self.direction not in ("both", "out", "in"):
+            raise InputError(f"direction is both, out or in, not {self.direction!r}")
+        check_labels(self.labels)
+
+    def fit(self, graphs: Graphs) -> Ego:
+        """A copy with the labels resolved and the vocabulary of these graphs."""
+        labels = resolve_labels(self.labels, graphs)
+        attributes = vertex_attributes(graphs, labels, None, self.direction)
+        return replace(self, labels=labels, vocabulary=attributes.vocabulary)
+
+    def decompose(self, graphs: Graphs) -> Hierarchy:
+        """The hierarchy of these graphs; with a fitted vocabulary, other labels are unseen."""
+        labels = resolve_labels(self.labels, graphs)
+        return Hierarchy(
+            vertex_attributes(graphs, labels, self.vocabulary, self.direction),
+            (self._ego_graphs(graphs), self._graphs(graphs)),
+            ("vertices", "ego graphs", "graphs"),
+        )
+
+    def costs(self, graphs: Graphs) -> NDArray[np.int64]:
+        """Upper bound of the entries of R_1 per graph, shape (G,)."""
+        adjacency = graphs.adjacency(self.direction).astype(np.float64)
+        size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
+        ball = np.ones(graphs.n_nodes)
+        total = np.zeros(graphs.n_nodes)
+        for radius in range(max(self.radii) + 1):
+            if radius:
+                ball = np.minimum(ball + adjacency @ ball, size)
+            if radius in self.radii:
+                total += ball
+        return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
+
+    def settings(self) -> dict[str, Any]:
+        """Name and parameters as JSON (the vocabulary is kept apart)."""
+        return {
+            "name": "ego",
+            "radii": list(self.radii),
+            "labels": self.labels,
+            "direction": self.direction,
+        }
+
+    def _ego_graphs(self, graphs: Graphs) -> Relation:
+        """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""
+        balls = _balls(graphs.without_loops().adjacency(self.direction), self.radii)
+        n, width = graphs.n_nodes, len(self.radii)
+        lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
+        indptr = offsets(lengths.ravel())
+        starts = indptr[:-1].reshape(n, width)
+        parts = np.empty(indptr[-1], dtype=np.int32 if n < 2**31 else np.int64)
+        roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
+        for i, ball in enumerate(balls):
+            # The i-th ball of a vertex moves as a whole to its place among the vertex's balls.
+            shift = np.repeat(starts[:, i] - ball.indptr[:-1], lengths[:, i])
+            place = shift + np.arange(len(ball.indices))
+            parts[place] = ball.indices
+            roles[place[ball.indices == segment_ids(ball.indptr)]] = 0  # root
+        return Relation(indptr, parts, roles, ROLES, n)
+
+    def _graphs(self, graphs: Graphs) -> Relation:
+        """R_2: every ego graph belongs to its graph with its radius as role."""
+        n_egos = graphs.n_nodes * len(self.radii)
+        roles = np.tile(np.arange(len(self.radii), dtype=np.uint8), graphs.n_nodes)
+        names = tuple(f"radius {radius}" for radius in self.radii)
+        indptr = graphs.node_offsets * len(self.radii)
+        return Relation(indptr, np.arange(n_egos, dtype=np.int64), roles, names, n_egos)
+
+
+def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.csr_array]:
+    """For every radius the Boolean matrix of vertices within that distance, shape (N, N)."""
+    identity = sparse.eye_array(adjacency.shape[0], dtype=np.bool_, format="csr")
+    step = sparse.csr_array(adjacency + identity)
+    balls, ball = [], identity
+    for radius in range(max(radii) + 1):
+        if radius:
+            ball = step if radius == 1 else sparse.csr_array(ball @ step)
+        if radius in radii:
+            balls.append(ball)
+    return balls
