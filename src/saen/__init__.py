@@ -11,6 +11,7 @@ from saen.compression import (
     extend,
     merge,
 )
+from saen.datasets import catalog, generate_threads, load_dataset, read_tu
 from saen.decompositions import Decomposition, Ego
 from saen.errors import (
     DatasetNotFoundError,
@@ -21,6 +22,7 @@ from saen.errors import (
 )
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.interop import from_networkx, from_scipy, to_networkx
 from saen.storage import load, save
 from saen.vocabulary import Vocabulary
 
@@ -40,6 +42,7 @@ __all__ = [
     "Relation",
     "SaenError",
     "Vocabulary",
+    "catalog",
     "ceiling",
     "compress",
     "compress_graphs",
@@ -47,7 +50,13 @@ __all__ = [
     "compute_cd",
     "equivalent",
     "extend",
+    "from_networkx",
+    "from_scipy",
+    "generate_threads",
     "load",
+    "load_dataset",
     "merge",
+    "read_tu",
     "save",
+    "to_networkx",
 ]

@@ -18,6 +18,26 @@ def frozen(array: ArrayLike) -> Array:
     return view
 
 
+def owned(array: ArrayLike) -> Array:
+    """A read-only array that nobody else can change: a copy wherever somebody still could.
+
+    >>> mine = np.array([1, 2])
+    >>> ours = owned(mine)
+    >>> mine[0] = 9
+    >>> ours.tolist(), owned(ours) is ours
+    ([1, 2], True)
+    """
+    out = np.asarray(array)
+    holder: Any = out
+    while isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            out = out.copy()
+            out.flags.writeable = False
+            break
+        holder = holder.base
+    return out
+
+
 def offsets(lengths: Ints) -> NDArray[np.int64]:
     """Start of every segment, and the end of the last: cumulative sum with a leading zero.
 

@@ -197,10 +197,11 @@ def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
            [0, 0, 1]])
     """
     rows = sparse.csr_array(matrix).copy()
+    if rows.ndim != 2:
+        raise InputError(f"a matrix has two axes, found shape {rows.shape}")
     rows.sum_duplicates()
-    rows.eliminate_zeros()
-    values = rows.data + 0.0  # -0.0 and 0.0 are one number
-    _, codes = np.unique(values, return_inverse=True)
+    rows.eliminate_zeros()  # -0.0 among them: -0.0 and 0.0 are one number here
+    _, codes = np.unique(rows.data, return_inverse=True)
     relation = Relation(
         rows.indptr, rows.indices, np.zeros(rows.nnz, np.uint8), ("row",), rows.shape[1], codes + 1
     )
@@ -334,7 +335,12 @@ def ceiling(classes: ArrayLike, targets: ArrayLike) -> float:
     0.75
     """
     rows = np.asarray(classes)
-    _, labels = np.unique(np.asarray(targets), return_inverse=True)
+    answers = np.asarray(targets)
+    if rows.ndim != 1 or rows.shape != answers.shape:
+        raise InputError(
+            f"one class and one target per graph: found shapes {rows.shape} and {answers.shape}"
+        )
+    _, labels = np.unique(answers, return_inverse=True)
     if not len(rows):
         return 1.0
     pairs, counts = np.unique(
@@ -355,6 +361,8 @@ def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
     True
     """
     if one.names != other.names or one.sizes != other.sizes:
+        return False
+    if one.attributes.kind != other.attributes.kind:
         return False
     if any(r.alphabet != s.alphabet for r, s in zip(one.relations, other.relations, strict=True)):
         return False

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from saen.arrays import Array, frozen, offsets, ranges, segment_ids, segment_reduce
+from saen.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
+from saen.edges import Entries, is_symmetric
 from saen.errors import InputError
 
 Direction = Literal["both", "out", "in"]
 
 _PER_NODE = ("node_labels", "node_attributes")
 _PER_ENTRY = ("edge_labels", "edge_attributes")
+_COLUMNS = ("node_offsets", "indptr", "indices", *_PER_NODE, *_PER_ENTRY, "targets")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +29,7 @@ class Graphs:
     `node_offsets[g] … node_offsets[g + 1] - 1`, and the neighbours of vertex v are
     `indices[indptr[v] : indptr[v + 1]]`, sorted and distinct. An undirected edge is two entries,
     one from either end, a self-loop is one entry. Arrays are read-only; nothing that is passed in
-    is ever changed.
+    is ever changed, and what can still be changed from outside is copied.
 
     Shapes, for G graphs, N vertices and E entries:
 
@@ -58,8 +60,20 @@ class Graphs:
     name: str = ""
 
     def __post_init__(self) -> None:
-        self._freeze()
+        for key in _COLUMNS:
+            values = getattr(self, key)
+            if values is not None:
+                object.__setattr__(self, key, owned(_column(key, values)))
         self._check()
+        if not self.directed:
+            self._check_symmetric()
+        width = _width(self.n_nodes)
+        if self.indices.dtype != width:
+            object.__setattr__(self, "indices", owned(self.indices.astype(width)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._freeze()  # numpy's own copies are writeable again
 
     # -- construction ------------------------------------------------------------------------
 
@@ -97,45 +111,53 @@ class Graphs:
         >>> Graphs.from_edges([(0, 1), (2, 3), (3, 4)], sizes=[2, 3])
         Graphs(2 graphs, 5 vertices, 3 edges, undirected)
         """
-        pairs = np.asarray(edges)
-        pairs = pairs.reshape(-1, 2) if pairs.size == 0 else pairs
-        counts = np.asarray(sizes, dtype=np.int64)
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-            raise InputError(
-                f"edges must be whole numbers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
-            )
-        if counts.ndim != 1 or (counts < 0).any():
-            raise InputError("sizes must be one non-negative number of vertices per graph")
+        if duplicates not in ("error", "merge"):
+            raise InputError(f'duplicates must be "error" or "merge", not {duplicates!r}')
+        pairs, counts = _pairs(edges), _counts(sizes)
         n_nodes = int(counts.sum())
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
             row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
             raise InputError(
-                f"edge {row} joins {pairs[row].tolist()}, but the vertices are 0 … {n_nodes - 1}"
+                f"edge {row} joins {pairs[row].tolist()}, but there are "
+                f"{_plural(n_nodes, 'vertex', 'vertices')}, numbered from 0"
             )
         per_edge: dict[str, Array] = {
-            key: np.asarray(value)
+            key: _column(key, value)
             for key, value in (("edge_labels", edge_labels), ("edge_attributes", edge_attributes))
             if value is not None
         }
         for key, column in per_edge.items():
-            if len(column) != len(pairs):
-                raise InputError(f"{len(pairs)} edges, but {len(column)} {key.replace('_', ' ')}")
-        width: type[np.signedinteger[Any]] = np.int32 if n_nodes < 2**31 else np.int64
-        entries = _Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
+            if column.shape[:1] != (len(pairs),):
+                raise InputError(
+                    f"{key.replace('_', ' ')}: expected {len(pairs)} rows, one for each edge, "
+                    f"found shape {column.shape}"
+                )
+        width = _width(n_nodes)
+        entries = Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
         if not directed:
             entries = entries.symmetrised()
-        return cls(
+        columns = {
+            "node_labels": node_labels,
+            "node_attributes": node_attributes,
+            "targets": targets,
+            **entries.values,
+        }
+        # Sorted, distinct and symmetric by now: those checks and copies would only cost time.
+        out = cls._trusted(
             node_offsets=offsets(counts),
             indptr=entries.indptr,
             indices=entries.columns,
-            node_labels=None if node_labels is None else np.asarray(node_labels),
-            node_attributes=None if node_attributes is None else np.asarray(node_attributes),
-            targets=None if targets is None else np.asarray(targets),
-            # Made symmetric above: the check of the constructor would only cost time.
-            directed=True,
+            directed=directed,
             name=name,
-            **entries.values,
-        )._with(directed=directed)
+            **{
+                key: owned(_column(key, values))
+                for key, values in columns.items()
+                if values is not None
+            },
+        )
+        out._check_bounds()
+        out._check_columns()
+        return out
 
     @classmethod
     def from_edge_lists(
@@ -152,21 +174,26 @@ class Graphs:
         >>> Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 3]).sizes.tolist()
         [2, 3]
         """
-        arrays = [np.asarray(edges, dtype=np.int64).reshape(-1, 2) for edges in edge_lists]
+        arrays = [
+            _pairs(edges, f"graph {graph}: ").astype(np.int64, copy=False)
+            for graph, edges in enumerate(edge_lists)
+        ]
         if sizes is None:
             sizes = [int(pairs.max(initial=-1)) + 1 for pairs in arrays]
-        if len(sizes) != len(arrays):
-            raise InputError(f"{len(arrays)} edge lists, but {len(sizes)} sizes")
-        for graph, (pairs, size) in enumerate(zip(arrays, sizes, strict=True)):
+        counts = _counts(sizes)
+        if len(counts) != len(arrays):
+            raise InputError(f"{len(arrays)} edge lists, but {len(counts)} sizes")
+        for graph, (pairs, size) in enumerate(zip(arrays, counts.tolist(), strict=True)):
             if pairs.size and (pairs.min() < 0 or pairs.max() >= size):
                 raise InputError(
-                    f"graph {graph} has vertices 0 … {size - 1}, but an edge names "
+                    f"graph {graph} has {_plural(size, 'vertex', 'vertices')}, numbered from 0, "
+                    f"but an edge names "
                     f"{int(pairs.min()) if pairs.min() < 0 else int(pairs.max())}"
                 )
-        starts = offsets(np.asarray(sizes, dtype=np.int64))
+        starts = offsets(counts)
         shifted = [pairs + start for pairs, start in zip(arrays, starts[:-1], strict=True)]
         edges = np.concatenate(shifted) if shifted else np.empty((0, 2), dtype=np.int64)
-        return cls.from_edges(edges, sizes, **options)
+        return cls.from_edges(edges, counts, **options)
 
     @staticmethod
     def concatenate(collections: Iterable[Graphs]) -> Graphs:
@@ -185,7 +212,7 @@ class Graphs:
             raise InputError("cannot concatenate directed with undirected graphs")
         nodes = offsets(np.array([part.n_nodes for part in parts]))
         entries = offsets(np.array([len(part.indices) for part in parts]))
-        width: type[np.signedinteger[Any]] = np.int32 if nodes[-1] < 2**31 else np.int64
+        width = _width(int(nodes[-1]))
         columns: dict[str, Any] = {}
         for key in (*_PER_NODE, *_PER_ENTRY, "targets"):
             values = [getattr(part, key) for part in parts]
@@ -196,15 +223,18 @@ class Graphs:
             if all(present):
                 if len({(value.ndim, *value.shape[1:]) for value in values}) > 1:
                     raise InputError(f"{key.replace('_', ' ')} differ in their number of columns")
-                if len({value.dtype.kind in "US" for value in values}) > 1:
-                    raise InputError(f"{key.replace('_', ' ')} mix numbers and strings")
-                columns[key] = np.concatenate(values)
+                if len({_KINDS[value.dtype.kind] for value in values}) > 1:
+                    raise InputError(
+                        f"{key.replace('_', ' ')} mix "
+                        + " and ".join(sorted({_KINDS[value.dtype.kind] for value in values}))
+                    )
+                columns[key] = _concatenated(values)
         return Graphs._trusted(
             node_offsets=_joined([part.node_offsets for part in parts], nodes),
             indptr=_joined([part.indptr for part in parts], entries),
             indices=np.concatenate(
                 [
-                    part.indices.astype(width) + width(start)
+                    part.indices.astype(width) + width.type(start)
                     for part, start in zip(parts, nodes[:-1], strict=True)
                 ]
             ),
@@ -219,7 +249,9 @@ class Graphs:
 
     def with_targets(self, targets: ArrayLike | None) -> Graphs:
         """The same graphs with other targets (or none)."""
-        return replace(self, targets=None if targets is None else np.asarray(targets))
+        out = self._with(targets=None if targets is None else owned(_column("targets", targets)))
+        out._check_columns()
+        return out
 
     def without_loops(self) -> Graphs:
         """The same graphs with every self-loop removed.
@@ -349,7 +381,7 @@ class Graphs:
             elif key.endswith("attributes"):
                 out[key] = column.shape[1]
             else:
-                out[key] = len(np.unique(column, axis=0)) if column.size else 0
+                out[key] = _n_distinct(column)
         if self.targets is not None and self.targets.dtype.kind != "f":
             values, counts = np.unique(self.targets, return_counts=True)
             out["classes"] = {str(v): int(c) for v, c in zip(values, counts, strict=True)}
@@ -363,8 +395,7 @@ class Graphs:
             else:
                 extras.append(_plural(len(np.unique(self.targets)), "class", "classes"))
         if self.node_labels is not None:
-            columns = self.node_labels.reshape(self.n_nodes, -1)
-            extras.append(_plural(len(np.unique(columns, axis=0)), "node label"))
+            extras.append(_plural(_n_distinct(self.node_labels), "node label"))
         if self.node_attributes is not None:
             extras.append(_plural(self.node_attributes.shape[1], "node attribute"))
         if self.edge_labels is not None:
@@ -389,7 +420,8 @@ class Graphs:
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
-                if not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f"):
+                real = mine.dtype.kind == theirs.dtype.kind == "f"
+                if not np.array_equal(mine, theirs, equal_nan=real):
                     return False
             elif field.name != "name" and (mine is None) != (theirs is None):
                 return False
@@ -402,7 +434,7 @@ class Graphs:
     def __getitem__(self, key: Any) -> Graphs:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # scikit-learn slices arrays as X[rows, ...]
-        if isinstance(key, int | np.integer):
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
             index = int(key) + (len(self) if key < 0 else 0)
             if not 0 <= index < len(self):
                 raise IndexError(f"graph {key} of a collection of {len(self)}")
@@ -423,6 +455,7 @@ class Graphs:
             raise InputError("index graphs by an integer, a slice, a mask or an array of integers")
         if chosen.min() < -len(self) or chosen.max() >= len(self):
             raise IndexError(f"an index is out of range for a collection of {len(self)} graphs")
+        chosen = chosen.astype(np.int64)
         return self._take(np.where(chosen < 0, chosen + len(self), chosen))
 
     def __iter__(self) -> Iterator[Graphs]:
@@ -449,7 +482,7 @@ class Graphs:
         return self._with(
             node_offsets=node_offsets,
             indptr=offsets(np.diff(self.indptr)[nodes]),
-            indices=(self.indices[entries] + shift).astype(self.indices.dtype),
+            indices=(self.indices[entries] + shift).astype(_width(int(node_offsets[-1]))),
             **self._columns(nodes, entries, graphs),
         )
 
@@ -465,10 +498,10 @@ class Graphs:
     # -- checks ------------------------------------------------------------------------------
 
     def _freeze(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and field.name not in ("directed", "name"):
-                object.__setattr__(self, field.name, frozen(value))
+        for key in _COLUMNS:
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, frozen(value))
 
     def _check(self) -> None:
         for key in ("node_offsets", "indptr"):
@@ -488,7 +521,11 @@ class Graphs:
             raise InputError(
                 f"indptr ends at {self.indptr[-1]}, but there are {len(self.indices)} entries"
             )
-        self._check_neighbours()
+        self._check_bounds()
+        self._check_sorted()
+        self._check_columns()
+
+    def _check_columns(self) -> None:
         lengths = {"targets": len(self)}
         lengths.update(dict.fromkeys(_PER_NODE, self.n_nodes))
         lengths.update(dict.fromkeys(_PER_ENTRY, len(self.indices)))
@@ -505,7 +542,7 @@ class Graphs:
             elif column.dtype.kind not in ("iuU" if key != "targets" else "iufUb"):
                 raise InputError(f"{what} must be whole numbers or strings, not {column.dtype}")
 
-    def _check_neighbours(self) -> None:
+    def _check_bounds(self) -> None:
         graph_entries = self.indptr[self.node_offsets]
         lowest = segment_reduce(np.minimum, self.indices, graph_entries, empty=0)
         highest = segment_reduce(np.maximum, self.indices, graph_entries, empty=-1)
@@ -515,6 +552,8 @@ class Graphs:
             raise InputError(
                 f"graph {int(np.flatnonzero(outside)[0])} has an edge to a vertex outside of it"
             )
+
+    def _check_sorted(self) -> None:
         ascending = np.ones(len(self.indices) + 1, dtype=np.bool_)
         ascending[1:-1] = self.indices[1:] > self.indices[:-1]
         ascending[self.indptr] = True
@@ -522,71 +561,70 @@ class Graphs:
             entry = int(np.flatnonzero(~ascending)[0])
             vertex = int(np.searchsorted(self.indptr, entry, side="right")) - 1
             raise InputError(f"the neighbours of vertex {vertex} are not sorted and distinct")
-        if not self.directed:
-            transposed = self._with(directed=True).adjacency("in")
-            if not np.array_equal(transposed.indices, self.indices) or not np.array_equal(
-                transposed.indptr, self.indptr
-            ):
-                raise InputError(
-                    "undirected graphs need every edge from both ends (or pass directed=True)"
-                )
+
+    def _check_symmetric(self) -> None:
+        if not is_symmetric(self.indptr, self.indices):
+            raise InputError(
+                "undirected graphs need every edge from both ends (or pass directed=True)"
+            )
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """Adjacency entries in CSR order with the columns that travel along."""
-
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.signedinteger[Any]]
-    values: dict[str, Array]
-
-    @staticmethod
-    def sorted(pairs: Array, n_nodes: int, values: dict[str, Array], duplicates: str) -> _Entries:
-        rows, columns = pairs[:, 0], pairs[:, 1]
-        codes = rows.astype(np.int64) * max(n_nodes, 1) + columns
-        if (codes[1:] <= codes[:-1]).any():
-            if values or duplicates == "error":
-                order = np.argsort(codes, kind="stable")
-                codes = codes[order]
-                values = {key: column[order] for key, column in values.items()}
-            else:
-                codes = np.sort(codes)
-            first = np.ones(len(codes), dtype=np.bool_)
-            first[1:] = codes[1:] != codes[:-1]
-            if not first.all():
-                if duplicates == "error":
-                    again = divmod(int(codes[np.flatnonzero(~first)[0]]), max(n_nodes, 1))
-                    raise InputError(
-                        f"the edge {again[0]} → {again[1]} is listed more than once "
-                        '(pass duplicates="merge" to keep the first)'
-                    )
-                codes = codes[first]
-                values = {key: column[first] for key, column in values.items()}
-            rows, columns = np.divmod(codes, max(n_nodes, 1))
-        counts = np.bincount(rows, minlength=n_nodes)
-        return _Entries(offsets(counts), np.ascontiguousarray(columns, pairs.dtype), values)
-
-    def symmetrised(self) -> _Entries:
-        """With the reverse of every entry that has none."""
-        n_nodes = len(self.indptr) - 1
-        shape = (n_nodes, n_nodes)
-        positions = np.arange(len(self.columns), dtype=np.int64)
-        matrix = sparse.csr_array((positions, self.columns, self.indptr), shape=shape)
-        reverse = sparse.csr_array(matrix.T)
-        if np.array_equal(reverse.indices, self.columns) and np.array_equal(
-            reverse.indptr, self.indptr
-        ):
-            return self
-        rows = np.concatenate([segment_ids(self.indptr), segment_ids(reverse.indptr)])
-        columns = np.concatenate([self.columns, reverse.indices.astype(self.columns.dtype)])
-        source = np.concatenate([positions, reverse.data])
-        # The listed direction stands first, so merging keeps its label.
-        return _Entries.sorted(
-            np.column_stack([rows, columns]).astype(self.columns.dtype),
-            n_nodes,
-            {key: column[source] for key, column in self.values.items()},
-            "merge",
+def _pairs(edges: ArrayLike, place: str = "") -> Array:
+    """Edges as an integer array of shape (n, 2)."""
+    try:
+        pairs = np.asarray(edges)
+    except ValueError:
+        raise InputError(f"{place}every edge must be a pair of whole numbers") from None
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InputError(
+            f"{place}edges must be whole numbers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
         )
+    return pairs
+
+
+def _counts(sizes: ArrayLike) -> NDArray[np.int64]:
+    counts = np.asarray(sizes)
+    if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu") or (counts < 0).any():
+        raise InputError("sizes must be one non-negative whole number of vertices per graph")
+    return counts.astype(np.int64)
+
+
+def _column(key: str, values: ArrayLike) -> Array:
+    """As an array, in the type that is asked for wherever that is the same thing."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{key.replace('_', ' ')} differ in their number of columns") from None
+    if key in ("node_offsets", "indptr") and array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.size == 0 and array.dtype.kind == "f" and key.endswith(("indices", "labels")):
+        return array.astype(np.int64)  # an empty list
+    if array.dtype.kind in "OT" and all(isinstance(value, str) for value in array.flat):
+        return array.astype(np.str_)  # as pandas holds them
+    return array
+
+
+def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
+    return np.dtype(np.int32 if n_nodes < 2**31 else np.int64)
+
+
+def _n_distinct(labels: Array) -> int:
+    return len(np.unique(labels, axis=0)) if labels.size else 0
+
+
+_KINDS = dict.fromkeys("iub", "whole numbers") | {"f": "real numbers", "U": "strings"}
+
+
+def _concatenated(values: list[Array]) -> Array:
+    """Of one kind, which stays: signed and unsigned 64-bit numbers would become floats."""
+    kinds = {value.dtype.kind for value in values}
+    if np.result_type(*values).kind == "f" and "f" not in kinds:
+        if max(int(value.max(initial=0)) for value in values) > np.iinfo(np.int64).max:
+            raise InputError("labels mix negative numbers with some that need 64 bits unsigned")
+        return np.concatenate([value.astype(np.int64) for value in values])
+    return np.concatenate(values)
 
 
 def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from saen.arrays import Array, Ints, frozen, offsets, ranges, segment_ids
+from saen.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
 from saen.errors import InputError
 from saen.vocabulary import UNSEEN, Vocabulary
 
@@ -58,6 +58,11 @@ class Attributes:
     def __len__(self) -> int:
         column = self.codes if self.codes is not None else self.vectors
         return 0 if column is None else len(column)
+
+    @property
+    def kind(self) -> tuple[bool, int | None]:
+        """Whether there are codes, and how wide the vectors are: what can be joined with what."""
+        return self.codes is not None, None if self.vectors is None else self.vectors.shape[1]
 
     @property
     def width(self) -> int:
@@ -132,6 +137,7 @@ class Relation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alphabet", tuple(self.alphabet))
+        object.__setattr__(self, "n_parts", int(self.n_parts))
         for key in ("indptr", "parts", "roles", "counts"):
             value = getattr(self, key)
             if value is None:
@@ -192,7 +198,9 @@ class Relation:
             columns = columns + self.roles.astype(np.int64) * self.n_parts
             shape = (self.n_wholes, self.n_roles * self.n_parts)
             return sparse.csr_array((data, (rows, columns)), shape=shape)
-        index = self.alphabet.index(role) if isinstance(role, str) else role
+        index = self.alphabet.index(role) if role in self.alphabet else role
+        if index not in range(self.n_roles):
+            raise InputError(f"no role {role!r}: choose from {', '.join(self.alphabet)}")
         kept = self.roles == index
         shape = (self.n_wholes, self.n_parts)
         return sparse.csr_array((data[kept], (rows[kept], columns[kept])), shape=shape)
@@ -313,7 +321,13 @@ class Hierarchy:
         (1, 1)
         """
         wanted: Ints = np.asarray(rows)
-        wanted = np.flatnonzero(wanted) if wanted.dtype == np.bool_ else wanted.astype(np.int64)
+        if wanted.dtype == np.bool_:
+            if wanted.shape != self.shape:
+                raise InputError(f"a mask of shape {wanted.shape} for {len(self)} rows")
+            wanted = np.flatnonzero(wanted)
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise InputError("select rows by a mask or a flat array of whole numbers")
+        wanted = wanted.astype(np.int64)
         if len(wanted) and (wanted.min() < 0 or wanted.max() >= len(self)):
             raise InputError(f"rows must lie between 0 and {len(self) - 1}")
         kept: list[Relation] = []
@@ -389,11 +403,7 @@ class Hierarchy:
 
 
 def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
-    kinds = {
-        (p.codes is None, p.vectors is None if p.vectors is None else p.vectors.shape[1:])
-        for p in parts
-    }
-    if len(kinds) > 1:
+    if len({part.kind for part in parts}) > 1:
         raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
     vocabulary = parts[0].vocabulary
     codes = vectors = None
@@ -410,10 +420,14 @@ def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
 def _joined_relations(parts: Sequence[Relation]) -> Relation:
     entries = offsets(np.array([part.n_entries for part in parts]))
     below = offsets(np.array([part.n_parts for part in parts]))
+    role = smallest_unsigned(parts[0].n_roles - 1)
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
         counts = np.concatenate(
-            [np.ones(p.n_entries, np.int64) if p.counts is None else p.counts for p in parts]
+            [
+                np.ones(p.n_entries, np.int64) if p.counts is None else p.counts.astype(np.int64)
+                for p in parts
+            ]
         )
     return Relation(
         np.concatenate(
@@ -423,7 +437,8 @@ def _joined_relations(parts: Sequence[Relation]) -> Relation:
         np.concatenate(
             [p.parts.astype(np.int64) + b for p, b in zip(parts, below[:-1], strict=True)]
         ),
-        np.concatenate([p.roles for p in parts]),
+        # One type for all: numpy joins signed and unsigned 64-bit integers as floats.
+        np.concatenate([p.roles.astype(role, copy=False) for p in parts]),
         parts[0].alphabet,
         int(below[-1]),
         counts,

@@ -33,15 +33,15 @@ VERSION = 1
 Storable = Graphs | Hierarchy | Compressed
 
 _DTYPES = {
+    "BOOL": np.bool_,
     "U8": np.uint8,
     "U16": np.uint16,
-    "U32": np.uint32,
-    "U64": np.uint64,
     "I32": np.int32,
-    "I64": np.int64,
+    "U32": np.uint32,
     "F32": np.float32,
     "F64": np.float64,
-    "BOOL": np.bool_,
+    "I64": np.int64,
+    "U64": np.uint64,
 }
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
@@ -80,7 +80,7 @@ def load(path: str | Path) -> Any:
         raise FileError(f"this file holds a {kind}, which is not a collection", path=path)
     try:
         return unpack(document, tensors)
-    except (KeyError, TypeError, IndexError, SaenError) as error:
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError, SaenError) as error:
         raise FileError(
             f"damaged: its contents do not fit together ({error})", path=path
         ) from error
@@ -133,7 +133,7 @@ def write(
     """Write JSON and arrays to one file, atomically; the size of the file in bytes."""
     target = Path(path)
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
-    metadata = _metadata(kind, document, _checksum(arrays))
+    metadata = _metadata(kind, document, arrays)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)
@@ -153,6 +153,8 @@ def write(
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     """Kind, JSON and memory-mapped arrays of a file that `write` made."""
     source = Path(path)
+    if source.is_dir():
+        raise FileError("a folder, not a file", path=path)
     try:
         with safe_open(source, framework="numpy") as opened:  # checks the structure of the file
             metadata = opened.metadata() or {}
@@ -161,22 +163,21 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
         raise FileError("no such file", path=path) from error
     except (OSError, SafetensorError, ValueError, KeyError) as error:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
-    if metadata.get("format") != FORMAT:
+    if FORMAT not in metadata:
         raise FileError("a safetensors file, but not one that saen wrote", path=path)
-    version = metadata.get("version", "")
-    if not version.isdigit() or int(version) > VERSION:
+    try:
+        header = json.loads(metadata[FORMAT])
+        version = int(header["version"])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FileError("damaged: its metadata is not what saen writes", path=path) from error
+    if version > VERSION:
         raise FileError(
-            f"format version {version or 'unknown'}, but this saen reads up to {VERSION}: "
-            "upgrade saen",
+            f"format version {version}, but this saen reads up to {VERSION}: upgrade saen",
             path=path,
         )
-    if metadata.get("checksum") != _checksum(arrays):
+    if header.pop("checksum", None) != _checksum(header, arrays):
         raise FileError("damaged: its contents do not match their checksum", path=path)
-    try:
-        document = json.loads(metadata["document"])
-    except (KeyError, ValueError) as error:
-        raise FileError("damaged: its metadata is not JSON", path=path) from error
-    return metadata.get("kind", "unknown"), document, arrays
+    return str(header.get("kind")), header.get("document"), arrays
 
 
 def _map(path: Path) -> dict[str, Array]:
@@ -197,18 +198,17 @@ def _map(path: Path) -> dict[str, Array]:
     return arrays
 
 
-def _metadata(kind: str, document: Mapping[str, Any], checksum: str) -> dict[str, str]:
-    return {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "kind": kind,
-        "checksum": checksum,
-        "document": json.dumps(document, ensure_ascii=True, sort_keys=True),
-    }
+def _metadata(
+    kind: str, document: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> dict[str, str]:
+    """One entry: safetensors writes several in any order, and equal things make equal files."""
+    # Through JSON and back, as the reader will have it: its keys are strings, its tuples lists.
+    header = json.loads(_json({"version": VERSION, "kind": kind, "document": document}))
+    return {FORMAT: _json(header | {"checksum": _checksum(header, arrays)})}
 
 
-def _checksum(arrays: Mapping[str, Array]) -> str:
-    value = 0
+def _checksum(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    value = zlib.crc32(_json(header).encode())
     for key in sorted(arrays):
         array = arrays[key]
         value = zlib.crc32(f"{key} {array.dtype.str} {array.shape}".encode(), value)
@@ -217,16 +217,21 @@ def _checksum(arrays: Mapping[str, Array]) -> str:
     return f"{value:08x}"
 
 
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
 def _file_size(
     document: Mapping[str, Any],
     layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
     kind: str,
 ) -> int:
     """Bytes of a safetensors file: a length, a JSON header padded to eight bytes, the data."""
-    header: dict[str, Any] = {"__metadata__": _metadata(kind, document, "0" * 8)}
+    header: dict[str, Any] = {"__metadata__": _metadata(kind, document, {})}
     end = 0
-    # safetensors lays out wide types first.
-    for key, (dtype, shape) in sorted(layout.items(), key=lambda kv: (-kv[1][0].itemsize, kv[0])):
+    # safetensors lays out wide types first, in the order of its own list of types.
+    order = {np.dtype(dtype): rank for rank, dtype in enumerate(_DTYPES.values())}
+    for key, (dtype, shape) in sorted(layout.items(), key=lambda kv: (-order[kv[1][0]], kv[0])):
         start, end = end, end + dtype.itemsize * int(np.prod(shape))
         header[key] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
     length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
@@ -248,7 +253,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
-    document: dict[str, Any] = {"name": graphs.name, "directed": graphs.directed, "strings": []}
+    document: dict[str, Any] = {"name": graphs.name, "directed": graphs.directed}
     tensors: dict[str, Array] = {
         "node_offsets": narrow(graphs.node_offsets),
         "indptr": narrow(graphs.indptr),
@@ -262,10 +267,11 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
             values, codes = np.unique(column, return_inverse=True)
             tensors[key] = narrow(codes.reshape(column.shape))
             document[f"{key}.values"] = values.tolist()
-        elif column.dtype.kind == "i" and column.min(initial=0) >= 0:
-            tensors[key] = narrow(column)
+        elif column.dtype.kind in "iu":
+            natural = column.min(initial=0) >= 0
+            tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
         else:
-            tensors[key] = column
+            tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
     return document, tensors
 
 
@@ -278,19 +284,30 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         if f"{key}.values" in document:
             columns[key] = np.array(document[f"{key}.values"], dtype=np.str_)[column]
         else:
-            columns[key] = column.astype(np.int64) if column.dtype.kind == "u" else column
+            columns[key] = _signed(column) if column.dtype.kind == "u" else column
     indices = tensors["indices"]
-    # Narrow unsigned on disk, signed in memory; 32 bits are one and the same bytes.
-    signed = indices.view(np.int32) if indices.dtype == np.uint32 else indices.astype(np.int32)
-    # The checksum vouches for the rest of what the constructor would check.
-    return Graphs._trusted(
+    # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
+    wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
+    same = indices.dtype.itemsize == wide.itemsize
+    # The checksum vouches for symmetry, which takes longer to check than everything else.
+    return Graphs(
         node_offsets=tensors["node_offsets"].astype(np.int64),
         indptr=tensors["indptr"].astype(np.int64),
-        indices=indices.view(np.int64) if indices.dtype == np.uint64 else signed,
-        directed=bool(document["directed"]),
+        indices=indices.view(wide) if same else indices.astype(wide),
+        directed=True,
         name=str(document["name"]),
         **columns,
-    )
+    )._with(directed=bool(document["directed"]))
+
+
+def _at_least(dtype: type[np.generic], column: Array) -> Array:
+    """The column in `dtype` or its own type, whichever is wider, in the machine's byte order."""
+    return column.astype(np.result_type(dtype, column.dtype), copy=False)
+
+
+def _signed(column: Array) -> Array:
+    """Labels as int64, unless one needs all 64 bits of an unsigned number."""
+    return column if column.max(initial=0) > np.iinfo(np.int64).max else column.astype(np.int64)
 
 
 def _pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -306,7 +323,7 @@ def _pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arr
     if attributes.codes is not None:
         # One is added, so that unseen (-1) is 0; sized for the whole vocabulary.
         wide = smallest_unsigned(len(attributes.vocabulary or ()))
-        tensors["codes"] = (attributes.codes + 1).astype(wide)
+        tensors["codes"] = (attributes.codes.astype(np.int64) + 1).astype(wide)
     if attributes.vectors is not None:
         tensors["vectors"] = attributes.vectors
     for level, relation in enumerate(hierarchy.relations, start=1):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from saen.arrays import Array
@@ -100,7 +99,7 @@ class Vocabulary(Sequence[Value]):
 
 
 def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]:
-    """Row codes into a list of distinct values, in order of first appearance."""
+    """Row codes into a list of distinct values."""
     if not columns:
         raise InputError("a label needs at least one column")
     codes = np.zeros(len(columns[0]), dtype=np.int64)
@@ -108,17 +107,13 @@ def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]
     for column in columns:
         if column.ndim != 1 or len(column) != len(codes):
             raise InputError(f"label columns must be flat and equally long, not {column.shape}")
-        if column.dtype.kind == "U":
-            uniques, inverse = np.unique(column, return_inverse=True)
-        elif column.dtype.kind in "iu":
-            inverse, uniques = pd.factorize(column)
-        else:
+        if column.dtype.kind not in "Uiu":
             raise InputError(f"labels must be whole numbers or strings, not {column.dtype}")
+        uniques, inverse = np.unique(column, return_inverse=True)
         parts.append((inverse, uniques.tolist()))
-        combined = codes * max(len(uniques), 1) + inverse
-        codes, _ = pd.factorize(combined)
+        _, codes = np.unique(codes * max(len(uniques), 1) + inverse, return_inverse=True)
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    first[codes] = np.arange(len(codes))
     rows = [[uniques[i] for i in inverse[first].tolist()] for inverse, uniques in parts]
     if len(rows) == 1:
         return codes, rows[0]

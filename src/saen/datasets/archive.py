@@ -39,6 +39,7 @@ _DAMAGE = (
     OSError,
     ValueError,
     RuntimeError,
+    MemoryError,
 )
 
 

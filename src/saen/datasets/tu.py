@@ -14,6 +14,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +41,12 @@ OPTIONAL = (
 )
 ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL))
 
-CHUNK_BYTES = 2**23
+CHUNK_BYTES = 2**22
+_EMPTY_GRAPHS = 2**20
+
+# Before pandas 3.1, the default could be off by one in the last place.
+_NEW_PANDAS = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+_EXACT = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
 
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -127,12 +133,12 @@ class _Reader:
         targets, counted = self._targets(target, path)
         graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
         edges = self._edges(graph_of)
-        node_columns = {
+        node_columns: dict[str, Array] = {
             key: self._column(key, len(graph_of), "graph_indicator", "vertex")
             for key in ("node_labels", "node_attributes")
             if key in self.files
         }
-        edge_columns = {
+        edge_columns: dict[str, Array] = {
             key: self._column(key, len(edges), "A", "edge")
             for key in ("edge_labels", "edge_attributes")
             if key in self.files
@@ -183,14 +189,11 @@ class _Reader:
                 else "graphs are numbered from 1"
             )
             raise self._error("graph_indicator", row, f"graph {numbers[row]}, but {known}")
-        # Without a file of labels, a wrong number could ask for any amount of empty graphs.
-        if n_graphs is None and largest > len(numbers):
+        # Without a file of labels, one wrong number could ask for any amount of empty graphs.
+        if n_graphs is None and largest > len(numbers) + _EMPTY_GRAPHS:
             row = int(np.argmax(numbers))
-            raise self._error(
-                "graph_indicator",
-                row,
-                f"graph {largest}, but there are only {_count(len(numbers), 'vertex')}",
-            )
+            only = f"there are only {_count(len(numbers), 'vertex')}"
+            raise self._error("graph_indicator", row, f"graph {largest}, but {only}")
         return numbers - 1, largest if n_graphs is None else n_graphs
 
     def _edges(self, graph_of: NDArray[np.int64]) -> Array:
@@ -222,7 +225,7 @@ class _Reader:
                 )
             return ends
 
-        return self._table("A", np.int64, columns=2, convert=checked, empty=width)
+        return self._table("A", np.int64, columns=2, convert=checked)
 
     def _column(self, part: str, length: int, other: str, what: str) -> Array:
         labels = part.endswith("labels")
@@ -245,7 +248,7 @@ class _Reader:
         for part, column in columns.items():
             earlier, later = order[again], order[again + 1]
             differs = column[later] != column[earlier]
-            rows = later[differs.reshape(len(later), -1).any(axis=1)]
+            rows = later[differs if differs.ndim == 1 else differs.any(axis=1)]
             if len(rows):
                 row = int(rows.min())
                 ends = " → ".join(str(end + 1) for end in edges[row])
@@ -259,35 +262,161 @@ class _Reader:
         number: Number,
         columns: int | None = None,
         convert: Callable[[Array], Array] | None = None,
-        empty: type[np.generic] | None = None,
     ) -> Array:
         """All numbers of a file, shape (lines, columns); `convert` sees them chunk by chunk."""
-        member = self.files[part]
-        pending: deque[Future[Array]] = deque()
-        parts: list[Array] = []
-        n_lines = 0
-        chunks = _line_chunks(member.blocks(), CHUNK_BYTES)
-        first = next(chunks, None)
-        if first is None:
-            return np.empty((0, columns or 1), dtype=empty or number)
+        chunks = _line_chunks(self.files[part], CHUNK_BYTES)
+        first = next(chunks, b"")
         if columns is None:
-            columns = first.split(b"\n", 1)[0].count(b",") + 1
+            columns = first.partition(b"\n")[0].count(b",") + 1
+        if not first:
+            return np.empty((0, columns), dtype=np.int32 if number is np.int64 else number)
+        tables: list[Array] = []
+        parse = partial(_parse, columns=columns, number=number, convert=convert or _narrowed)
         try:
-            for chunk in chain([first], chunks, [None] * _workers()):
-                if chunk is not None:
-                    pending.append(
-                        self.pool.submit(_parse, chunk, columns, number, convert or _narrowed)
-                    )
-                # A few chunks ahead keep the workers busy and the memory bounded.
-                while pending and (chunk is None or len(pending) > _workers()):
-                    parts.append(pending.popleft().result())
-                    n_lines += len(parts[-1])
+            for table in _map_in_order(self.pool, parse, chain([first], chunks)):
+                tables.append(table)
         except _BadLineError as bad:
-            raise self._error(part, n_lines + bad.row, bad.message) from None
-        finally:
-            for future in pending:
-                future.cancel()
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+            raise self._error(part, sum(map(len, tables)) + bad.row, bad.message) from None
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def _error(self, part: str, row: int, message: str) -> FileError:
         return FileError(message, path=self.files[part].place, line=row + 1)
+
+
+def _map_in_order(
+    pool: ThreadPoolExecutor, work: Callable[[bytes], Array], chunks: Iterable[bytes]
+) -> Iterator[Array]:
+    """`map` over worker threads, never more than a few chunks ahead of the results."""
+    pending: deque[Future[Array]] = deque()
+    for chunk in chunks:
+        pending.append(pool.submit(work, chunk))
+        if len(pending) > _workers():
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def _line_chunks(member: Member, size: int) -> Iterator[bytes]:
+    """Whole lines, about `size` bytes at a time, without a newline at the end.
+
+    Drops a byte-order mark, and blank lines at the very end of the file: a chunk ends with its last
+    line that is not blank, and the blank ones wait for what follows.
+    """
+    mark = b"\xef\xbb\xbf"
+    held: list[bytes] = []
+    length = 0
+    for block in member.blocks():
+        held.append(block)
+        length += len(block)
+        if length < size:
+            continue
+        text = b"".join(held).removeprefix(mark)
+        lines = text[: text.rfind(b"\n") + 1]
+        if not lines:
+            raise FileError(
+                f"not a file of numbers: a line of more than {size:,} bytes", path=member.place
+            )
+        mark = b""
+        # Nothing but blank lines: let them through, to be reported.
+        filled = lines.rstrip() or lines
+        yield filled
+        held = [text[text.find(b"\n", len(filled) - 1) + 1 :]]
+        length = len(held[0])
+    last = b"".join(held).removeprefix(mark).rstrip()
+    if last:
+        yield last
+
+
+class _BadLineError(Exception):
+    """A line that makes no sense, counted from 0 within its chunk."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+        self.message = message
+
+
+def _parse(chunk: bytes, columns: int, number: Number, convert: Callable[[Array], Array]) -> Array:
+    table = _parse_fast(chunk, columns, number)
+    return convert(_parse_lines(chunk, columns, number) if table is None else table)
+
+
+def _parse_fast(chunk: bytes, columns: int, number: Number) -> Array | None:
+    """The numbers of a well-formed chunk, shape (lines, columns); None if it is not one."""
+    if b"\r" in chunk:
+        chunk = chunk.replace(b"\r\n", b"\n")
+    # The parser would end a line at a lone carriage return and a number at a null.
+    if b"\r" in chunk or b"\0" in chunk:
+        return None
+    # Whole numbers are inferred, never asked for: asked, the parser would take "1.0" as well.
+    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **_EXACT}
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(chunk),
+            engine="c",
+            header=None,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+            low_memory=False,
+            **options,
+        )
+    except (ValueError, OverflowError):
+        return None
+    if frame.shape[1] != columns or not (frame.dtypes == number).all():
+        return None
+    table = frame.to_numpy()
+    return table if number is np.int64 or np.isfinite(table).all() else None
+
+
+def _parse_lines(chunk: bytes, columns: int, number: Number) -> Array:
+    rows = []
+    for row, line in enumerate(chunk.split(b"\n")):
+        try:
+            rows.append(_parse_line(line, columns, number))
+        except ValueError as problem:
+            raise _BadLineError(row, str(problem)) from None
+    return np.array(rows, dtype=number)
+
+
+def _parse_line(line: bytes, columns: int, number: Number) -> list[int] | list[float]:
+    if not line.strip():
+        raise ValueError("an empty line between the numbers")
+    fields = [field.strip() for field in line.split(b",")]
+    if len(fields) != columns:
+        raise ValueError(f"{_count(len(fields), 'column')}, expected {columns}")
+    pattern, what = (_WHOLE, "a whole number") if number is np.int64 else (_REAL, "a number")
+    for field in fields:
+        if not pattern.fullmatch(field):
+            missing = " (missing and infinite values are not supported)"
+            special = number is np.float64 and re.fullmatch(
+                rb"(?i)[+-]?(nan|na|null|none|inf|infinity)?", field
+            )
+            raise ValueError(f"{_shown(field)} is not {what}{missing if special else ''}")
+    if number is np.int64:
+        whole = [int(field) for field in fields if len(field) < 30]
+        if len(whole) < columns or min(whole) < -(2**63) or max(whole) >= 2**63:
+            raise ValueError("a number that does not fit into 64 bits")
+        return whole
+    real = [float(field) for field in fields]
+    if not np.isfinite(real).all():
+        raise ValueError("a number that is too large")
+    return real
+
+
+def _shown(field: bytes) -> str:
+    text = field.decode("utf-8", errors="backslashreplace")
+    return repr(text if len(text) <= 40 else text[:40] + "…")
+
+
+def _narrowed(table: Array) -> Array:
+    """32 bits where they are enough."""
+    if table.dtype == np.int64 and table.min() >= -(2**31) and table.max() < 2**31:
+        return table.astype(np.int32)
+    return table
+
+
+def _count(number: int, what: str) -> str:
+    many = {"vertex": "vertices"}.get(what, what + "s")
+    return f"{number:,} {what if number == 1 else many}"

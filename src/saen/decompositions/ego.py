@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import offsets, segment_ids, segment_reduce
+from saen.arrays import offsets, segment_ids, segment_reduce, smallest_unsigned
 from saen.decompositions.labels import check_labels, resolve_labels, vertex_attributes
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
@@ -46,7 +47,10 @@ class Ego:
     vocabulary: Vocabulary | None = None
 
     def __post_init__(self) -> None:
-        radii = tuple(int(radius) for radius in self.radii)
+        try:
+            radii = tuple(operator.index(radius) for radius in self.radii)
+        except TypeError as error:
+            raise InputError(f"radii must be whole numbers, found {self.radii!r}") from error
         if not radii or len(set(radii)) != len(radii) or min(radii) < 0:
             raise InputError(f"radii must be distinct and not negative, at least one: {radii}")
         object.__setattr__(self, "radii", tuple(sorted(radii)))
@@ -111,7 +115,8 @@ class Ego:
     def _graphs(self, graphs: Graphs) -> Relation:
         """R_2: every ego graph belongs to its graph with its radius as role."""
         n_egos = graphs.n_nodes * len(self.radii)
-        roles = np.tile(np.arange(len(self.radii), dtype=np.uint8), graphs.n_nodes)
+        width = smallest_unsigned(len(self.radii) - 1)
+        roles = np.tile(np.arange(len(self.radii)).astype(width), graphs.n_nodes)
         names = tuple(f"radius {radius}" for radius in self.radii)
         indptr = graphs.node_offsets * len(self.radii)
         return Relation(indptr, np.arange(n_egos, dtype=np.int64), roles, names, n_egos)

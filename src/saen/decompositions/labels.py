@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saen.arrays import Array
 from saen.errors import InputError
@@ -34,7 +35,7 @@ def check_labels(labels: str) -> None:
             raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(KINDS)}")
         if argument and name != "log-degree":
             raise InputError(f"the label {name!r} takes no argument, found {kind!r}")
-        if argument and not (argument.isdigit() and int(argument) > 0):
+        if argument and not (argument.isdecimal() and int(argument) > 0):
             raise InputError(
                 f"log-degree:b needs a whole number of bins per doubling, found {kind!r}"
             )
@@ -56,13 +57,23 @@ def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") ->
         if name == "node":
             if graphs.node_labels is None:
                 raise InputError("these graphs have no node labels: use labels='degree'")
-            columns.extend(graphs.node_labels.reshape(graphs.n_nodes, -1).T)
+            columns.extend(np.atleast_2d(graphs.node_labels.T))  # one label or several
         elif name == "degree":
             columns.append(graphs.degrees(direction))
         elif name == "log-degree":
-            doublings = np.log2(1.0 + graphs.degrees(direction))
-            columns.append(np.floor(int(argument or 1) * doublings).astype(np.int64))
+            columns.append(_log_bins(graphs.degrees(direction), int(argument or 1)))
     return columns
+
+
+def _log_bins(degrees: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]:
+    """floor(b · log2(1 + degree)) in whole numbers: a rounded logarithm is not everywhere the same.
+
+    >>> _log_bins(np.array([0, 1, 6, 7]), 1).tolist()
+    [0, 1, 2, 3]
+    """
+    values, inverse = np.unique(degrees, return_inverse=True)
+    bins = [((1 + degree) ** per_doubling).bit_length() - 1 for degree in values.tolist()]
+    return np.array(bins, dtype=np.int64)[inverse]
 
 
 def vertex_attributes(

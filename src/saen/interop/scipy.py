@@ -1,0 +1,115 @@
+"""Graphs from scipy's sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from saen.arrays import offsets
+from saen.errors import InputError
+from saen.graphs import Graphs
+
+
+def from_scipy(
+    matrices: Iterable[Any],
+    *,
+    node_labels: Sequence[ArrayLike] | None = None,
+    targets: ArrayLike | None = None,
+    directed: bool = False,
+    weights: bool = False,
+) -> Graphs:
+    """Build from one square sparse adjacency matrix per graph; the matrices are left as they are.
+
+    Any sparse format will do. An entry (i, j) that is not zero is an edge from i to j; entries that
+    are stored but zero are none, and repeated ones are added up first, as scipy does. The pattern
+    of an undirected graph must be symmetric. The values do not matter unless `weights=True`, which
+    keeps them as `edge_attributes` of one column (the two directions of an edge may differ).
+
+    `node_labels` has one sequence per matrix, `targets` one value per matrix.
+
+    Raises `InputError`, naming the graph, for anything else.
+
+    >>> from scipy import sparse
+    >>> path = sparse.csr_array([[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
+    >>> from_scipy([path, path], node_labels=[["a", "b", "a"]] * 2)
+    Graphs(2 graphs, 6 vertices, 4 edges, undirected; 2 node labels)
+    >>> from_scipy([path], weights=True).edge_attributes.ravel().tolist()
+    [2.0, 2.0, 0.5, 0.5]
+    """
+    if sparse.issparse(matrices):
+        raise InputError("expected a list of sparse matrices, found a single one: pass [matrix]")
+    patterns = [_pattern(number, matrix, directed) for number, matrix in enumerate(matrices)]
+    sizes = np.array([pattern.shape[0] for pattern in patterns], dtype=np.int64)
+    starts = offsets(sizes)
+    width = np.int32 if starts[-1] < 2**31 else np.int64
+    nothing = np.empty(0, dtype=np.int64)
+    degrees = [np.diff(pattern.indptr) for pattern in patterns]
+    neighbours = [
+        pattern.indices + start for pattern, start in zip(patterns, starts[:-1], strict=True)
+    ]
+    return Graphs(
+        node_offsets=starts,
+        indptr=offsets(np.concatenate([nothing, *degrees])),
+        indices=np.concatenate([nothing, *neighbours]).astype(width),
+        node_labels=None if node_labels is None else _labels(node_labels, sizes.tolist()),
+        edge_attributes=_weights(patterns) if weights else None,
+        targets=None if targets is None else np.asarray(targets),
+        directed=directed,
+    )
+
+
+def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
+    """A copy in canonical CSR: sorted, without repetitions and without stored zeros."""
+    is_sparse: bool = sparse.issparse(matrix)
+    if not is_sparse:
+        raise InputError(
+            f"graph {number}: expected a scipy sparse matrix, found {type(matrix).__name__} "
+            "(wrap it in scipy.sparse.csr_array)"
+        )
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"graph {number}: an adjacency matrix is square, this one has shape {matrix.shape}"
+        )
+    out: sparse.csr_array[Any] = sparse.csr_array(matrix, copy=True)
+    out.sum_duplicates()
+    out.eliminate_zeros()
+    if not directed:
+        reverse = sparse.csr_array(out.T)
+        if not (
+            np.array_equal(reverse.indptr, out.indptr)
+            and np.array_equal(reverse.indices, out.indices)
+        ):
+            raise InputError(
+                f"graph {number}: some entry (i, j) has no counterpart (j, i) "
+                "(pass directed=True, or matrix + matrix.T)"
+            )
+    return out
+
+
+def _labels(node_labels: Sequence[ArrayLike], sizes: list[int]) -> Any:
+    columns = [np.asarray(labels) for labels in node_labels]
+    if len(columns) != len(sizes):
+        raise InputError(f"{len(sizes)} matrices, but node labels for {len(columns)}")
+    for number, (labels, size) in enumerate(zip(columns, sizes, strict=True)):
+        if labels.ndim == 0 or len(labels) != size:
+            raise InputError(
+                f"graph {number} has {size} vertices, but node labels of shape {labels.shape}"
+            )
+    filled = [labels for labels in columns if labels.size]
+    if len({labels.dtype.kind in "US" for labels in filled}) > 1:
+        raise InputError("node labels mix whole numbers and strings")
+    if len({labels.shape[1:] for labels in filled}) > 1:
+        raise InputError("node labels differ in their number of columns")
+    return np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
+
+
+def _weights(patterns: list[sparse.csr_array[Any]]) -> Any:
+    for number, pattern in enumerate(patterns):
+        if pattern.dtype.kind not in "iufb":
+            raise InputError(f"graph {number}: weights must be real numbers, not {pattern.dtype}")
+    columns = [pattern.data.astype(np.float64) for pattern in patterns]
+    return np.concatenate([np.empty(0), *columns])[:, None]

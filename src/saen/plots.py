@@ -1,0 +1,621 @@
+"""Pictures: a graph beside its hierarchy, a hierarchy beside its compressed form, sizes of levels.
+
+Levels are rows (the top level above), objects are nodes, part-of relations are lines coloured by
+role. What is too large is sampled, and the picture says so. Figures are objects of their own:
+matplotlib's global state stays as it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from saen.arrays import Ints, offsets, segment_ids
+from saen.compression import compress
+from saen.decompositions import Decomposition
+from saen.errors import FileError, InputError, MissingExtraError
+from saen.graphs import Graphs
+from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.vocabulary import UNSEEN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
+
+Floats = NDArray[np.float64]
+Style = dict[str, Any]
+
+FORMATS = (".svg", ".png", ".pdf")
+LONGEST_ROW = 120  # objects drawn per level
+LARGEST_GRAPH = 300  # vertices drawn
+MOST_NUMBERS = 60  # multiplicities written on the lines of one relation
+
+# Okabe and Ito's colours, which colour-blind readers tell apart, without those too pale for lines.
+_ROLES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+_INK, _GREY = "#333333", "#999999"
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly
+_TITLE: Style = {"x": 0.01, "y": 0.975, "va": "top", "size": 12, "weight": "bold"}
+_NOTE: Style = {"y": 0.02, "va": "bottom", "size": 8, "style": "italic"}
+
+
+def draw_decomposition(
+    graphs: Graphs, decomposition: Decomposition, title: str | None = None
+) -> Figure:
+    """A graph beside its hierarchy. `graphs` holds one graph, which `title` names.
+
+    >>> from saen import Ego
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
+    >>> draw_decomposition(path, Ego(radii=(0, 1))).texts[0].get_text()
+    'path: 3 vertices → 6 ego graphs → 1 graph'
+    """
+    figure = _figure(12, 5.2)
+    hierarchy = _hierarchy(graphs, decomposition)
+    shown = _untangled(hierarchy, _sampled(hierarchy))
+    paint = vertex_paint = _Paint.of(hierarchy.attributes)
+    if hierarchy.names[0] != "vertices" or hierarchy.sizes[0] != graphs.n_nodes:
+        vertex_paint = _Paint.plain(graphs.n_nodes)  # the bottom objects are something else
+    note = _draw_graph(figure.add_axes((0.01, 0.11, 0.26, 0.79)), graphs, vertex_paint)
+    _draw_hierarchy(figure.add_axes((0.4, 0.11, 0.59, 0.79)), "hierarchy", hierarchy, shown, paint)
+    _text(figure, f"{title or graphs.name or 'graph'}: {_chain(hierarchy)}", **_TITLE)
+    _text(figure, note, x=0.01, **_NOTE)
+    _text(figure, _omitted(hierarchy, shown), x=0.4, **_NOTE)
+    return figure
+
+
+def draw_compression(
+    graphs: Graphs, decomposition: Decomposition, title: str | None = None
+) -> Figure:
+    """The hierarchy of one graph beside its compressed form, where equal objects are one node.
+
+    >>> from saen import Ego
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
+    >>> draw_compression(path, Ego(radii=(0, 1))).texts[0].get_text()
+    'path: 3 vertices → 6 ego graphs → 1 graph, collapsed to 2 → 4 → 1'
+    """
+    figure = _figure(12, 5.2)
+    before = _hierarchy(graphs, decomposition)
+    compressed = compress(before)
+    after = compressed.hierarchy
+    objects = _untangled(before, _sampled(before))
+    classes = _untangled(
+        after,
+        [
+            np.arange(size) if size <= LONGEST_ROW else np.unique(compressed.of(level)[ids])
+            for level, (size, ids) in enumerate(zip(after.sizes, objects, strict=True))
+        ],
+    )
+    groups = []
+    for level, size in enumerate(after.sizes):  # equal objects stand together, as their classes do
+        group = _positions(classes[level], size)[compressed.of(level)[objects[level]]]
+        order = np.argsort(group, kind="stable")
+        objects[level] = objects[level][order]
+        groups.append(group[order])
+    members = [np.diff(compressed.members(level)[0]) for level in range(after.depth + 1)]
+    left = figure.add_axes((0.11, 0.11, 0.41, 0.79))
+    _draw_hierarchy(left, "hierarchy", before, objects, _Paint.of(before.attributes), groups)
+    right = figure.add_axes((0.62, 0.11, 0.37, 0.79))
+    paint = _Paint.of(after.attributes)
+    _draw_hierarchy(right, "compressed", after, classes, paint, members=members)
+    chain = f"{_chain(before)}, collapsed to {' → '.join(f'{size:,}' for size in after.sizes)}"
+    _text(figure, f"{title or graphs.name or 'graph'}: {chain}", **_TITLE)
+    _text(figure, _omitted(before, objects), x=0.01, **_NOTE)
+    key = "in or under a node: how many objects are equal; ×n, where there is room: n equal parts"
+    _text(figure, f"{_omitted(after, classes)}\n{key}".strip(), x=0.55, **_NOTE)
+    return figure
+
+
+def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
+    """Objects and part-of entries of every level before and after compression, as bars.
+
+    `levels` is what `Compressed.levels()` returns. The scales are logarithmic.
+    """
+    if not levels:
+        raise InputError("nothing to draw: the list of levels is empty")
+    figure = _figure(10, 1.2 + 0.6 * len(levels))
+    bars = ("before", 0.2, "#BBBBBB"), ("after", -0.2, _ROLES[1])
+    for panel, keys in enumerate((("objects", "classes"), ("entries", "entries_compressed"))):
+        axes = figure.add_axes((0.11 + 0.45 * panel, 0.16, 0.43, 0.62))
+        rows = [row for row in levels if panel == 0 or row["level"] > 0]
+        for key, (label, shift, colour) in zip(keys, bars, strict=True):
+            y = [row["level"] + shift for row in rows]
+            # A logarithmic scale has no zero to begin at.
+            widths = [max(row[key] - 0.5, 0) for row in rows]
+            axes.barh(y, widths, 0.38, left=0.5, color=colour, label=label)
+            for row, at in zip(rows, y, strict=True):
+                _text(axes, f" {row[key]:,}", x=max(row[key], 0.5), y=at, va="center", size=8.5)
+        widest = max(row[key] for row in levels for key in keys)
+        axes.set(xscale="log", xlim=(0.5, 12 * max(widest, 1)), ylim=(-0.5, len(levels) - 0.5))
+        names = [row["name"] for row in levels] if panel == 0 else []
+        axes.set_yticks(range(len(names)), names, parse_math=False)
+        axes.set_title(keys[0], size=10, loc="left", color=_INK)
+        axes.tick_params(labelsize=9, labelcolor=_INK)
+        axes.spines[["top", "right"]].set_visible(False)
+    corner: Style = {"loc": "upper right", "bbox_to_anchor": (0.99, 0.99)}
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), ncols=2, frameon=False, **corner)
+    _text(figure, title, **_TITLE)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as .svg, .png or .pdf, whole or not at all; equal figures give equal bytes.
+
+    Raises `InputError` for another suffix and `FileError` where the file cannot be written.
+    """
+    import matplotlib as mpl
+
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError(f"cannot draw to {str(path)!r}: use {', '.join(FORMATS)}")
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    # Text stays text in SVG files: smaller, and it can be searched and read aloud.
+    style: dict[Any, Any] = {"svg.hashsalt": "saen", "svg.fonttype": "none"}
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with mpl.rc_context(style), temporary.open("xb") as file:
+            figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated)
+        temporary.replace(target)
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# -- figures, words and colours ----------------------------------------------------------------
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", extra="plots") from error
+    return Figure(figsize=(width, height), facecolor="white")
+
+
+def _hierarchy(graphs: Graphs, decomposition: Decomposition) -> Hierarchy:
+    if len(graphs) != 1:
+        raise InputError(f"one graph can be drawn, not {len(graphs)}: choose one, as in graphs[3]")
+    return decomposition.decompose(graphs)
+
+
+def _points(axes: Axes) -> Floats:
+    """Width and height of the axes in points."""
+    box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+    return 72 * np.array([box.width, box.height])
+
+
+def _raised(axes: Axes, points: float) -> Transform:
+    """Data coordinates, moved up by so many points."""
+    from matplotlib.transforms import ScaledTranslation
+
+    return axes.transData + ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
+
+
+def _text(where: Axes | Figure, text: str, *, x: float, y: float, **style: Any) -> None:
+    """Text as it is: a dollar sign in a label is a dollar sign."""
+    where.text(x, y, text, **{"color": _INK, "parse_math": False, **style})
+
+
+def _count(number: int, name: str) -> str:
+    singular = {"vertices": "vertex", "classes": "class"}.get(name, name.removesuffix("s"))
+    return f"{number:,} {singular if number == 1 else name}"
+
+
+def _chain(hierarchy: Hierarchy) -> str:
+    return " → ".join(map(_count, hierarchy.sizes, hierarchy.names))
+
+
+def _omitted(hierarchy: Hierarchy, shown: Sequence[Ints]) -> str:
+    """A note on what is left out, or nothing."""
+    sampled = [
+        f"{len(ids):,} of {_count(size, name)}"
+        for ids, size, name in zip(shown, hierarchy.sizes, hierarchy.names, strict=True)
+        if len(ids) < size
+    ]
+    return f"showing {', '.join(sampled)} and the lines between them" if sampled else ""
+
+
+@dataclass(frozen=True)
+class _Paint:
+    """How objects look: shade (RGBA) and name of each label, and the label of each object."""
+
+    shades: Floats
+    names: tuple[str, ...]
+    rank: Ints
+
+    @staticmethod
+    def of(attributes: Attributes) -> _Paint:
+        """From pale to dark in the order of the vocabulary; white where unseen."""
+        import matplotlib as mpl
+
+        if attributes.codes is None or attributes.vocabulary is None:
+            return _Paint.plain(len(attributes))
+        codes, rank = np.unique(attributes.codes, return_inverse=True)
+        shades = mpl.colormaps["YlGnBu"](np.linspace(0.1, 0.9, max(len(codes), 2)))[: len(codes)]
+        shades[codes == UNSEEN] = 1.0
+        known = attributes.vocabulary
+        names = ["?" if code == UNSEEN else _label(known[code]) for code in codes.tolist()]
+        return _Paint(shades, tuple(names), rank)
+
+    @staticmethod
+    def plain(n: int, labels: Sequence[str] | None = None) -> _Paint:
+        """Grey, each object with a label of its own or none."""
+        names = ("",) if labels is None else tuple(labels)
+        rank = np.zeros(n, np.int64) if labels is None else np.arange(n)
+        return _Paint(np.tile((0.9, 0.9, 0.9, 1.0), (len(names), 1)), names, rank)
+
+    def take(self, ids: Ints) -> _Paint:
+        return _Paint(self.shades, self.names, self.rank[ids])
+
+    def labels(self) -> list[str]:
+        return [self.names[i] for i in self.rank.tolist()]
+
+
+def _label(value: Any, longest: int = 12) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = "".join(c if c.isprintable() else "·" for c in " ".join(text.split()))
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+# -- the graph ---------------------------------------------------------------------------------
+
+
+def _draw_graph(axes: Axes, graphs: Graphs, paint: _Paint) -> str:
+    """Draw the graph; a note on what is left out, or nothing."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    kept = _neighbourhood(graphs)
+    edges = _positions(kept, graphs.n_nodes)[graphs.edges()]
+    edges = edges[(edges >= 0).all(axis=1)]
+    places = _layout(edges, len(kept))
+    paint = paint.take(kept)
+    size = float(np.clip(0.5 * _points(axes).min() / max(len(kept), 1) ** 0.5, 4, 20))
+    thin = float(np.clip(14 / max(len(edges), 1) ** 0.5, 0.4, 1.4))
+    axes.set_axis_off()
+    axes.set_aspect("equal", adjustable="datalim")
+    loop = edges[:, 0] == edges[:, 1]
+    start, end = places[edges[~loop, 0]], places[edges[~loop, 1]]
+    axes.add_collection(
+        LineCollection(list(np.stack([start, end], axis=1)), colors=_GREY, linewidths=thin)
+    )
+    if graphs.directed:
+        at, ahead = start + 0.62 * (end - start), end - start
+        ahead = ahead / np.maximum(np.linalg.norm(ahead, axis=1, keepdims=True), 1e-9)
+        head: Style = {"width": 0.01, "headwidth": 8, "headlength": 8, "headaxislength": 8}
+        head |= {"angles": "xy", "units": "inches", "scale_units": "inches", "scale": 12}
+        axes.quiver(*at.T, *ahead.T, color=_GREY, gid="graph-arrows", **head)
+    ring: Style = {"s": (0.8 * size) ** 2, "facecolors": "none", "edgecolors": _GREY}
+    ring |= {"linewidths": thin, "transform": _raised(axes, 0.6 * size), "gid": "graph-loops"}
+    axes.scatter(*places[edges[loop, 0]].T, **ring)
+    if not _draw_nodes(axes, "graph-vertices", places, size, paint):
+        chosen = np.unique(np.linspace(0, len(paint.names) - 1, 6).astype(np.int64)).tolist()
+        dot: Style = {"linestyle": "none", "marker": "o", "markeredgecolor": _INK}
+        handles = [Line2D([], [], color=paint.shades[i], **dot) for i in chosen]
+        names = [paint.names[i] for i in chosen]
+        _add_legend(axes, handles, names, (0.5, 0.02), loc="upper center", ncols=len(names))
+    if len(kept) == graphs.n_nodes:
+        return "" if len(kept) else "the graph has no vertices"
+    return f"showing {len(kept)} of {graphs.n_nodes:,} vertices, around the one of highest degree"
+
+
+# -- the hierarchy -----------------------------------------------------------------------------
+
+
+def _draw_hierarchy(
+    axes: Axes,
+    name: str,
+    hierarchy: Hierarchy,
+    shown: Sequence[Ints],
+    paint: _Paint,
+    groups: Sequence[Ints] | None = None,
+    members: Sequence[Ints] | None = None,
+) -> None:
+    """Draw the shown objects of every level, left to right, and the lines between them.
+
+    `groups` sets unequal objects apart; `members` makes it a picture of classes of those sizes.
+    """
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(-0.2, hierarchy.depth + 0.1))
+    rows = [_row(len(ids), groups[i] if groups else None) for i, ids in enumerate(shown)]
+    used = 0
+    for level, relation in enumerate(hierarchy.relations, start=1):
+        colours = [_ROLES[(used + role) % len(_ROLES)] for role in range(relation.n_roles)]
+        used += relation.n_roles
+        lines = _Lines.of(relation, shown[level], shown[level - 1])
+        curves = lines.curves(level, rows[level], rows[level - 1])
+        _draw_lines(axes, f"{name}-relation-{level}", lines, curves, colours)
+        toward_parts = len(rows[level]) >= len(rows[level - 1])
+        _draw_numbers(axes, lines, curves if toward_parts else curves[:, ::-1], colours)
+        if members is None:
+            _draw_roles(axes, level - 0.5, relation.alphabet, colours)
+    for level, (ids, x) in enumerate(zip(shown, rows, strict=True)):
+        pitch = float(_points(axes)[0] * np.diff(x).min(initial=1.0))
+        diameter = float(np.clip(0.8 * pitch, 2.5, 20))
+        sizes = None if members is None else [str(n) for n in members[level][ids].tolist()]
+        look = paint.take(ids) if level == 0 else _Paint.plain(len(ids), sizes)
+        places = np.column_stack([x, np.full(len(x), level)])
+        shape = "s" if level else "o"
+        fits = _draw_nodes(axes, f"{name}-level-{level}", places, diameter, look, shape)
+        if level == 0:
+            captions = sizes or []
+            if not fits:
+                numbers = [""] * len(ids) if sizes is None else [f" ({n})" for n in sizes]
+                captions = [a + b for a, b in zip(look.labels(), numbers, strict=True)]
+            _draw_captions(axes, x, captions, pitch, diameter)
+        what = hierarchy.names[level] if members is None else "classes"
+        heading = _count(hierarchy.sizes[level], what)
+        if len(ids) < hierarchy.sizes[level]:
+            heading = f"{len(ids):,} of {heading}"
+        style = {"ha": "right", "va": "center", "size": 9.5, "weight": "bold"}
+        _text(axes, textwrap.fill(heading, 14), x=-0.02, y=level, **style)
+
+
+def _draw_nodes(
+    axes: Axes, name: str, places: Floats, diameter: float, paint: _Paint, shape: str = "o"
+) -> bool:
+    """Draw nodes of a diameter in points with their labels inside; whether the labels fit."""
+    style: Style = {"s": diameter**2, "c": paint.shades[paint.rank], "marker": shape, "gid": name}
+    style |= {"edgecolors": _INK, "linewidths": min(0.8, diameter / 12), "zorder": 3}
+    axes.scatter(places[:, 0], places[:, 1], **style)
+    longest = max(map(len, paint.names), default=0)
+    if diameter < max(7.5, 2.4 * longest):
+        return longest == 0
+    dark = paint.shades[:, :3] @ (0.299, 0.587, 0.114) < 0.5
+    for (x, y), i in zip(places.tolist(), paint.rank.tolist(), strict=True):
+        size = diameter * min(0.55, 1.35 / max(len(paint.names[i]), 1))
+        style = {"ha": "center", "va": "center_baseline", "size": size, "zorder": 4}
+        style["color"] = "white" if dark[i] else "black"
+        _text(axes, paint.names[i], x=x, y=y, **style)
+    return True
+
+
+def _draw_captions(
+    axes: Axes, x: Floats, captions: list[str], pitch: float, diameter: float
+) -> None:
+    """Text under the bottom row, upright where it would run into its neighbours."""
+    size = min(8.0, 0.9 * pitch)
+    if not captions or size < 5.5:
+        return
+    upright = max(map(len, captions)) * 0.65 * size > pitch
+    under = _raised(axes, -diameter / 2 - 3)
+    style = {"ha": "center", "va": "top", "size": size, "rotation": 90 * upright}
+    for at, caption in zip(x.tolist(), captions, strict=True):
+        _text(axes, caption, x=at, y=0, transform=under, **style)
+
+
+def _draw_roles(axes: Axes, y: float, alphabet: Sequence[str], colours: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    names = [_label(role, 18) for role in alphabet[:7]]
+    handles = [Line2D([], [], color=colour, linewidth=2) for colour in colours[: len(names)]]
+    if len(names) < len(alphabet):
+        names.append(f"… {len(alphabet)} roles")
+        handles.append(Line2D([], [], color="none"))
+    low, high = axes.get_ylim()
+    _add_legend(axes, handles, names, (0.0, (y - low) / (high - low)), loc="center right")
+
+
+def _add_legend(
+    axes: Axes,
+    handles: Sequence[Any],
+    names: Sequence[str],
+    at: tuple[float, float],
+    **options: Any,
+) -> None:
+    from matplotlib.legend import Legend
+
+    options |= {"frameon": False, "fontsize": 8.5, "labelcolor": _INK, "columnspacing": 1.2}
+    options |= {"handlelength": 1.0, "handletextpad": 0.5, "bbox_transform": axes.transAxes}
+    legend = Legend(axes, handles, names, bbox_to_anchor=at, **options)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    axes.add_artist(legend)
+
+
+def _draw_lines(
+    axes: Axes, name: str, lines: _Lines, curves: Floats, colours: Sequence[str]
+) -> None:
+    """Many lines are thin and translucent; rare roles lie on top of common ones."""
+    from matplotlib.collections import LineCollection
+
+    per_role = np.bincount(lines.roles, minlength=len(colours))
+    widths = np.minimum(1 + 0.3 * np.log2(lines.counts), 3)
+    for role in np.argsort(-per_role, kind="stable").tolist():
+        mine = np.flatnonzero(lines.roles == role)
+        if len(mine) == 0:
+            continue
+        paths = [curves[i] if lines.bends[i] else curves[i, [0, -1]] for i in mine.tolist()]
+        thin, alpha = np.clip(np.array([11, 8]) / len(mine) ** 0.5, (0.5, 0.3), (1.3, 0.85))
+        style = {"linewidths": thin * widths[mine], "alpha": float(alpha), "gid": f"{name}-{role}"}
+        axes.add_collection(LineCollection(paths, colors=colours[role], **style))
+
+
+def _draw_numbers(axes: Axes, lines: _Lines, curves: Floats, colours: Sequence[str]) -> None:
+    """Multiplicities, the largest first, each at the first free spot along its line."""
+    from matplotlib.colors import to_rgb
+
+    scale = _points(axes) / (1, np.ptp(axes.get_ylim()))
+    several = np.flatnonzero(lines.counts > 1)
+    several = several[np.argsort(-lines.counts[several], kind="stable")][:MOST_NUMBERS]
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
+    style = {"ha": "center", "va": "center", "size": 7.5, "bbox": box, "zorder": 2.5}
+    taken = np.empty((0, 3))  # x, y and half the width of the texts so far
+    for line in several.tolist():
+        text = f"×{lines.counts[line]:,}"
+        half = 2.3 * len(text) + 1.5
+        spots = curves[line, 4:-4]
+        gaps = np.abs(spots[:, None] - taken[:, :2]) * scale
+        free = ((gaps[..., 0] > half + taken[:, 2]) | (gaps[..., 1] > 9)).all(axis=1)
+        if free.any():
+            x, y = spots[free.argmax()].tolist()
+            taken = np.vstack([taken, (x, y, half)])
+            colour = tuple(0.7 * c for c in to_rgb(colours[lines.roles[line]]))
+            _text(axes, text, x=x, y=y, color=colour, **style)
+
+
+# -- where things stand: arrays only -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Entries of a relation between shown objects, numbered as they stand in their rows.
+
+    `bends` is 0, or … -½, ½ … for lines that join the same two objects in different roles.
+    """
+
+    wholes: Ints
+    parts: Ints
+    roles: Ints
+    counts: Ints
+    bends: Floats
+
+    @staticmethod
+    def of(relation: Relation, wholes: Ints, parts: Ints) -> _Lines:
+        taken = relation.take(wholes).canonical()
+        place = _positions(parts, relation.n_parts)[taken.parts]
+        kept = place >= 0
+        whole, part, role = segment_ids(taken.indptr)[kept], place[kept], taken.roles[kept]
+        counts = np.ones(len(part), np.int64) if taken.counts is None else taken.counts[kept]
+        order = np.lexsort((role, part, whole))
+        pair = (whole * max(len(parts), 1) + part)[order]
+        _, start, size = np.unique(pair, return_index=True, return_counts=True)
+        bends = np.empty(len(pair))
+        bends[order] = np.arange(len(pair)) - np.repeat(start + (size - 1) / 2, size)
+        return _Lines(whole, part, role, counts, bends)
+
+    def curves(self, level: int, wholes: Floats, parts: Floats) -> Floats:
+        """25 points from each whole down to its part, shape (n, 25, 2)."""
+        t = np.linspace(0, 1, 25)
+        start, end = wholes[self.wholes][:, None], parts[self.parts][:, None]
+        x = start + (end - start) * t + 0.02 * self.bends[:, None] * np.sin(np.pi * t)
+        return np.stack([x, np.broadcast_to(level - t, x.shape)], axis=2)
+
+
+def _positions(ids: Ints, n: int) -> Ints:
+    """For each of n objects its position in `ids`, or -1."""
+    out = np.full(n, -1)
+    out[ids] = np.arange(len(ids))
+    return out
+
+
+def _row(n: int, group: Ints | None) -> Floats:
+    """n places in (0, 1), evenly, with a gap of one place between groups."""
+    steps = np.arange(n, dtype=np.float64)
+    if group is not None:
+        steps[1:] += np.cumsum(np.diff(group) != 0)
+    places: Floats = (steps + 0.5) / (steps.max(initial=0.0) + 1)
+    return places
+
+
+def _sampled(hierarchy: Hierarchy) -> list[Ints]:
+    """The objects to show of every level: all, or `LONGEST_ROW` of them, from the top down.
+
+    Wholes take turns in naming parts, one of each role at a time, so that all keep some parts; and
+    the parts that a whole names first come from all over it.
+    """
+    top = np.argsort(np.arange(len(hierarchy)) * _GOLDEN % 1, kind="stable")[:LONGEST_ROW]
+    shown: list[Ints] = [np.sort(top)]
+    for relation in reversed(hierarchy.relations):
+        if relation.n_parts <= LONGEST_ROW:
+            shown.append(np.arange(relation.n_parts))
+            continue
+        taken = relation.take(shown[-1]).canonical()
+        wholes, roles = segment_ids(taken.indptr), taken.roles.astype(np.int64)
+        group = wholes * taken.n_roles + roles  # ascends: the entries are canonical
+        position = np.arange(len(group)) - np.searchsorted(group, group)
+        turn = np.empty_like(position)
+        turn[np.lexsort((position * _GOLDEN % 1, group))] = position
+        named = taken.parts[np.lexsort((wholes, roles, turn))]
+        first = np.sort(np.unique(named, return_index=True)[1])
+        shown.append(np.sort(named[first[:LONGEST_ROW]]))
+    return shown[::-1]
+
+
+def _untangled(hierarchy: Hierarchy, shown: Sequence[Ints]) -> list[Ints]:
+    """The shown objects of every level in an order with few crossings.
+
+    What hangs together stands together, and there every object stands near the mean of what it is
+    joined with: the first eigenvector of the normalised adjacency when each row is kept centred.
+    """
+    starts = offsets(np.array([len(ids) for ids in shown]))
+    joined = np.zeros((starts[-1], starts[-1]))
+    for level, relation in enumerate(hierarchy.relations, start=1):
+        if min(len(shown[level]), len(shown[level - 1])) > 1:  # else it says nothing about order
+            lines = _Lines.of(relation, shown[level], shown[level - 1])
+            joined[lines.wholes + starts[level], lines.parts + starts[level - 1]] = 1.0
+    joined += joined.T
+    levels = segment_ids(starts)
+    n, component = csgraph.connected_components(sparse.csr_array(joined))
+    place = 3.0 * component
+    for members in (np.flatnonzero(component == c) for c in range(n)):
+        weight = np.maximum(joined[members].sum(axis=1), 1) ** 0.5
+        rows = (levels[members, None] == np.unique(levels[members])) * weight[:, None]
+        rows /= np.linalg.norm(rows, axis=0)
+        centring = np.eye(len(members)) - rows @ rows.T
+        links = joined[np.ix_(members, members)] / np.outer(weight, weight)
+        wish = np.linalg.eigh(centring @ links @ centring)[1][:, -1] / weight
+        # Rounded, so that objects in equal places keep their order.
+        place[members] += np.round(wish / np.abs(wish).max(), 9)
+    return [
+        ids[np.argsort(place[start:stop], kind="stable")]
+        for ids, start, stop in zip(shown, starts[:-1], starts[1:], strict=True)
+    ]
+
+
+def _neighbourhood(graphs: Graphs) -> Ints:
+    """All vertices, or `LARGEST_GRAPH` of them around the one of highest degree.
+
+    In a tree of shortest paths, each vertex is farther from its parent than its siblings of higher
+    degree: what is shown hangs together, and no hub fills the picture with its leaves.
+    """
+    if graphs.n_nodes <= LARGEST_GRAPH:
+        return np.arange(graphs.n_nodes)
+    degrees = graphs.degrees()
+    links = graphs.adjacency().astype(np.int8)
+    order, parent = csgraph.breadth_first_order(links, int(degrees.argmax()))
+    siblings = order[1:][np.lexsort((-degrees[order[1:]], parent[order[1:]]))]
+    family = parent[siblings]
+    step = np.ones(graphs.n_nodes)
+    step[siblings] += (np.arange(len(siblings)) - np.searchsorted(family, family)) / 4
+    far = np.full(graphs.n_nodes, np.inf)
+    far[order[0]] = 0.0
+    for vertex in order[1:].tolist():
+        far[vertex] = far[parent[vertex]] + step[vertex]
+    return np.sort(np.argsort(far, kind="stable")[:LARGEST_GRAPH])
+
+
+def _layout(edges: Ints, n: int) -> Floats:
+    """Places of n vertices, shape (n, 2), whose distances resemble those along the edges.
+
+    Stress majorisation from classical scaling: deterministic, quick for hundreds of vertices.
+    """
+    if n < 2:
+        return np.zeros((n, 2))
+    links = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    distances = csgraph.shortest_path(links, directed=False, unweighted=True)
+    apart = np.isinf(distances)
+    distances[apart] = distances[~apart].max() / 2 + 1.5
+    centring = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
+    # Twins have one place in the scaling, up to rounding: a spiral tells them apart.
+    turn = 2 * np.pi * _GOLDEN * np.arange(n)
+    spiral = np.sqrt(np.arange(n) / n) * np.array([np.cos(turn), np.sin(turn)])
+    places: Floats = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral.T
+    weights = (distances + np.eye(n)) ** -2 - np.eye(n)
+    inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1 / n)
+    for _ in range(100):
+        gaps = np.hypot(*(axis[:, None] - axis for axis in places.T))
+        pull = weights * distances / np.maximum(gaps, 1e-9)
+        places = inverse @ (pull.sum(axis=1)[:, None] * places - pull @ places)
+    return places
