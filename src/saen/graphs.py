@@ -13,6 +13,7 @@ from scipy import sparse
 from saen.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
 from saen.edges import Entries, is_symmetric
 from saen.errors import InputError
+from saen.text import plural
 
 Direction = Literal["both", "out", "in"]
 
@@ -119,7 +120,7 @@ class Graphs:
             row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
             raise InputError(
                 f"edge {row} joins {pairs[row].tolist()}, but there are "
-                f"{_plural(n_nodes, 'vertex', 'vertices')}, numbered from 0"
+                f"{plural(n_nodes, 'vertex', 'vertices')}, numbered from 0"
             )
         per_edge: dict[str, Array] = {
             key: _column(key, value)
@@ -186,7 +187,7 @@ class Graphs:
         for graph, (pairs, size) in enumerate(zip(arrays, counts.tolist(), strict=True)):
             if pairs.size and (pairs.min() < 0 or pairs.max() >= size):
                 raise InputError(
-                    f"graph {graph} has {_plural(size, 'vertex', 'vertices')}, numbered from 0, "
+                    f"graph {graph} has {plural(size, 'vertex', 'vertices')}, numbered from 0, "
                     f"but an edge names "
                     f"{int(pairs.min()) if pairs.min() < 0 else int(pairs.max())}"
                 )
@@ -393,20 +394,20 @@ class Graphs:
             if self.targets.dtype.kind == "f":
                 extras.append("real targets")
             else:
-                extras.append(_plural(len(np.unique(self.targets)), "class", "classes"))
+                extras.append(plural(len(np.unique(self.targets)), "class", "classes"))
         if self.node_labels is not None:
-            extras.append(_plural(_n_distinct(self.node_labels), "node label"))
+            extras.append(plural(_n_distinct(self.node_labels), "node label"))
         if self.node_attributes is not None:
-            extras.append(_plural(self.node_attributes.shape[1], "node attribute"))
+            extras.append(plural(self.node_attributes.shape[1], "node attribute"))
         if self.edge_labels is not None:
             extras.append("edge labels")
         if self.edge_attributes is not None:
-            extras.append(_plural(self.edge_attributes.shape[1], "edge attribute"))
-        loops = f" ({_plural(self.n_loops, 'self-loop')})" if self.n_loops else ""
+            extras.append(plural(self.edge_attributes.shape[1], "edge attribute"))
+        loops = f" ({plural(self.n_loops, 'self-loop')})" if self.n_loops else ""
         return (
-            f"Graphs({self.name + ': ' if self.name else ''}{_plural(len(self), 'graph')}, "
-            f"{_plural(self.n_nodes, 'vertex', 'vertices')}, "
-            f"{_plural(self.n_edges, 'edge')}{loops}, "
+            f"Graphs({self.name + ': ' if self.name else ''}{plural(len(self), 'graph')}, "
+            f"{plural(self.n_nodes, 'vertex', 'vertices')}, "
+            f"{plural(self.n_edges, 'edge')}{loops}, "
             f"{'directed' if self.directed else 'undirected'}"
             f"{'; ' + ', '.join(extras) if extras else ''})"
         )
@@ -630,7 +631,3 @@ def _concatenated(values: list[Array]) -> Array:
 def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     moved = [p[:-1] + start for p, start in zip(pointers, starts[:-1], strict=True)]
     return np.concatenate([*moved, starts[-1:]])
-
-
-def _plural(count: int, one: str, many: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

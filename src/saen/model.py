@@ -153,6 +153,9 @@ class SAEN(nn.Module):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cached": None}
+
     def unroll(self, hierarchy: Hierarchy) -> Unrolled:
         """The hierarchy as tensors beside the parameters; the last one is remembered."""
         if self._cached is None or self._cached[0] is not hierarchy:
@@ -178,8 +181,9 @@ class SAEN(nn.Module):
         noise: np.random.Generator | None = None,
         level: int | None = None,
     ) -> Tensor:
-        """Outputs of the top level, or the representations h_l of a lower `level`.
+        """Outputs of the top level, or the representations h_l of a `level`.
 
+        For the top level these are the activations that its output layer sees.
         In training mode with normalisation, `uses` gives the weight of every object in each
         model's statistics, level by level, shapes (n_l, M); without it every object of the top
         counts once. `noise` draws the dropout masks.
@@ -208,7 +212,9 @@ class SAEN(nn.Module):
         h: Tensor = self.bottom(structures, uses[0] if uses is not None else None)
         for index in range(1, last + 1):
             weight = uses[index] if uses is not None else None
-            h = self.levels[index](structures.relations[index - 1], h, weight, noise)
+            # Asked for by number, the top gives what its output layer sees.
+            hidden = level == index == len(structures.relations)
+            h = self.levels[index](structures.relations[index - 1], h, weight, noise, hidden)
         return h
 
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
@@ -255,9 +261,13 @@ class _Layers(nn.Module):
         self.biases = nn.ParameterList([nn.Parameter(torch.empty(n_models, o)) for _, o in pairs])
         self.register_buffer("offsets", torch.zeros(n_models))
 
-    def forward(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
-        for weight, bias in zip(self.weights, self.biases, strict=True):
+    def forward(self, x: Tensor, noise: np.random.Generator | None, hidden: bool = False) -> Tensor:
+        """The level's output, or with `hidden` the last activations before it."""
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = self._activate(x, noise)
+            if hidden and layer == last:
+                return x
             x = torch.baddbmm(bias[:, None], x, weight)
         return x if self.is_top else self._activate(x, noise)
 
@@ -348,6 +358,7 @@ class _Level(nn.Module):
         h: Tensor,
         uses: Tensor | None,
         noise: np.random.Generator | None,
+        hidden: bool = False,
     ) -> Tensor:
         # (roles, M, d, out): the block of every role, zero where a model never met the role.
         weight = self.weight.view(len(self.bias), self.n_roles, self.below, -1).transpose(0, 1)
@@ -364,7 +375,7 @@ class _Level(nn.Module):
                 x = self._map_then_aggregate(relation, h, weight, bias)
             else:
                 x = self._first_layer(self._aggregate(relation, h), weight, bias)
-        out: Tensor = self.layers(x, noise)
+        out: Tensor = self.layers(x, noise, hidden)
         return out.transpose(0, 1).contiguous()
 
     def _aggregate(self, relation: UnrolledRelation, h: Tensor) -> Tensor:

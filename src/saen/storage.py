@@ -59,21 +59,26 @@ def save(thing: Storable, path: str | Path) -> int:
     if isinstance(thing, Graphs):
         return write(path, "graphs", *_pack_graphs(thing))
     if isinstance(thing, Hierarchy):
-        return write(path, "hierarchy", *_pack_hierarchy(thing))
+        return write(path, "hierarchy", *pack_hierarchy(thing))
     if isinstance(thing, Compressed):
         return write(path, "compressed", *_pack_compressed(thing))
     raise InputError(f"cannot store a {type(thing).__name__}")
 
 
 def load(path: str | Path) -> Any:
-    """Read what `save` wrote: `Graphs`, `Hierarchy` or `Compressed`, as the file says.
+    """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
 
     Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
     """
     kind, document, tensors = read(path)
+    if kind == "model":
+        # Only models need torch, and only they stand below this module.
+        from saen.persistence import load_estimator
+
+        return load_estimator(path)
     unpack = {
         "graphs": _unpack_graphs,
-        "hierarchy": _unpack_hierarchy,
+        "hierarchy": unpack_hierarchy,
         "compressed": _unpack_compressed,
     }.get(kind)
     if unpack is None:
@@ -96,7 +101,7 @@ def file_bytes(thing: Hierarchy | Compressed) -> int:
         return _file_size(
             document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "compressed"
         )
-    document, tensors = _pack_hierarchy(thing)
+    document, tensors = pack_hierarchy(thing)
     return _file_size(
         document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "hierarchy"
     )
@@ -108,7 +113,7 @@ def original_bytes(compressed: Compressed) -> int:
     Holds for hierarchies as the paper writes them: every entry once, without multiplicities.
     """
     hierarchy = compressed.hierarchy
-    document, tensors = _pack_hierarchy(hierarchy)
+    document, tensors = pack_hierarchy(hierarchy)
     layout: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
         key: (tensors[key].dtype, (compressed.objects[0], *tensors[key].shape[1:]))
         for key in ("codes", "vectors")
@@ -310,7 +315,8 @@ def _signed(column: Array) -> Array:
     return column if column.max(initial=0) > np.iinfo(np.int64).max else column.astype(np.int64)
 
 
-def _pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Array]]:
+def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A hierarchy as JSON and arrays in their narrowest types."""
     attributes = hierarchy.attributes
     document: dict[str, Any] = {
         "names": list(hierarchy.names),
@@ -335,7 +341,8 @@ def _pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arr
     return document, tensors
 
 
-def _unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hierarchy:
+def unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hierarchy:
+    """The inverse of `pack_hierarchy`."""
     vocabulary = document["vocabulary"]
     attributes = Attributes(
         tensors["codes"].astype(np.int32) - 1 if "codes" in tensors else None,
@@ -357,7 +364,7 @@ def _unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hi
 
 
 def _pack_compressed(compressed: Compressed) -> tuple[dict[str, Any], dict[str, Array]]:
-    document, tensors = _pack_hierarchy(compressed.hierarchy)
+    document, tensors = pack_hierarchy(compressed.hierarchy)
     document["objects"] = list(compressed.objects)
     document["entries"] = list(compressed.entries)
     for level, column in enumerate(compressed.classes):
@@ -367,7 +374,7 @@ def _pack_compressed(compressed: Compressed) -> tuple[dict[str, Any], dict[str, 
 
 
 def _unpack_compressed(document: dict[str, Any], tensors: dict[str, Array]) -> Compressed:
-    hierarchy = _unpack_hierarchy(document, tensors)
+    hierarchy = unpack_hierarchy(document, tensors)
     return Compressed(
         hierarchy,
         tuple(tensors.get(f"{level}.classes") for level in range(hierarchy.depth + 1)),

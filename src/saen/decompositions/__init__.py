@@ -3,4 +3,7 @@
 from saen.decompositions.base import Decomposition
 from saen.decompositions.ego import Ego
 
-__all__ = ["Decomposition", "Ego"]
+DECOMPOSITIONS: dict[str, type[Decomposition]] = {"ego": Ego}
+"""By the name that the command line and saved files use."""
+
+__all__ = ["DECOMPOSITIONS", "Decomposition", "Ego"]

@@ -97,7 +97,7 @@ class Ego:
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""
-        balls = _balls(graphs.without_loops().adjacency(self.direction), self.radii)
+        balls = _balls(graphs.adjacency(self.direction), self.radii)
         n, width = graphs.n_nodes, len(self.radii)
         lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
         indptr = offsets(lengths.ravel())
@@ -123,7 +123,10 @@ class Ego:
 
 
 def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.csr_array]:
-    """For every radius the Boolean matrix of vertices within that distance, shape (N, N)."""
+    """For every radius the Boolean matrix of vertices within that distance, shape (N, N).
+
+    Every vertex is in its own ball, so self-loops change nothing.
+    """
     identity = sparse.eye_array(adjacency.shape[0], dtype=np.bool_, format="csr")
     step = sparse.csr_array(adjacency + identity)
     balls, ball = [], identity

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +9,7 @@ from saen.arrays import Array
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
 from saen.hierarchy import Attributes
+from saen.text import did_you_mean
 from saen.vocabulary import Vocabulary
 
 KINDS = ("node", "degree", "log-degree", "attributes")
@@ -30,8 +29,7 @@ def check_labels(labels: str) -> None:
     for kind in labels.split(","):
         name, _, argument = kind.strip().partition(":")
         if name not in KINDS:
-            near = get_close_matches(name, KINDS, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(name, KINDS)
             raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(KINDS)}")
         if argument and name != "log-degree":
             raise InputError(f"the label {name!r} takes no argument, found {kind!r}")

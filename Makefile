@@ -1,0 +1,42 @@
+# From a fresh clone, with Python 3.11+, pip and make:
+#   make demo   the environment, then the main job on a built-in collection
+#   make test   the environment, then the tests
+PYTHON ?= python3
+BIN := .venv/bin
+# The benchmark datasets, where there are any beside the checkout.
+ifneq ($(wildcard ../shared/datasets),)
+export SAEN_DATA ?= $(abspath ../shared/datasets)
+endif
+
+.PHONY: demo test test-slow lint bench docs clean
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: .venv/installed
+	mkdir -p demo
+	$(BIN)/saen compress threads --out demo/threads.saen --plot demo/levels.png
+	$(BIN)/saen draw threads --graph 3 --figure decomposition --out demo/decomposition.svg
+	$(BIN)/saen draw threads --graph 3 --figure compression --out demo/compression.svg
+
+test: .venv/installed
+	$(BIN)/python -m pytest -q
+
+test-slow: .venv/installed
+	$(BIN)/python -m pytest -q -m slow
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks
+
+docs: .venv/installed
+	$(BIN)/python -m docs.figures
+
+clean:
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,99 @@
+"""What all commands share: the application, its options, output for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import saen
+from saen.datasets import find_entry
+from saen.decompositions import DECOMPOSITIONS, Decomposition, Ego
+from saen.errors import InputError
+from saen.text import did_you_mean
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Learn from graphs and other things made of parts: decompose, collapse, train.",
+    epilog="Exit codes: 0 done, 2 a mistake in the input (one line on stderr), 130 interrupted.",
+)
+
+Name = Annotated[
+    str, typer.Argument(help="A dataset's name, a TUDataset folder or zip, or a saen file.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+DecompositionName = Annotated[
+    str, typer.Option("--decomposition", "-d", help="How graphs are taken apart.")
+]
+Radii = Annotated[
+    str | None, typer.Option(help="Radii of the ego graphs, such as 0,1. [default: the paper's]")
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="Vertex labels: node, degree, log-degree:b, attributes, or several joined by commas. "
+        "[default: the paper's, else node labels, else the degree]"
+    ),
+]
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"saen {saen.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def chosen_decomposition(
+    dataset: str, name: str, radii: str | None, labels: str | None
+) -> Decomposition:
+    """The decomposition that the options ask for, with the catalog's settings as defaults."""
+    if name not in DECOMPOSITIONS:
+        raise InputError(
+            f"unknown decomposition {name!r}{did_you_mean(name, DECOMPOSITIONS)}: "
+            f"choose from {', '.join(DECOMPOSITIONS)}"
+        )
+    entry = find_entry(dataset)
+    chosen = (0, 1) if entry is None else entry.radii
+    if radii is not None:
+        try:
+            chosen = tuple(int(radius) for radius in radii.split(","))
+        except ValueError:
+            raise InputError(f"radii are whole numbers such as 0,1, not {radii!r}") from None
+    return Ego(chosen, labels or ("auto" if entry is None else entry.labels))
+
+
+def console() -> Console:
+    """Where tables for people go."""
+    return Console(highlight=False)
+
+
+def heading(text: str) -> None:
+    """A line in bold."""
+    console().print(text, style="bold", soft_wrap=True)
+
+
+def table(*columns: str) -> Table:
+    """A table whose first column is text and whose other columns are numbers."""
+    out = Table(box=None, pad_edge=False)
+    for index, column in enumerate(columns):
+        out.add_column(column, justify="right" if index else "left")
+    return out
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(document, indent=2))

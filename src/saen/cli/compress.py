@@ -1,0 +1,132 @@
+"""`saen compress`: collapse a dataset, say how much was saved, keep the result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from saen.cli.app import (
+    AsJson,
+    DecompositionName,
+    Labels,
+    Name,
+    Radii,
+    chosen_decomposition,
+    console,
+    heading,
+    print_json,
+    table,
+)
+from saen.compression import Compressed, ceiling, compress_graphs
+from saen.datasets import load_dataset
+from saen.graphs import Graphs
+from saen.plots import plot_levels, save_figure
+from saen.progress import bar
+from saen.storage import file_bytes, original_bytes, save
+from saen.text import human_bytes
+
+
+def compress(
+    name: Name,
+    decomposition: DecompositionName = "ego",
+    radii: Radii = None,
+    labels: Labels = None,
+    out: Annotated[Path | None, typer.Option(help="Write the compressed hierarchy here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw objects before and after.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Decompose a dataset and collapse equal objects on every level.
+
+    Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
+    """
+    times: dict[str, float] = {}
+    start = perf_counter()
+    graphs = load_dataset(name)
+    times["load"] = perf_counter() - start
+    chosen = chosen_decomposition(name, decomposition, radii, labels)
+    start = perf_counter()
+    chosen = chosen.fit(graphs)
+    times["fit"] = perf_counter() - start
+    start = perf_counter()
+    with bar("decomposing and collapsing", len(graphs)) as update:
+        compressed = compress_graphs(graphs, chosen, progress=update)
+    times["compress"] = perf_counter() - start
+    if out is not None:
+        start = perf_counter()
+        save(compressed, out)
+        times["save"] = perf_counter() - start
+    report = _report(graphs, compressed, times) | {"decomposition": chosen.settings()}
+    if plot is not None:
+        title = f"{graphs.name or name}: what is left after collapsing equal objects"
+        save_figure(plot_levels(compressed.levels(), title), plot)
+    if json:
+        print_json(report)
+    else:
+        _print(graphs.name or name, report, out)
+
+
+def _report(graphs: Graphs, compressed: Compressed, times: dict[str, float]) -> dict[str, Any]:
+    before, after = original_bytes(compressed), file_bytes(compressed)
+    targets = graphs.targets
+    has_classes = targets is not None and targets.dtype.kind != "f"
+    return {
+        "name": graphs.name,
+        "levels": compressed.levels(),
+        "bytes": {"original": before, "compressed": after, "ratio": after / before},
+        "distinct_graphs": len(compressed.hierarchy),
+        "ceiling": ceiling(compressed.top, targets) if has_classes else None,  # type: ignore[arg-type]
+        "seconds": times,
+        "peak_memory_bytes": peak_memory(),
+    }
+
+
+def peak_memory() -> int | None:
+    """The largest resident size of this process so far, in bytes, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _print(name: str, report: dict[str, Any], out: Path | None) -> None:
+    settings = {k: v for k, v in report["decomposition"].items() if k != "name"}
+    described = ", ".join(f"{key} {_shown(value)}" for key, value in settings.items())
+    heading(f"{name}, {report['decomposition']['name']} decomposition ({described})")
+    levels = table("level", "objects", "classes", "entries", "after")
+    for level in report["levels"]:
+        entries = (f"{level['entries']:,}", f"{level['entries_compressed']:,}")
+        levels.add_row(
+            f"{level['level']}  {level['name']}",
+            f"{level['objects']:,}",
+            f"{level['classes']:,}",
+            *(entries if level["level"] else ("", "")),
+        )
+    console().print(levels)
+    size = report["bytes"]
+    lines = [
+        f"size       {human_bytes(size['original'])} → {human_bytes(size['compressed'])} "
+        f"(ratio {size['ratio']:.3f})",
+        f"distinct   {report['distinct_graphs']:,} of {report['levels'][-1]['objects']:,} graphs",
+    ]
+    if report["ceiling"] is not None:
+        lines.append(
+            f"ceiling    {100 * report['ceiling']:.2f} % accuracy: no single fixed model that "
+            "sees these parts can do better"
+        )
+    times = ", ".join(f"{step} {seconds:.2f} s" for step, seconds in report["seconds"].items())
+    lines.append(f"time       {times}")
+    if report["peak_memory_bytes"] is not None:
+        lines.append(f"memory     {human_bytes(report['peak_memory_bytes'])} at most")
+    if out is not None:
+        lines.append(f"written    {out}")
+    console().print("\n" + "\n".join(lines), soft_wrap=True)
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,84 @@
+"""`saen datasets`: what there is, and how it compares with the paper's statistics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.datasets import CatalogEntry, catalog, find_entry, load_dataset, locate
+
+
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="A dataset; without it, the catalog is listed.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the catalog, or print the statistics of one dataset beside the paper's."""
+    if name is None:
+        _list(json)
+    else:
+        _describe(name, json)
+
+
+def _list(json: bool) -> None:
+    places = {entry.name: locate(entry.name) for entry in catalog().values()}
+    if json:
+        rows = [
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "group": entry.group,
+                "graphs": entry.graphs,
+                "classes": entry.classes,
+                "present": places[entry.name] is not None,
+                "path": str(places[entry.name]) if places[entry.name] else None,
+            }
+            for entry in catalog().values()
+        ]
+        print_json({"datasets": rows})
+        return
+    out = table("name", "graphs", "classes", "here")
+    out.add_column("what", justify="left")
+    for entry in catalog().values():
+        here = "yes" if places[entry.name] else "download" if entry.served else "no"
+        out.add_row(entry.name, f"{entry.graphs:,}", str(entry.classes), here, entry.title)
+    out.add_row("threads", "300", "2", "built in", "Generated: discussions against questions")
+    console().print(out)
+    console().print("\nA name that is not here is downloaded when it is first used.", style="dim")
+
+
+def _describe(name: str, json: bool) -> None:
+    graphs = load_dataset(name)
+    entry = find_entry(name)
+    found = graphs.summary()
+    paper = _paper(entry)
+    if json:
+        document: dict[str, Any] = {"name": graphs.name or name, **found, "paper": paper}
+        print_json(document)
+        return
+    heading(graphs.name or name)
+    out = table("", "found", "paper")
+    for key, value in found.items():
+        if key == "classes":
+            shown = ", ".join(f"{label}: {count:,}" for label, count in value.items())
+        else:
+            shown = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}"
+            shown = str(value).lower() if isinstance(value, bool) else shown
+        theirs = None if paper is None else paper.get(key)
+        out.add_row(key.replace("_", " "), shown, "" if theirs is None else f"{theirs:,}")
+    console().print(out)
+    if entry is not None and entry.note:
+        console().print(f"\n{entry.note}", style="dim")
+
+
+def _paper(entry: CatalogEntry | None) -> dict[str, Any] | None:
+    if entry is None or entry.paper is None:
+        return None
+    return {
+        "graphs": entry.paper.graphs,
+        "average_nodes": entry.paper.average_nodes,
+        "average_max_degree": entry.paper.average_max_degree,
+    }

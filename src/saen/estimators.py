@@ -1,0 +1,523 @@
+"""scikit-learn estimators: graphs in, classes, numbers or vectors out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from saen.arrays import Array
+from saen.batches import hierarchy_and_top
+from saen.compression import Compressed, compress, compress_graphs
+from saen.decompositions import DECOMPOSITIONS, Decomposition, Ego
+from saen.errors import InputError
+from saen.graphs import Graphs
+from saen.hierarchy import Hierarchy
+from saen.interop import from_networkx, from_pyg
+from saen.model import SAEN, Architecture, derive_seed
+from saen.progress import training_bar
+from saen.recipes import modern_batch_size, modern_hidden, modern_labels, modern_radii
+from saen.tasks import Task
+from saen.text import did_you_mean
+from saen.training import History, Settings, outputs, train
+
+Structures = Graphs | Hierarchy | Sequence[Any]
+
+
+class InterruptedTrainingWarning(UserWarning):
+    """Training was stopped by Ctrl-C; the estimator holds the last whole epoch."""
+
+
+class _Estimator(BaseEstimator):
+    """What the estimators share: from structures to trained networks and back to vectors."""
+
+    decomposition_: Decomposition | None
+    schema_: Hierarchy
+    network_: SAEN
+    history_: History
+
+    def __init__(
+        self,
+        decomposition: str | Decomposition = "ego",
+        *,
+        radii: str | Sequence[int] = "auto",
+        labels: str = "auto",
+        hidden: str | Sequence[Sequence[int]] = "auto",
+        slope: float = 0.2,
+        normalisation: str = "batch",
+        dropout: float = 0.0,
+        n_models: int = 3,
+        epochs: int = 40,
+        batch_size: int | str | None = "auto",
+        learning_rate: float = 0.01,
+        schedule: str = "cosine",
+        weight_decay: float = 0.0,
+        min_count: int = 1,
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        device: str = "auto",
+        dtype: str = "float32",
+        checkpoint: str | Path | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        progress: bool | None = None,
+    ) -> None:
+        self.decomposition = decomposition
+        self.radii = radii
+        self.labels = labels
+        self.hidden = hidden
+        self.slope = slope
+        self.normalisation = normalisation
+        self.dropout = dropout
+        self.n_models = n_models
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.min_count = min_count
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.dtype = dtype
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.progress = progress
+
+    # -- fitting -----------------------------------------------------------------------------
+
+    def _fit(self, X: Structures, task: _Targets, sample_weight: ArrayLike | None) -> Self:
+        structures = as_structures(X)
+        n = len(structures)
+        if n == 0:
+            raise InputError("nothing to fit: the collection is empty")
+        if len(task.values) != n:
+            raise InputError(f"{n} structures, but {len(task.values)} targets")
+        compressed = self._decompose_to_fit(structures)
+        seed = _seed(self.random_state)
+        self.network_ = self._network(compressed.hierarchy, task.n_outputs, seed)
+        weights = np.ones(n)
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((n, 1)), ensure_non_negative=True
+            )
+        training = np.repeat(weights[:, None], self.n_models, axis=1)
+        validation = None
+        if self.patience is not None:
+            held = self._held_out(task, n, seed)
+            training, validation = training * ~held, training * held
+        settings = Settings(
+            epochs=self.epochs,
+            batch_size=modern_batch_size(n) if self.batch_size == "auto" else self.batch_size,  # type: ignore[arg-type]
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            seed=derive_seed(seed, "run") % 2**31,
+        )
+        with training_bar(self.epochs, self.progress) as shown:
+            self.history_ = train(
+                self.network_,
+                compressed,
+                task.task(training, validation),
+                settings,
+                min_count=self.min_count,
+                checkpoint=self.checkpoint,
+                progress=shown,
+            )
+        if self.history_.interrupted:
+            warnings.warn(
+                f"training was interrupted after {len(self.history_.loss)} of {self.epochs} "
+                "epochs; what was learned so far is kept",
+                InterruptedTrainingWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _decompose_to_fit(self, structures: Graphs | Hierarchy) -> Compressed:
+        if isinstance(structures, Hierarchy):
+            self.decomposition_ = None
+            compressed = compress(structures)
+        else:
+            self.decomposition_ = self._chosen_decomposition(structures).fit(structures)
+            compressed = compress_graphs(structures, self.decomposition_, lower_classes=False)
+        # Names, roles and vocabulary, without any object: what later structures must agree with.
+        self.schema_ = compressed.hierarchy.select([])
+        return compressed
+
+    def _chosen_decomposition(self, graphs: Graphs) -> Decomposition:
+        if not isinstance(self.decomposition, str):
+            return self.decomposition
+        if self.decomposition not in DECOMPOSITIONS:
+            hint = did_you_mean(self.decomposition, DECOMPOSITIONS)
+            raise InputError(
+                f"unknown decomposition {self.decomposition!r}{hint}: "
+                f"choose from {', '.join(DECOMPOSITIONS)}"
+            )
+        radii = modern_radii(graphs) if isinstance(self.radii, str) else tuple(self.radii)
+        return Ego(radii, modern_labels(graphs) if self.labels == "auto" else self.labels)
+
+    def _network(self, hierarchy: Hierarchy, n_outputs: int, seed: int) -> SAEN:
+        if self.n_models < 1:
+            raise InputError(f"n_models must be at least 1, not {self.n_models}")
+        hidden = self.hidden
+        layers = modern_hidden(hierarchy.depth) if isinstance(hidden, str) else hidden
+        if len(layers) != hierarchy.depth + 1:
+            raise InputError(
+                f"hidden needs {hierarchy.depth + 1} lists of sizes, one per level, not {layers}"
+            )
+        architecture = Architecture.over(
+            hierarchy,
+            [*layers[:-1], (*layers[-1], n_outputs)],
+            slope=self.slope,
+            normalisation=self.normalisation,
+            dropout=self.dropout,
+        )
+        seeds = [(seed, model) for model in range(self.n_models)]
+        network = SAEN(architecture, seeds, dtype=_dtype(self.dtype))
+        return network.to(chosen_device(self.device))
+
+    def _held_out(self, task: _Targets, n: int, seed: int) -> NDArray[np.bool_]:
+        """For every model the structures that early stopping looks at, (n, M)."""
+        held = np.zeros((n, self.n_models), dtype=np.bool_)
+        splitter = StratifiedShuffleSplit if task.stratify else ShuffleSplit
+        for model in range(self.n_models):
+            state = derive_seed((seed, model), "held out") % 2**31
+            split = splitter(1, test_size=self.validation_fraction, random_state=state)
+            try:
+                held[next(split.split(np.empty(n), task.values))[1], model] = True
+            except ValueError as error:
+                raise InputError(f"cannot hold out a part for early stopping: {error}") from None
+        return held
+
+    # -- using -------------------------------------------------------------------------------
+
+    def _compressed(self, X: Structures, lower_classes: bool = False) -> Compressed:
+        check_is_fitted(self, "network_")
+        structures = as_structures(X)
+        if isinstance(structures, Graphs):
+            if self.decomposition_ is None:
+                raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
+            return compress_graphs(structures, self.decomposition_, lower_classes=lower_classes)
+        self._check_schema(structures)
+        vocabulary = self.schema_.attributes.vocabulary
+        attributes = structures.attributes
+        if vocabulary is not None:
+            attributes = attributes.recoded(vocabulary)
+        return compress(Hierarchy(attributes, structures.relations, structures.names))
+
+    def _check_schema(self, hierarchy: Hierarchy) -> None:
+        here = [relation.alphabet for relation in self.schema_.relations]
+        there = [relation.alphabet for relation in hierarchy.relations]
+        if here != there:
+            raise InputError(f"fitted on roles {here}, but the hierarchy has {there}")
+
+    def _outputs(self, X: Structures) -> tuple[Array, NDArray[np.int64]]:
+        """Outputs of the distinct rows, (rows, M, outputs), and the row of every structure."""
+        compressed = self._compressed(X)
+        hierarchy, top = hierarchy_and_top(compressed)
+        if len(top) == 0:
+            n_outputs = self.network_.architecture.layers[-1][-1]
+            return np.empty((0, self.network_.n_models, n_outputs)), top.astype(np.int64)
+        made = outputs(self.network_, hierarchy)
+        return made.double().cpu().numpy(), top.astype(np.int64)
+
+    def embed(self, X: Structures, level: int | None = None) -> NDArray[np.float64]:
+        """The learned vectors of the objects of a level, shape (objects, n_models · width).
+
+        `level` None is the top: one row per structure, the activations that the output layer
+        sees. Lower levels give one row per original object, in the order of the decomposition.
+        """
+        compressed = self._compressed(X, lower_classes=True)
+        hierarchy = compressed.hierarchy
+        chosen = hierarchy.depth if level is None else level
+        if not 0 <= chosen <= hierarchy.depth:
+            raise InputError(f"levels are 0 … {hierarchy.depth}, not {level}")
+        vectors = outputs(self.network_, hierarchy, level=chosen)
+        flat = vectors.reshape(len(vectors), -1).double().cpu().numpy()
+        return compressed.decompress(chosen, flat)
+
+    def save(self, path: str | Path) -> int:
+        """Write the fitted estimator to one file (no pickle); its size in bytes."""
+        from saen.persistence import save_estimator
+
+        return save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an estimator of this class that `save` wrote."""
+        from saen.persistence import load_estimator
+
+        loaded = load_estimator(path)
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class _Targets:
+    """Targets as numbers, and the task that they make."""
+
+    def __init__(self, values: Array, loss: str, n_classes: int, class_weights: Any = None) -> None:
+        self.values = values
+        self.loss = loss
+        self.n_classes = n_classes
+        self.class_weights = class_weights
+        self.stratify = loss != "squares"
+
+    @property
+    def n_outputs(self) -> int:
+        return self.task(np.empty((0, 1)), None).n_outputs
+
+    def task(self, weights: Array, validation: Array | None) -> Task:
+        return Task(
+            self.loss,  # type: ignore[arg-type]
+            self.values,
+            weights,
+            validation,
+            self.class_weights,
+            self.n_classes,
+        )
+
+
+class SAENClassifier(ClassifierMixin, _Estimator):
+    """Classify graphs and other structures with Shift Aggregate Extract Networks.
+
+    `X` is `Graphs`, a list of networkx graphs or of PyG `Data`, or a ready `Hierarchy`; `y` holds
+    integers or strings. What the arguments leave open follows the modern recipe
+    (`saen.recipes`).
+
+    - `decomposition`: a name or an object; `radii` and `labels` set up a decomposition by name;
+    - `hidden`: sizes of the hidden layers of every level, bottom first, without the output layer;
+      `slope`, `normalisation`, `dropout`: see `saen.model.Architecture`;
+    - `n_models`: how many networks are trained; their probabilities are averaged;
+    - `epochs`, `batch_size`, `learning_rate`, `schedule`, `weight_decay`: see
+      `saen.training.Settings`; `min_count`: labels in fewer training structures share one entry;
+    - `patience`: stop early on a held-out `validation_fraction`, if not None;
+    - `class_weight`: None, `"balanced"`, or a dictionary;
+    - `device`: `auto`, `cpu`, `cuda`, …; `dtype`: `float32` or `float64`;
+    - `checkpoint`: a file to continue from after an interruption;
+    - `random_state`: an integer gives the same result every time; `progress`: show a bar (None: on
+      a terminal).
+
+    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, seed=1)
+    >>> model = SAENClassifier(epochs=10).fit(threads, threads.targets)
+    >>> model.predict_proba(threads[:3]).shape
+    (3, 2)
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        decomposition: str | Decomposition = "ego",
+        *,
+        radii: str | Sequence[int] = "auto",
+        labels: str = "auto",
+        hidden: str | Sequence[Sequence[int]] = "auto",
+        slope: float = 0.2,
+        normalisation: str = "batch",
+        dropout: float = 0.0,
+        n_models: int = 3,
+        epochs: int = 40,
+        batch_size: int | str | None = "auto",
+        learning_rate: float = 0.01,
+        schedule: str = "cosine",
+        weight_decay: float = 0.0,
+        min_count: int = 1,
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        class_weight: Any = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        checkpoint: str | Path | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(
+            decomposition,
+            radii=radii,
+            labels=labels,
+            hidden=hidden,
+            slope=slope,
+            normalisation=normalisation,
+            dropout=dropout,
+            n_models=n_models,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            weight_decay=weight_decay,
+            min_count=min_count,
+            patience=patience,
+            validation_fraction=validation_fraction,
+            device=device,
+            dtype=dtype,
+            checkpoint=checkpoint,
+            random_state=random_state,
+            progress=progress,
+        )
+        self.class_weight = class_weight
+
+    def fit(
+        self, X: Structures, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SAENClassifier:
+        """Train on structures X with classes y, shape (n,)."""
+        labels = np.asarray(y)
+        check_classification_targets(labels)
+        if labels.ndim != 1:
+            raise InputError(f"y must be one class per structure, not of shape {labels.shape}")
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
+        weights = None
+        if self.class_weight is not None:
+            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        loss = "binary" if n_classes == 2 else "classes"
+        return self._fit(X, _Targets(codes, loss, n_classes, weights), sample_weight)
+
+    def predict_proba(self, X: Structures) -> NDArray[np.float64]:
+        """Class probabilities, averaged over the models, shape (n, classes)."""
+        made, top = self._outputs(X)
+        if made.shape[2] == 1:
+            positive = torch.sigmoid(torch.from_numpy(made))[..., 0]
+            probabilities = torch.stack([1 - positive, positive], dim=-1).mean(1)
+        else:
+            probabilities = torch.softmax(torch.from_numpy(made), dim=-1).mean(1)
+        rows: NDArray[np.float64] = probabilities.numpy()[top]
+        return rows
+
+    def decision_function(self, X: Structures) -> NDArray[np.float64]:
+        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes)."""
+        tiny = np.finfo(np.float64).tiny
+        logarithms = np.log(np.maximum(self.predict_proba(X), tiny))
+        return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
+
+    def predict(self, X: Structures) -> Array:
+        """The most probable class of every structure, shape (n,)."""
+        check_is_fitted(self, "network_")
+        chosen: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return chosen
+
+
+class SAENRegressor(RegressorMixin, _Estimator):
+    """Predict real numbers of graphs and other structures.
+
+    Arguments as for `SAENClassifier`, without `class_weight`. `y` has shape (n,) or (n, k) and is
+    standardised inside; predictions are averaged over the models and come in y's own units.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = SAENRegressor(epochs=5).fit(threads, threads.sizes)
+    >>> model.predict(threads[:2]).shape
+    (2,)
+    """
+
+    mean_: Array
+    scale_: Array
+
+    def fit(
+        self, X: Structures, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SAENRegressor:
+        """Train on structures X with numbers y, shape (n,) or (n, k)."""
+        values = np.asarray(y, dtype=np.float64)
+        if values.ndim not in (1, 2) or not np.isfinite(values).all():
+            raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+        self.mean_ = values.mean(axis=0)
+        deviation = values.std(axis=0)
+        self.scale_ = np.where(deviation > 0, deviation, 1.0)
+        standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
+        return self._fit(X, _Targets(standard, "squares", 0), sample_weight)
+
+    def predict(self, X: Structures) -> NDArray[np.float64]:
+        """Predicted numbers, shape (n,) or (n, k)."""
+        made, top = self._outputs(X)
+        rows = made.mean(axis=1)[top]
+        rows = rows[:, 0] if np.ndim(self.mean_) == 0 else rows
+        scaled: NDArray[np.float64] = rows * self.scale_ + self.mean_
+        return scaled
+
+
+class SAENTransformer(TransformerMixin, SAENClassifier):
+    """Learned vectors of structures as features for another estimator.
+
+    Trains like `SAENClassifier`; `transform` gives `embed(X)`, one row per structure.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> SAENTransformer(epochs=5).fit_transform(threads, threads.targets).shape
+    (40, 96)
+    """
+
+    def transform(self, X: Structures) -> NDArray[np.float64]:
+        """The vectors of structures, shape (n, n_models · width)."""
+        return self.embed(X)
+
+
+def as_structures(X: Structures) -> Graphs | Hierarchy:
+    """Graphs or a hierarchy from whatever the estimators accept.
+
+    >>> import networkx as nx
+    >>> as_structures([nx.path_graph(3), nx.cycle_graph(4)])
+    Graphs(2 graphs, 7 vertices, 6 edges, undirected)
+    """
+    if isinstance(X, Graphs | Hierarchy):
+        return X
+    try:
+        items = list(X)
+    except TypeError:
+        items = []
+    if items and hasattr(items[0], "edge_index"):
+        return from_pyg(items)
+    if items and hasattr(items[0], "adjacency") and hasattr(items[0], "nodes"):
+        return from_networkx(items)
+    raise InputError(
+        "X must be saen.Graphs, a list of networkx graphs or of PyG Data, or a saen.Hierarchy, "
+        f"not {type(X).__name__}"
+    )
+
+
+def chosen_device(name: str) -> torch.device:
+    """The device of that name; `auto` is a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"unknown device {name!r}: use auto, cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no CUDA device here: use device='cpu' or 'auto'")
+    return device
+
+
+def _dtype(name: str) -> torch.dtype:
+    kinds = {"float32": torch.float32, "float64": torch.float64}
+    if name not in kinds:
+        raise InputError(f"dtype is float32 or float64, not {name!r}")
+    return kinds[name]
+
+
+def _seed(random_state: int | np.random.RandomState | None) -> int:
+    """A seed from scikit-learn's kinds of random state; the global state is left alone."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return int(random_state)

@@ -1,0 +1,136 @@
+"""Fitted estimators in one file: safetensors for the weights, JSON for the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+import saen
+from saen import storage
+from saen.arrays import Array
+from saen.decompositions import DECOMPOSITIONS, Decomposition
+from saen.errors import FileError, InputError, SaenError
+from saen.model import SAEN, Architecture
+from saen.training import History
+from saen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from saen.estimators import _Estimator
+
+KIND = "model"
+
+
+def save_estimator(estimator: _Estimator, path: str | Path) -> int:
+    """Write a fitted estimator; the size of the file in bytes."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator, "network_")
+    schema, schema_tensors = storage.pack_hierarchy(estimator.schema_)
+    parameters = {
+        key: value
+        for key, value in estimator.get_params(deep=False).items()
+        if key not in ("decomposition", "checkpoint", "random_state", "progress")
+    }
+    architecture = estimator.network_.architecture
+    document: dict[str, Any] = {
+        "saen": saen.__version__,
+        "estimator": type(estimator).__name__,
+        "parameters": _plain(parameters),
+        "decomposition": _decomposition_to_json(estimator.decomposition_),
+        "schema": schema,
+        "architecture": {k: _plain(v) for k, v in vars(architecture).items()},
+        "epochs": len(estimator.history_.loss),
+    }
+    tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
+    for key, tensor in estimator.network_.state_dict().items():
+        tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
+    for key in ("classes_", "mean_", "scale_"):
+        if hasattr(estimator, key):
+            value = np.asarray(getattr(estimator, key))
+            if value.dtype.kind == "U" or value.dtype.kind == "b":
+                document[key] = value.tolist()
+            else:
+                tensors[key] = value
+    return storage.write(path, KIND, document, tensors)
+
+
+def load_estimator(path: str | Path) -> Any:
+    """Read what `save_estimator` wrote, onto the CPU."""
+    kind, document, tensors = storage.read(path)
+    if kind != KIND:
+        raise FileError(f"this file holds a {kind}, not a model", path=path)
+    try:
+        return _unpack(document, tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
+        raise FileError(
+            f"damaged: its contents do not fit together ({error})", path=path
+        ) from error
+
+
+def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
+    from saen import estimators
+
+    cls = {
+        c.__name__: c
+        for c in (estimators.SAENClassifier, estimators.SAENRegressor, estimators.SAENTransformer)
+    }[document["estimator"]]
+    decomposition = _decomposition_from_json(document["decomposition"])
+    parameters = document["parameters"]
+    estimator = cls(decomposition if decomposition is not None else "ego", **parameters)
+    estimator.decomposition_ = decomposition
+    estimator.schema_ = storage.unpack_hierarchy(document["schema"], _under("schema.", tensors))
+    fields = document["architecture"]
+    fields["roles"] = tuple(fields["roles"])
+    fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
+    weights = {key: torch.from_numpy(np.array(t)) for key, t in _under("network.", tensors).items()}
+    n_models = len(weights["levels.0.bias"])
+    network = SAEN(Architecture(**fields), range(n_models), dtype=weights["levels.0.bias"].dtype)
+    network.load_state_dict(weights)
+    estimator.network_ = network.eval()
+    estimator.history_ = History()
+    for key in ("classes_", "mean_", "scale_"):
+        if key in document:
+            setattr(estimator, key, np.array(document[key]))
+        elif key in tensors:
+            setattr(estimator, key, np.array(tensors[key]))
+    return estimator
+
+
+def _decomposition_to_json(decomposition: Decomposition | None) -> dict[str, Any] | None:
+    if decomposition is None:
+        return None
+    settings = decomposition.settings()
+    if DECOMPOSITIONS.get(settings["name"]) is not type(decomposition):
+        raise InputError(
+            f"a model over {type(decomposition).__name__} cannot be saved: its decomposition is "
+            "not one of saen's own; keep the Hierarchy it makes and fit on that instead"
+        )
+    vocabulary = getattr(decomposition, "vocabulary", None)
+    return settings | {"vocabulary": None if vocabulary is None else vocabulary.to_json()}
+
+
+def _decomposition_from_json(settings: dict[str, Any] | None) -> Decomposition | None:
+    if settings is None:
+        return None
+    fields = dict(settings)
+    cls: Any = DECOMPOSITIONS[fields.pop("name")]
+    vocabulary = fields.pop("vocabulary")
+    fields["vocabulary"] = None if vocabulary is None else Vocabulary.from_json(vocabulary)
+    made: Decomposition = cls(**fields)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
+    return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
