@@ -27,10 +27,10 @@ class Adam:
         self.square = torch.zeros_like(self.mean)
         self.steps = torch.zeros(network.n_models, dtype=torch.float64, device=first.device)
         decays = [
-            torch.full((size,), weight_decay if parameter.ndim == 3 else 0.0)
+            torch.full((size,), weight_decay if parameter.ndim == 3 else 0.0, dtype=first.dtype)
             for size, parameter in zip(sizes, self.parameters, strict=True)
         ]
-        self.decay = torch.cat(decays).to(first) if weight_decay else None
+        self.decay = torch.cat(decays).to(first.device) if weight_decay else None
 
     @torch.no_grad()
     def step(self, gradients: tuple[Tensor, ...], rate: float, active: Tensor) -> None:

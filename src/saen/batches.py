@@ -68,9 +68,10 @@ def seen_in_training(
 ) -> tuple[Tensor, list[Tensor]]:
     """Which labels and roles each model meets in its training structures.
 
-    Returns the entry of the label table that every label uses, (M, V): its own; V, shared, for
-    labels that fewer than `min_count` training structures hold (and for unseen ones, when some
-    label is rare); V + 1 for labels that are unseen. And per relation the roles met, (n(l), M).
+    Returns the entry of the label table that every label uses, (M, V + 1), the last for values
+    that the vocabulary lacks: its own; V, shared, for labels that fewer than `min_count` training
+    structures hold (and for unseen ones, when some label is rare); V + 1 for those that are
+    unseen. And per relation the roles met, (n(l), M).
     """
     n_models = weights.shape[1]
     structures = np.zeros((len(hierarchy), n_models))
@@ -90,7 +91,8 @@ def seen_in_training(
         holds = sparse.csr_array(holds @ parts)
     vocabulary, codes = hierarchy.attributes.vocabulary, hierarchy.attributes.codes
     n_labels = 0 if vocabulary is None else len(vocabulary)
-    entries = np.tile(np.arange(n_labels), (n_models, 1))
+    entries = np.tile(np.arange(n_labels + 1), (n_models, 1))
+    counts = np.zeros((n_models, n_labels + 1))
     if codes is not None and n_labels:
         known = np.flatnonzero(codes >= 0)
         to_label = sparse.csr_array(
@@ -98,11 +100,11 @@ def seen_in_training(
             shape=(len(codes), n_labels),
         )
         held = sparse.csr_array(holds @ to_label).astype(np.float64)
-        counts = np.asarray(held.T @ structures).T
-        rare = (counts > 0) & (counts < min_count)
-        entries[rare] = n_labels
-        shares = rare.any(axis=1, keepdims=True)
-        entries = np.where(counts == 0, np.where(shares, n_labels, n_labels + 1), entries)
+        counts[:, :-1] = np.asarray(held.T @ structures).T
+    rare = (counts > 0) & (counts < min_count)
+    shares = rare.any(axis=1, keepdims=True)
+    entries[rare] = n_labels
+    entries = np.where(counts == 0, np.where(shares, n_labels, n_labels + 1), entries)
     return torch.from_numpy(entries), roles[::-1]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.class_weight import compute_class_weight
@@ -104,7 +105,9 @@ class _Estimator(BaseEstimator):
             raise InputError(f"{n} structures, but {len(task.values)} targets")
         compressed = self._decompose_to_fit(structures)
         seed = _seed(self.random_state)
-        self.network_ = self._network(compressed.hierarchy, task.n_outputs, seed)
+        self.network_ = self._network(
+            compressed.hierarchy, task.n_outputs, [(seed, model) for model in range(self.n_models)]
+        )
         weights = np.ones(n)
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -115,21 +118,12 @@ class _Estimator(BaseEstimator):
         if self.patience is not None:
             held = self._held_out(task, n, seed)
             training, validation = training * ~held, training * held
-        settings = Settings(
-            epochs=self.epochs,
-            batch_size=modern_batch_size(n) if self.batch_size == "auto" else self.batch_size,  # type: ignore[arg-type]
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            seed=derive_seed(seed, "run") % 2**31,
-        )
         with training_bar(self.epochs, self.progress) as shown:
             self.history_ = train(
                 self.network_,
                 compressed,
                 task.task(training, validation),
-                settings,
+                self._settings(n, seed),
                 min_count=self.min_count,
                 checkpoint=self.checkpoint,
                 progress=shown,
@@ -166,7 +160,9 @@ class _Estimator(BaseEstimator):
         radii = modern_radii(graphs) if isinstance(self.radii, str) else tuple(self.radii)
         return Ego(radii, modern_labels(graphs) if self.labels == "auto" else self.labels)
 
-    def _network(self, hierarchy: Hierarchy, n_outputs: int, seed: int) -> SAEN:
+    def _network(
+        self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[Sequence[int]]
+    ) -> SAEN:
         if self.n_models < 1:
             raise InputError(f"n_models must be at least 1, not {self.n_models}")
         hidden = self.hidden
@@ -182,9 +178,20 @@ class _Estimator(BaseEstimator):
             normalisation=self.normalisation,
             dropout=self.dropout,
         )
-        seeds = [(seed, model) for model in range(self.n_models)]
         network = SAEN(architecture, seeds, dtype=_dtype(self.dtype))
         return network.to(chosen_device(self.device))
+
+    def _settings(self, n: int, seed: int) -> Settings:
+        size = modern_batch_size(n) if isinstance(self.batch_size, str) else self.batch_size
+        return Settings(
+            epochs=self.epochs,
+            batch_size=size,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            seed=derive_seed(seed, "run") % 2**31,
+        )
 
     def _held_out(self, task: _Targets, n: int, seed: int) -> NDArray[np.bool_]:
         """For every model the structures that early stopping looks at, (n, M)."""
@@ -396,12 +403,7 @@ class SAENClassifier(ClassifierMixin, _Estimator):
     def predict_proba(self, X: Structures) -> NDArray[np.float64]:
         """Class probabilities, averaged over the models, shape (n, classes)."""
         made, top = self._outputs(X)
-        if made.shape[2] == 1:
-            positive = torch.sigmoid(torch.from_numpy(made))[..., 0]
-            probabilities = torch.stack([1 - positive, positive], dim=-1).mean(1)
-        else:
-            probabilities = torch.softmax(torch.from_numpy(made), dim=-1).mean(1)
-        rows: NDArray[np.float64] = probabilities.numpy()[top]
+        rows: NDArray[np.float64] = probabilities(made).mean(axis=1)[top]
         return rows
 
     def decision_function(self, X: Structures) -> NDArray[np.float64]:
@@ -492,6 +494,15 @@ def as_structures(X: Structures) -> Graphs | Hierarchy:
         "X must be saen.Graphs, a list of networkx graphs or of PyG Data, or a saen.Hierarchy, "
         f"not {type(X).__name__}"
     )
+
+
+def probabilities(made: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Class probabilities from the outputs of networks, (n, M, 1 or C) to (n, M, C)."""
+    if made.shape[2] == 1:
+        positive = expit(made)
+        return np.concatenate([1 - positive, positive], axis=2)
+    rows: NDArray[np.float64] = softmax(made, axis=2)
+    return rows
 
 
 def chosen_device(name: str) -> torch.device:

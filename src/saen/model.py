@@ -189,26 +189,20 @@ class SAEN(nn.Module):
         counts once. `noise` draws the dropout masks.
         """
         if isinstance(structures, Compressed):
-            rows = self.forward(structures.hierarchy, uses, noise, level)
+            rows = self.forward(structures.hierarchy, self._uses(structures, uses), noise, level)
             at = structures.of(structures.hierarchy.depth if level is None else level)
             return rows[torch.from_numpy(at.astype(np.int64)).to(rows.device)]
         if isinstance(structures, Hierarchy):
             structures = self.unroll(structures)
+        uses = self._uses(structures, uses)
         if structures.device != self.device or structures.dtype != self.dtype:
             raise InputError(
                 f"the network is {self.dtype} on {self.device}, the hierarchy {structures.dtype} "
                 f"on {structures.device}: unroll it with network.unroll(hierarchy)"
             )
         last = len(structures.relations) if level is None else level
-        needs_statistics = self.training and self.architecture.normalisation != "none"
-        if uses is None and needs_statistics:
-            ones = torch.ones(
-                structures.relations[-1].n_wholes,
-                self.n_models,
-                device=self.device,
-                dtype=self.dtype,
-            )
-            uses = structures.uses(ones)
+        if not 0 <= last <= len(structures.relations):
+            raise InputError(f"levels are 0 … {len(structures.relations)}, not {level}")
         h: Tensor = self.bottom(structures, uses[0] if uses is not None else None)
         for index in range(1, last + 1):
             weight = uses[index] if uses is not None else None
@@ -217,11 +211,25 @@ class SAEN(nn.Module):
             h = self.levels[index](structures.relations[index - 1], h, weight, noise, hidden)
         return h
 
+    def _uses(
+        self, structures: Compressed | Unrolled, uses: Sequence[Tensor] | None
+    ) -> Sequence[Tensor] | None:
+        """The given weights, or where statistics need some, one for every structure."""
+        if uses is not None or not self.training or self.architecture.normalisation == "none":
+            return uses
+        if isinstance(structures, Compressed):
+            counts = np.bincount(structures.top, minlength=len(structures.hierarchy))
+            top, unrolled = torch.from_numpy(counts), self.unroll(structures.hierarchy)
+        else:
+            top, unrolled = torch.ones(structures.relations[-1].n_wholes), structures
+        return unrolled.uses(top.to(self.device, self.dtype)[:, None].repeat(1, self.n_models))
+
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
         """Say which entry each label uses in each model, and which roles each model has met.
 
-        `labels` (M, V): row of the label table, V for the shared entry of rare labels, V + 1 for
-        unseen ones, which contribute nothing. `roles[l - 1]` (n(l), M): an unseen role
+        `labels` (M, V + 1): row of the label table for every label and, last, for values that the
+        vocabulary lacks; V is the shared entry of rare labels, V + 1 stands for unseen ones, which
+        contribute nothing. `roles[l - 1]` (n(l), M): an unseen role
         contributes nothing either.
         """
         self.bottom.entries.copy_(labels)
@@ -237,9 +245,8 @@ def derive_seed(seed: int | Sequence[int], purpose: str) -> int:
     True
     """
     parts = [seed] if isinstance(seed, int | np.integer) else list(seed)
-    words = [int(part) % 2**32 for part in parts] + [
-        int.from_bytes(purpose.encode(), "little") % 2**61
-    ]
+    # The whole name counts, however long: cut, "epoch 100" and "epoch 101" would be one.
+    words = [*(int(part) % 2**32 for part in parts), int.from_bytes(purpose.encode(), "little")]
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -303,7 +310,9 @@ class _Bottom(nn.Module):
         self.norm = _Statistics(n_models, 1, architecture.vectors)
         self.normalised = architecture.normalisation == "batch" and architecture.vectors > 0
         self.layers = _Layers(architecture, 0, n_models)
-        own = torch.arange(architecture.labels).repeat(n_models, 1)
+        # The column after the last label is for code -1, a value that the vocabulary lacks: unseen.
+        own = torch.arange(architecture.labels + 1).repeat(n_models, 1)
+        own[:, -1] = architecture.labels + 1
         self.register_buffer("entries", own)
 
     def forward(self, unrolled: Unrolled, uses: Tensor | None) -> Tensor:
@@ -326,10 +335,7 @@ class _Bottom(nn.Module):
     def _lookup(self, codes: Tensor) -> Tensor:
         """Rows of the table for every object and model, (M, n, d); zero where unseen."""
         assert self.table is not None
-        rare_and_unseen = torch.tensor([[self.n_labels + 1]], device=codes.device)
-        unseen = rare_and_unseen.expand(len(self.entries), 1)
-        # Code -1 (unseen everywhere) finds the column appended last.
-        entries = torch.cat([self.entries, unseen], dim=1)[:, codes]
+        entries = self.entries[:, codes]
         rows = nn.functional.pad(self.table, (0, 0, 0, 1))  # the row of the unseen: zeros
         index = entries[:, :, None].expand(-1, -1, rows.shape[2])
         return torch.gather(rows, 1, index)
@@ -446,9 +452,11 @@ class _Statistics(nn.Module):
     def _remember(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:
         """Move the running statistics of the models that have something in this batch."""
         # The first batch counts whole: an average that starts at 0 and 1 would take long to forget.
-        step = torch.where(self.started, self.momentum, 1.0) * active
-        self.mean.lerp_(mean, step[None, :, None].to(mean.dtype))
-        self.variance.lerp_(variance, step[None, :, None].to(mean.dtype))
+        step = torch.full_like(mean[0, :, :1], self.momentum)
+        step[~self.started] = 1.0
+        step *= active[:, None]
+        self.mean.lerp_(mean, step)
+        self.variance.lerp_(variance, step)
         self.started.logical_or_(active)
 
 

@@ -58,7 +58,7 @@ def draw_decomposition(
     >>> draw_decomposition(path, Ego(radii=(0, 1))).texts[0].get_text()
     'path: 3 vertices → 6 ego graphs → 1 graph'
     """
-    figure = _figure(12, 5.2)
+    figure = new_figure(12, 5.2)
     hierarchy = _hierarchy(graphs, decomposition)
     shown = _untangled(hierarchy, _sampled(hierarchy))
     paint = vertex_paint = _Paint.of(hierarchy.attributes)
@@ -82,7 +82,7 @@ def draw_compression(
     >>> draw_compression(path, Ego(radii=(0, 1))).texts[0].get_text()
     'path: 3 vertices → 6 ego graphs → 1 graph, collapsed to 2 → 4 → 1'
     """
-    figure = _figure(12, 5.2)
+    figure = new_figure(12, 5.2)
     before = _hierarchy(graphs, decomposition)
     compressed = compress(before)
     after = compressed.hierarchy
@@ -121,7 +121,7 @@ def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     """
     if not levels:
         raise InputError("nothing to draw: the list of levels is empty")
-    figure = _figure(10, 1.2 + 0.6 * len(levels))
+    figure = new_figure(10, 1.2 + 0.6 * len(levels))
     bars = ("before", 0.2, "#BBBBBB"), ("after", -0.2, _ROLES[1])
     for panel, keys in enumerate((("objects", "classes"), ("entries", "entries_compressed"))):
         axes = figure.add_axes((0.11 + 0.45 * panel, 0.16, 0.43, 0.62))
@@ -174,7 +174,8 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 # -- figures, words and colours ----------------------------------------------------------------
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that no global state knows of."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

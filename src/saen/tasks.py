@@ -24,7 +24,7 @@ class Task:
     - `weights` (G, M): how much each structure counts in the training of each model, 0 for not at
       all; statistics weigh by it too, so a weight of 2 is the same as two copies;
     - `validation` (G, M): the same for the part that early stopping looks at;
-    - `class_weights` (C,): extra factor of each class in the loss.
+    - `class_weights` (C,) or (C, M): extra factor of each class in the loss.
     """
 
     loss: Loss
@@ -59,7 +59,7 @@ class Task:
         np.add.at(flat, row_of * self.n_classes + codes, w)
         histogram = flat.reshape(n_rows, self.n_classes, -1)
         if self.class_weights is not None:
-            histogram *= self.class_weights[None, :, None]
+            histogram *= self.class_weights.reshape(self.n_classes, -1)
         return np.ascontiguousarray(histogram.transpose(0, 2, 1))
 
     def losses(self, outputs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,11 +8,13 @@ from saen.cli.app import app
 from saen.cli.compress import compress
 from saen.cli.datasets import datasets
 from saen.cli.draw import draw
+from saen.cli.evaluate import evaluate
 from saen.errors import SaenError
 
 app.command()(datasets)
 app.command()(compress)
 app.command()(draw)
+app.command()(evaluate)
 
 __all__ = ["app", "main"]
 

@@ -68,12 +68,16 @@ def chosen_decomposition(
         )
     entry = find_entry(dataset)
     chosen = (0, 1) if entry is None else entry.radii
-    if radii is not None:
-        try:
-            chosen = tuple(int(radius) for radius in radii.split(","))
-        except ValueError:
-            raise InputError(f"radii are whole numbers such as 0,1, not {radii!r}") from None
+    chosen = chosen if radii is None else parse_radii(radii)
     return Ego(chosen, labels or ("auto" if entry is None else entry.labels))
+
+
+def parse_radii(text: str) -> tuple[int, ...]:
+    """Whole numbers joined by commas."""
+    try:
+        return tuple(int(radius) for radius in text.split(","))
+    except ValueError:
+        raise InputError(f"radii are whole numbers such as 0,1, not {text!r}") from None
 
 
 def console() -> Console:
