@@ -20,6 +20,7 @@ demo: .venv/installed
 	$(BIN)/saen compress threads --out demo/threads.saen --plot demo/levels.png
 	$(BIN)/saen draw threads --graph 3 --figure decomposition --out demo/decomposition.svg
 	$(BIN)/saen draw threads --graph 3 --figure compression --out demo/compression.svg
+	$(BIN)/python examples/threads.py demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest -q
@@ -36,7 +37,7 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks
 
 docs: .venv/installed
-	$(BIN)/python -m docs.figures
+	$(BIN)/python docs/build.py
 
 clean:
 	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

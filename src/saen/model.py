@@ -159,12 +159,13 @@ class SAEN(nn.Module):
     def unroll(self, hierarchy: Hierarchy) -> Unrolled:
         """The hierarchy as tensors beside the parameters; the last one is remembered."""
         if self._cached is None or self._cached[0] is not hierarchy:
-            self._check_fits(hierarchy)
+            self.check_fits(hierarchy)
             made = Unrolled.of(hierarchy, dtype=self.dtype, device=self.device)
             self._cached = (hierarchy, made)
         return self._cached[1]
 
-    def _check_fits(self, hierarchy: Hierarchy) -> None:
+    def check_fits(self, hierarchy: Hierarchy) -> None:
+        """Raise for a hierarchy of another vocabulary size, vector width or number of roles."""
         here = self.architecture
         there = Architecture.over(hierarchy, here.layers)
         for what in ("labels", "vectors", "roles"):
@@ -386,7 +387,7 @@ class _Level(nn.Module):
 
     def _aggregate(self, relation: UnrolledRelation, h: Tensor) -> Tensor:
         """a_l = Σ_π z_π ⊗ Σ h_{l-1}: (roles, n, M, d)."""
-        flat = relation.by_role @ h.reshape(relation.n_parts, -1)
+        flat = relation.by_role @ h.flatten(1)
         return flat.view(self.n_roles, relation.n_wholes, *h.shape[1:])
 
     def _first_layer(self, a: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -400,7 +401,7 @@ class _Level(nn.Module):
     ) -> Tensor:
         """Σ_π R_π (H W_π), which equals Σ_π (R_π H) W_π."""
         mapped = torch.einsum("nmd,rmdo->rnmo", h, weight)
-        flat = relation.joined @ mapped.reshape(self.n_roles * relation.n_parts, -1)
+        flat = relation.joined @ mapped.flatten(0, 1).flatten(1)
         return (flat.view(relation.n_wholes, *bias.shape) + bias).transpose(0, 1)
 
     def _parts_first(self, relation: UnrolledRelation) -> bool:

@@ -17,7 +17,7 @@ LARGEST_EGO = 16
 SAMPLE = 100
 """Graphs, evenly spaced over the collection, whose ego graphs are counted."""
 MOST_ENTRIES = 1 << 26
-"""A sample whose ego graphs might have more vertices than this in all is not counted but refused."""
+"""Ego graphs that might have more vertices than this in all are not even counted."""
 
 
 def modern_labels(graphs: Graphs) -> str:

@@ -44,20 +44,23 @@ class Task:
     def rows(self, graphs: Ints, row_of: Ints, n_rows: int, weights: Floats) -> Array:
         """Targets of collapsed rows as histograms, (n_rows, M, C), from the chosen structures.
 
-        For squared errors (n_rows, M, 1 + k): total weight and weighted mean.
+        For squared errors (n_rows, M, 2 + k): total weight, the squared deviations of the targets
+        from their weighted mean, summed, and that mean.
         """
         w = weights[graphs]
         if self.loss == "squares":
             y = self.targets[graphs]
-            out = np.zeros((n_rows, w.shape[1], 1 + y.shape[1]))
+            out = np.zeros((n_rows, w.shape[1], 2 + y.shape[1]))
             np.add.at(out[..., 0], row_of, w)
-            np.add.at(out[..., 1:], row_of, w[..., None] * y[:, None])
-            out[..., 1:] /= np.maximum(out[..., :1], np.finfo(np.float64).tiny)
+            np.add.at(out[..., 2:], row_of, w[..., None] * y[:, None])
+            out[..., 2:] /= np.maximum(out[..., :1], np.finfo(np.float64).tiny)
+            deviations = ((y[:, None] - out[row_of, :, 2:]) ** 2).sum(axis=-1)
+            np.add.at(out[..., 1], row_of, w * deviations)
             return out
         codes = self.targets[graphs]
         flat = np.zeros((n_rows * self.n_classes, w.shape[1]))
         np.add.at(flat, row_of * self.n_classes + codes, w)
-        histogram = flat.reshape(n_rows, self.n_classes, -1)
+        histogram = flat.reshape(n_rows, self.n_classes, w.shape[1])
         if self.class_weights is not None:
             histogram *= self.class_weights.reshape(self.n_classes, -1)
         return np.ascontiguousarray(histogram.transpose(0, 2, 1))
@@ -65,8 +68,8 @@ class Task:
     def losses(self, outputs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Summed loss and total weight of each model, (M,) both."""
         if self.loss == "squares":
-            error = (outputs - rows[..., 1:]).square().sum(-1)
-            return (rows[..., 0] * error).sum(0), rows[..., 0].sum(0)
+            error = (outputs - rows[..., 2:]).square().sum(-1)
+            return (rows[..., 0] * error + rows[..., 1]).sum(0), rows[..., 0].sum(0)
         if self.loss == "binary":
             z = outputs[..., 0]
             costs = torch.stack(

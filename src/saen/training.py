@@ -91,6 +91,7 @@ def train(
     Ctrl-C stops after restoring the end of the last whole epoch; `History.interrupted` says so.
     """
     hierarchy, top = hierarchy_and_top(structures)
+    network.check_fits(hierarchy)
     _check(network, task, len(top))
     network.restrict_to_seen(*seen_in_training(hierarchy, top, task.weights, min_count))
     batches = cut_batches(network, structures, task, settings.batch_size, settings.seed)
@@ -101,7 +102,9 @@ def train(
         )
         checks = cut_batches(network, structures, whole, settings.batch_size, settings.seed)
     run = _Run(network, Adam(network, settings.weight_decay), settings, task)
-    fingerprint = _fingerprint(network, hierarchy, task, settings) if checkpoint else ""
+    fingerprint = ""
+    if checkpoint is not None:
+        fingerprint = _fingerprint(network, structures, task, settings, min_count)
     if checkpoint is not None and Path(checkpoint).exists():
         run.resume(checkpoint, fingerprint)
     try:
@@ -132,7 +135,9 @@ class _Run:
         self.epoch = 0
         self.history = History()
         n_models = network.n_models
-        self.best_loss = torch.full((n_models,), torch.inf, device=network.device)
+        self.best_loss = torch.full(
+            (n_models,), torch.inf, dtype=network.dtype, device=network.device
+        )
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=network.device)
         self.best: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
@@ -173,7 +178,7 @@ class _Run:
     @torch.no_grad()
     def validate(self, checks: list[Batch]) -> None:
         self.network.eval()
-        totals = torch.zeros(3, self.network.n_models, device=self.network.device)
+        totals = torch.zeros_like(self.best_loss).repeat(3, 1)
         for batch in checks:
             outputs = self.network(batch.unrolled)
             loss, weight = self.task.losses(outputs, batch.rows)
@@ -255,6 +260,7 @@ def outputs(
 
     The top is taken in pieces when all numbers of one pass would be more than `budget`.
     """
+    network.check_fits(hierarchy)
     network.eval()
     widest = max(size for sizes in network.architecture.layers for size in sizes)
     needed = sum(hierarchy.sizes) * network.n_models * widest
@@ -298,18 +304,37 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
 
 
-def _fingerprint(network: SAEN, hierarchy: Hierarchy, task: Task, settings: Settings) -> str:
+def _fingerprint(
+    network: SAEN,
+    structures: Hierarchy | Compressed,
+    task: Task,
+    settings: Settings,
+    min_count: int,
+) -> str:
     """A digest of everything that decides how a run ends."""
     digest = hashlib.blake2b(digest_size=16)
-    described = {"architecture": asdict(network.architecture), "settings": asdict(settings)}
+    described = {
+        "architecture": asdict(network.architecture),
+        "settings": asdict(settings),
+        "loss": task.loss,
+        "min_count": min_count,
+    }
     digest.update(json.dumps(described, sort_keys=True).encode())
-    for array in _arrays_of(network, hierarchy, task):
+    for array in _arrays_of(network, structures, task):
+        if array is None:
+            digest.update(b"none")
+            continue
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
-def _arrays_of(network: SAEN, hierarchy: Hierarchy, task: Task) -> Iterator[Array]:
+def _arrays_of(
+    network: SAEN, structures: Hierarchy | Compressed, task: Task
+) -> Iterator[Array | None]:
     yield from (parameter.detach().cpu().numpy() for parameter in network.parameters())
+    hierarchy, top = hierarchy_and_top(structures)
+    yield from (top, hierarchy.attributes.codes, hierarchy.attributes.vectors)
     for relation in hierarchy.relations:
-        yield from (relation.indptr, relation.parts, relation.roles)
-    yield from (task.targets, task.weights)
+        yield from (relation.indptr, relation.parts, relation.roles, relation.counts)
+    yield from (task.targets, task.weights, task.validation, task.class_weights)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from saen.cli import compress, datasets, draw, evaluate
 from saen.cli.app import app
-from saen.cli.compress import compress
-from saen.cli.datasets import datasets
-from saen.cli.draw import draw
-from saen.cli.evaluate import evaluate
 from saen.errors import SaenError
 
-app.command()(datasets)
-app.command()(compress)
-app.command()(draw)
-app.command()(evaluate)
+app.command("datasets")(datasets.command)
+app.command("compress")(compress.command)
+app.command("draw")(draw.command)
+app.command("evaluate")(evaluate.command)
 
 __all__ = ["app", "main"]
 
@@ -26,3 +23,5 @@ def main() -> None:
     except SaenError as error:
         print(f"saen: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -30,7 +30,7 @@ from saen.storage import file_bytes, original_bytes, save
 from saen.text import human_bytes
 
 
-def compress(
+def command(
     name: Name,
     decomposition: DecompositionName = "ego",
     radii: Radii = None,

@@ -10,7 +10,7 @@ from saen.cli.app import AsJson, console, heading, print_json, table
 from saen.datasets import CatalogEntry, catalog, find_entry, load_dataset, locate
 
 
-def datasets(
+def command(
     name: Annotated[
         str | None, typer.Argument(help="A dataset; without it, the catalog is listed.")
     ] = None,

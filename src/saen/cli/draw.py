@@ -30,7 +30,7 @@ class Figure(StrEnum):
     compression = "compression"
 
 
-def draw(
+def command(
     name: Name,
     graph: Annotated[int, typer.Option("--graph", "-g", help="Number of the graph, from 0.")] = 0,
     figure: Annotated[

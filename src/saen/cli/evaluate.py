@@ -16,7 +16,7 @@ from saen.errors import InputError
 from saen.progress import bar
 
 
-def evaluate(
+def command(
     name: Name,
     repeats: Annotated[int, typer.Option(help="Cross-validations with other folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Parts of each cross-validation.")] = 10,

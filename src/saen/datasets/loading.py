@@ -73,7 +73,7 @@ def load_dataset(
     try:
         return _download(name, entry, directed, target, cache, progress)
     except _UnavailableError as error:
-        raise _not_found(name, entry, str(error)) from error.__cause__
+        raise _not_found(name, entry, str(error)) from None
 
 
 def locate(name: str) -> Path | None:

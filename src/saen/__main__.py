@@ -1,0 +1,5 @@
+"""`python -m saen` is the command line."""
+
+from saen.cli import main
+
+main()
