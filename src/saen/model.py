@@ -167,7 +167,7 @@ class SAEN(nn.Module):
     def check_fits(self, hierarchy: Hierarchy) -> None:
         """Raise for a hierarchy of another vocabulary size, vector width or number of roles."""
         here = self.architecture
-        there = Architecture.over(hierarchy, here.layers)
+        there = Architecture.over(hierarchy, [[1]] * (hierarchy.depth + 1))
         for what in ("labels", "vectors", "roles"):
             if getattr(here, what) != getattr(there, what):
                 raise InputError(

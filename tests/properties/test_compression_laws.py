@@ -1,0 +1,272 @@
+"""Laws of domain compression on random hierarchies."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from properties.strategies import (
+    DrawnGraphs,
+    collections,
+    graph_collections,
+    hierarchies,
+    orders,
+    reordered,
+)
+from reference import contents, first_met, same_arrays
+
+import saen.compression
+import saen.keys
+from saen import (
+    Compressed,
+    Ego,
+    Hierarchy,
+    compress,
+    compress_graphs,
+    compress_stream,
+    equivalent,
+    extend,
+    merge,
+)
+
+BITS = [64, 4, 0]  # kept of either lane: all, 8 in total, none
+
+
+@contextmanager
+def keys_of(bits: int) -> Iterator[None]:
+    """Shorter keys: different objects collide."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saen.keys, "MASKS", (np.uint64(2**bits - 1),) * 2)
+        yield
+
+
+@contextmanager
+def blocks_of(entries: int) -> Iterator[None]:
+    """Work cut into tiny pieces: every seam between them is met."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saen.compression, "_BLOCK", entries)
+        patch.setattr(saen.compression, "_CHUNK", entries)
+        yield
+
+
+@st.composite
+def reorderings(draw: st.DrawFn) -> tuple[Hierarchy, list[np.ndarray]]:
+    hierarchy = draw(hierarchies())
+    return hierarchy, draw(orders(hierarchy))
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(hierarchies())
+def test_objects_share_a_class_exactly_when_they_are_the_same(
+    bits: int, hierarchy: Hierarchy
+) -> None:
+    with keys_of(bits):
+        compressed = compress(hierarchy)
+    for level, expected in enumerate(contents(hierarchy)):
+        assert first_met(compressed.of(level).tolist()) == first_met(expected)
+
+
+@given(hierarchies())
+def test_every_class_is_what_its_members_were(hierarchy: Hierarchy) -> None:
+    compressed = compress(hierarchy)
+    after = contents(compressed.hierarchy)
+    for level, before in enumerate(contents(hierarchy)):
+        assert compressed.hierarchy.sizes[level] == len(set(before))
+        assert [after[level][c] for c in compressed.of(level)] == before
+        ptr, members = compressed.members(level)
+        for label, (start, stop) in enumerate(itertools.pairwise(ptr)):
+            assert (
+                members[start:stop].tolist()
+                == np.flatnonzero(compressed.of(level) == label).tolist()
+            )
+            assert start < stop
+
+
+@given(hierarchies(), st.integers(0, 2**32))
+def test_a_network_on_classes_gives_every_object_its_own_output(
+    hierarchy: Hierarchy, seed: int
+) -> None:
+    compressed = compress(hierarchy)
+    small = reference.network(compressed.hierarchy, seed)
+    for level, H in enumerate(reference.network(hierarchy, seed)):
+        _, D = compressed.matrices(level)
+        tolerance = 1e-10 * np.abs(H).max(initial=1.0)
+        np.testing.assert_allclose(D @ small[level], H, rtol=0, atol=tolerance)
+        assert np.array_equal(compressed.decompress(level, small[level]), D @ small[level])
+
+
+@given(hierarchies(kinds=("codes",)))
+def test_the_paper_s_algorithm_gives_the_same_matrices(hierarchy: Hierarchy) -> None:
+    compressed = compress(hierarchy)
+    R = [reference.relation_matrices(relation) for relation in hierarchy.relations]
+    X_comp, R_comp, Cs, Ds = reference.domain_compression(reference.attribute_matrix(hierarchy), R)
+    small = compressed.hierarchy
+    # The paper leaves the numbering of classes open: P_l takes ours to the reference's.
+    P = [np.rint(Cs[level] @ compressed.matrices(level)[1]) for level in range(len(Ds))]
+    for level, D in enumerate(Ds):
+        assert np.array_equal(P[level] @ P[level].T, np.eye(len(P[level])))
+        C_ours, D_ours = (matrix.toarray() for matrix in compressed.matrices(level))
+        np.testing.assert_allclose(D_ours, D @ P[level])
+        np.testing.assert_allclose(C_ours, P[level].T @ Cs[level])
+    np.testing.assert_allclose(P[0] @ small.attributes.matrix().toarray(), X_comp)
+    for level, (relation, matrices) in enumerate(zip(small.relations, R_comp, strict=True), 1):
+        for role, matrix in enumerate(matrices):
+            ours = relation.matrix(role).toarray()
+            np.testing.assert_allclose(P[level] @ ours @ P[level - 1].T, matrix)
+            # R^comp_{l,π} = C_l R_{l,π} D_{l-1} with our own C and D.
+            C, D = compressed.matrices(level)[0], compressed.matrices(level - 1)[1]
+            np.testing.assert_allclose(C @ R[level - 1][role] @ D, ours)
+
+
+@given(hierarchies())
+def test_c_and_d_are_inverse_on_the_compressed_side(hierarchy: Hierarchy) -> None:
+    compressed = compress(hierarchy)
+    for level, M in enumerate(reference.network(hierarchy, seed=1)):
+        C, D = compressed.matrices(level)
+        np.testing.assert_allclose((C @ D).toarray(), np.eye(compressed.hierarchy.sizes[level]))
+        tolerance = 1e-10 * np.abs(M).max(initial=1.0)
+        np.testing.assert_allclose(D @ (C @ M), M, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(hierarchies())
+def test_compressing_twice_changes_nothing(bits: int, hierarchy: Hierarchy) -> None:
+    with keys_of(bits):
+        once = compress(hierarchy)
+        twice = compress(once.hierarchy)
+    assert same_arrays(twice.hierarchy, once.hierarchy)
+    for level, size in enumerate(once.hierarchy.sizes):
+        assert twice.of(level).tolist() == list(range(size))
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(reorderings())
+def test_the_order_of_objects_does_not_matter(
+    bits: int, case: tuple[Hierarchy, list[np.ndarray]]
+) -> None:
+    hierarchy, new_orders = case
+    other = reordered(hierarchy, new_orders)
+    with keys_of(bits):
+        one, two = compress(hierarchy), compress(other)
+    assert same_arrays(one.hierarchy, two.hierarchy)
+    for level, order in enumerate(new_orders):
+        assert one.of(level)[order].tolist() == two.of(level).tolist()
+    assert equivalent(hierarchy, other)
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(collections())
+def test_merging_shards_is_compressing_everything(bits: int, parts: list[Hierarchy]) -> None:
+    with keys_of(bits):
+        direct = compress(Hierarchy.concatenate(parts))
+        assert same_arrays(merge([compress(part) for part in parts]), direct)
+
+
+@given(collections(min_size=3), st.data())
+def test_merging_may_be_bracketed_in_any_way(parts: list[Hierarchy], data: st.DataObject) -> None:
+    shards = [compress(part) for part in parts]
+    while len(shards) > 1:
+        start = data.draw(st.integers(0, len(shards) - 2))
+        stop = data.draw(st.integers(start + 2, len(shards)))
+        shards[start:stop] = [merge(shards[start:stop])]
+    assert same_arrays(shards[0], compress(Hierarchy.concatenate(parts)))
+
+
+@given(collections(), st.booleans())
+def test_a_stream_is_compressed_like_the_whole(parts: list[Hierarchy], lower: bool) -> None:
+    direct = compress(Hierarchy.concatenate(parts))
+    expected = direct if lower else direct.top_only()
+    assert same_arrays(compress_stream(iter(parts), lower_classes=lower), expected)
+
+
+@given(collections(min_size=2))
+def test_new_structures_only_add_classes(parts: list[Hierarchy]) -> None:
+    known = compress(Hierarchy.concatenate(parts[:-1]))
+    grown = extend(known, parts[-1])
+    assert same_arrays(grown, compress(Hierarchy.concatenate(parts)))
+    for level, (old, new) in enumerate(zip(known.keys, grown.keys, strict=True)):
+        place = {tuple(key): label for label, key in enumerate(new.tolist())}
+        moved = [place[tuple(key)] for key in old.tolist()]
+        assert moved == sorted(moved)
+        # The old objects are in the classes of the same keys as before.
+        before = [moved[label] for label in known.of(level)]
+        assert grown.of(level)[: known.objects[level]].tolist() == before
+
+
+@given(collections(min_size=2))
+def test_what_is_the_same_has_the_same_key_in_every_collection(parts: list[Hierarchy]) -> None:
+    seen: list[dict[object, tuple[int, ...]]] = [{} for _ in parts[0].sizes]
+    for part in parts:
+        compressed = compress(part)
+        for level, (what, keys) in enumerate(
+            zip(contents(compressed.hierarchy), compressed.keys, strict=True)
+        ):
+            for content, key in zip(what, map(tuple, keys.tolist()), strict=True):
+                assert seen[level].setdefault(content, key) == key
+    for known in seen:
+        assert len(set(known.values())) == len(known)
+
+
+@given(hierarchies())
+def test_classes_are_in_the_order_of_their_keys(hierarchy: Hierarchy) -> None:
+    for keys in compress(hierarchy).keys:
+        assert keys.tolist() == sorted(keys.tolist())
+
+
+@given(hierarchies(), st.integers(1, 5))
+def test_working_in_small_blocks_changes_nothing(hierarchy: Hierarchy, entries: int) -> None:
+    direct = compress(hierarchy)
+    with blocks_of(entries):
+        assert same_arrays(compress(hierarchy), direct)
+
+
+@given(graph_collections(), st.integers(1, 30), st.booleans(), st.booleans())
+def test_graphs_compressed_in_chunks_are_compressed_as_a_whole(
+    drawn: DrawnGraphs, entries: int, fitted: bool, lower: bool
+) -> None:
+    graphs = drawn.graphs
+    ego = Ego(radii=(0, 1, 2))
+    if fitted:
+        ego = ego.fit(graphs)
+    direct = compress(ego.decompose(graphs))
+    with blocks_of(entries):
+        chunked = compress_graphs(graphs, ego, lower_classes=lower)
+    assert same_arrays(chunked, direct if lower else direct.top_only())
+
+
+@given(hierarchies(), st.data())
+def test_one_part_more_makes_another_hierarchy(hierarchy: Hierarchy, data: st.DataObject) -> None:
+    assert equivalent(hierarchy, hierarchy)
+    levels = [level for level, r in enumerate(hierarchy.relations) if r.n_entries]
+    assume(levels)
+    level = data.draw(st.sampled_from(levels))
+    relations = list(hierarchy.relations)
+    counts = np.ones(relations[level].n_entries, np.int64)
+    if relations[level].counts is not None:
+        counts = relations[level].counts.copy()
+    counts[data.draw(st.integers(0, len(counts) - 1))] += 1
+    relations[level] = replace(relations[level], counts=counts)
+    assert not equivalent(hierarchy, replace(hierarchy, relations=tuple(relations)))
+
+
+@given(collections(min_size=2))
+def test_equivalence_is_equality_of_multisets(parts: list[Hierarchy]) -> None:
+    one, other = ([Counter(level) for level in contents(part)] for part in parts[:2])
+    assert equivalent(*parts[:2]) == (one == other)
+
+
+@given(hierarchies())
+def test_the_original_is_left_as_it_was(hierarchy: Hierarchy) -> None:
+    before = contents(hierarchy)
+    compressed: Compressed = compress(hierarchy)
+    assert contents(hierarchy) == before
+    assert compressed.objects == hierarchy.sizes
+    assert compressed.entries == (0, *(r.n_entries for r in hierarchy.relations))
