@@ -21,13 +21,13 @@ known, new = threads[:270], threads[270:]
 
 # Ten-fold cross-validation: all thirty networks (three per fold) train side by side.
 classifier = saen.SAENClassifier(random_state=0)
-with bar("cross-validating", classifier.epochs) as update:
+with bar("cross-validating", 10 * classifier.n_models * classifier.epochs) as update:
     found = cross_validate(
         classifier,
         known,
         known.targets,
         repeats=1,
-        progress=lambda finished, epoch, history: update(epoch),
+        progress=lambda done, total: update(done),
     )
 accuracies = 100 * found.accuracies()
 print(f"\n10-fold accuracy on {len(known)} threads: {accuracies.mean():.1f} %")

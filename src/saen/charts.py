@@ -20,7 +20,7 @@ def plot_evaluation(found: Evaluation, title: str = "") -> Figure:
     """Learning curves of all trainings, and the confusion matrix of their tests."""
     figure = new_figure(10, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    loss = np.concatenate([np.array(history.loss) for history in found.history], axis=1)
+    loss = found.loss
     epochs = np.arange(1, len(loss) + 1)
     low, middle, high = np.quantile(loss, (0.1, 0.5, 0.9), axis=1)
     left.fill_between(epochs, low, high, color=_BLUE, alpha=0.2, linewidth=0)

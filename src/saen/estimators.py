@@ -59,7 +59,7 @@ class _Estimator(BaseEstimator):
         dropout: float = 0.0,
         n_models: int = 3,
         epochs: int = 40,
-        batch_size: int | str | None = "auto",
+        batch_size: int | str = "auto",
         learning_rate: float = 0.01,
         schedule: str = "cosine",
         weight_decay: float = 0.0,
@@ -158,10 +158,11 @@ class _Estimator(BaseEstimator):
                 f"choose from {', '.join(DECOMPOSITIONS)}"
             )
         radii = modern_radii(graphs) if isinstance(self.radii, str) else tuple(self.radii)
-        return Ego(radii, modern_labels(graphs) if self.labels == "auto" else self.labels)
+        kinds = [modern_labels(graphs) if k == "auto" else k for k in self.labels.split(",")]
+        return Ego(radii, ",".join(kinds))
 
     def _network(
-        self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[Sequence[int]]
+        self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[int | Sequence[int]]
     ) -> SAEN:
         if self.n_models < 1:
             raise InputError(f"n_models must be at least 1, not {self.n_models}")
@@ -182,7 +183,13 @@ class _Estimator(BaseEstimator):
         return network.to(chosen_device(self.device))
 
     def _settings(self, n: int, seed: int) -> Settings:
-        size = modern_batch_size(n) if isinstance(self.batch_size, str) else self.batch_size
+        size: int | None
+        if isinstance(self.batch_size, str):
+            if self.batch_size not in ("auto", "all"):
+                raise InputError(f"batch_size is a number, auto or all, not {self.batch_size!r}")
+            size = modern_batch_size(n) if self.batch_size == "auto" else None
+        else:
+            size = self.batch_size
         return Settings(
             epochs=self.epochs,
             batch_size=size,
@@ -307,11 +314,12 @@ class SAENClassifier(ClassifierMixin, _Estimator):
     integers or strings. What the arguments leave open follows the modern recipe
     (`saen.recipes`).
 
-    - `decomposition`: a name or an object; `radii` and `labels` set up a decomposition by name;
+    - `decomposition`: a name or an object; `radii` and `labels` set up a decomposition by name
+      (`auto` may be joined with others, as in `auto,degree`);
     - `hidden`: sizes of the hidden layers of every level, bottom first, without the output layer;
       `slope`, `normalisation`, `dropout`: see `saen.model.Architecture`;
     - `n_models`: how many networks are trained; their probabilities are averaged;
-    - `epochs`, `batch_size`, `learning_rate`, `schedule`, `weight_decay`: see
+    - `epochs`, `batch_size` (or `auto`, `all`), `learning_rate`, `schedule`, `weight_decay`: see
       `saen.training.Settings`; `min_count`: labels in fewer training structures share one entry;
     - `patience`: stop early on a held-out `validation_fraction`, if not None;
     - `class_weight`: None, `"balanced"`, or a dictionary;
@@ -343,7 +351,7 @@ class SAENClassifier(ClassifierMixin, _Estimator):
         dropout: float = 0.0,
         n_models: int = 3,
         epochs: int = 40,
-        batch_size: int | str | None = "auto",
+        batch_size: int | str = "auto",
         learning_rate: float = 0.01,
         schedule: str = "cosine",
         weight_decay: float = 0.0,
@@ -516,6 +524,11 @@ def chosen_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("there is no CUDA device here: use device='cpu' or 'auto'")
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """What results should say they were made on."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def _dtype(name: str) -> torch.dtype:

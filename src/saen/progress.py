@@ -34,8 +34,8 @@ def bar(label: str, total: int, shown: bool | None = None) -> Iterator[Callable[
     with progress:
         task = progress.add_task(label, total=total, note="")
 
-        def update(done: int, note: str = "") -> None:
-            progress.update(task, completed=done, note=note)
+        def update(done: int, note: str = "", total: int | None = None) -> None:
+            progress.update(task, completed=done, note=note, total=total)
 
         yield update
 

@@ -82,9 +82,10 @@ def train(
     min_count: int = 1,
     checkpoint: str | Path | None = None,
     every: int = 10,
+    until: int | None = None,
     progress: Callable[[int, History], object] | None = None,
 ) -> History:
-    """Train all models of the network in place.
+    """Train all models of the network in place, for all epochs or `until` so many are done.
 
     `checkpoint` names a file that is rewritten `every` so many epochs; where it exists and belongs
     to the same run, training goes on from it and ends with the weights of an undisturbed run.
@@ -108,7 +109,8 @@ def train(
     if checkpoint is not None and Path(checkpoint).exists():
         run.resume(checkpoint, fingerprint)
     try:
-        while run.epoch < settings.epochs and not run.all_stopped():
+        last = settings.epochs if until is None else min(until, settings.epochs)
+        while run.epoch < last and not run.all_stopped():
             run.train_epoch(batches)
             if checks is not None:
                 run.validate(checks)

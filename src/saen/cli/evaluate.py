@@ -3,99 +3,175 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import version
+from contextlib import nullcontext
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from saen.cli.app import AsJson, Labels, Name, Radii, console, heading, parse_radii, print_json
-from saen.datasets import load_dataset
+from saen.cli.app import AsJson, Name, console, heading, print_json
+from saen.datasets import find_entry, load_dataset
 from saen.errors import InputError
 from saen.progress import bar
+
+if TYPE_CHECKING:
+    from saen.evaluation import Evaluation
+    from saen.graphs import Graphs
+    from saen.presets import Preset
+
+
+class Stop(StrEnum):
+    """How the number of epochs is decided."""
+
+    fixed = "fixed"
+    nested = "nested"
+    peek = "peek"
 
 
 def command(
     name: Name,
+    preset: Annotated[str, typer.Option(help="modern, paper, or a .toml file.")] = "modern",
+    stop: Annotated[
+        Stop,
+        typer.Option(
+            help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
+            "peek: best epoch on the test folds, for comparison with papers that do so."
+        ),
+    ] = Stop.fixed,
     repeats: Annotated[int, typer.Option(help="Cross-validations with other folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Parts of each cross-validation.")] = 10,
     seed: Annotated[int, typer.Option(help="Decides folds, weights and batches.")] = 0,
-    radii: Radii = None,
-    labels: Labels = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the training part, fixed.")] = 40,
-    n_models: Annotated[int, typer.Option(help="Networks whose answers are averaged.")] = 3,
+    splits: Annotated[
+        Path | None, typer.Option(help="Folds from a JSON file, as a run directory keeps them.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the preset's.")] = None,
+    n_models: Annotated[
+        int | None, typer.Option(help="Networks per fold whose answers are averaged.")
+    ] = None,
     at_once: Annotated[
-        int | None, typer.Option(help="Networks trained side by side. [default: by the device]")
+        int | None, typer.Option(help="Networks trained side by side. [default: timed]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory: keeps everything, and goes on from there.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     plot: Annotated[Path | None, typer.Option(help="Draw curves and confusion here.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Estimate the accuracy of the default classifier on a dataset by cross-validation.
+    """Estimate the accuracy of a classifier on a dataset by repeated cross-validation.
 
-    The number of epochs is fixed beforehand; test folds are looked at once, at the end.
-
-    Example: saen evaluate MUTAG --repeats 3
+    Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
     from saen.charts import plot_evaluation
-    from saen.estimators import SAENClassifier, chosen_device
-    from saen.evaluation import cross_validate
     from saen.plots import save_figure
+    from saen.presets import load_preset
+    from saen.runs import open_run, splits_from_json, write_json
 
     start = perf_counter()
     graphs = load_dataset(name)
     loaded = perf_counter() - start
     if graphs.targets is None or graphs.targets.dtype.kind == "f":
         raise InputError(f"{name} has no classes to predict")
-    estimator = SAENClassifier(
-        radii="auto" if radii is None else parse_radii(radii),
-        labels=labels or "auto",
-        epochs=epochs,
-        n_models=n_models,
-        device=device,
-    )
-    total = repeats * folds * n_models * epochs
-    with bar("trainings × epochs", total) as update:
-
-        def epoch_done(finished: int, epoch: int, history: Any) -> None:
-            update(finished * epochs + epoch * len(history.loss[-1]))
-
-        found = cross_validate(
-            estimator,
-            graphs,
-            graphs.targets,
-            repeats=repeats,
-            folds=folds,
-            seed=seed,
-            models_at_once=at_once,
-            progress=epoch_done,
-        )
-    report = {
-        "dataset": graphs.name or name,
-        "preset": "modern",
-        "protocol": {"repeats": repeats, "folds": folds, "stop": "fixed", "epochs": epochs},
-        **found.report(),
-        "device": str(chosen_device(device)),
-        "versions": {
-            "python": platform.python_version(),
-            **{library: version(library) for library in ("saen", "torch", "numpy", "scikit-learn")},
-        },
+    chosen = load_preset(preset)
+    entry = find_entry(name)
+    settings = chosen.settings(entry.name if entry is not None else graphs.name)
+    overrides = {"epochs": epochs, "n_models": n_models}
+    settings |= {key: value for key, value in overrides.items() if value is not None}
+    given = None if splits is None else splits_from_json(splits, len(graphs))
+    protocol = {
+        "repeats": repeats if given is None else len(given),
+        "folds": folds if given is None else len(given[0]),
+        "stop": stop.value,
     }
-    report["seconds"] = {"load": loaded, **report["seconds"]}
+    recorded = {
+        "dataset": graphs.name or name,
+        "preset": chosen.name,
+        "settings": settings,
+        "grid": chosen.grid if stop is Stop.nested else {},
+        "protocol": protocol,
+        "seed": seed,
+        "splits": None if splits is None else str(splits),
+        "versions": _versions(),
+    }
+    with open_run(out, recorded) if out is not None else nullcontext() as folder:
+        found = _evaluate(graphs, chosen, settings, protocol, seed, given, at_once, folder, device)
+        report = _report(recorded, found, loaded, device)
+        if folder is not None:
+            write_json(folder / "summary.json", report)
     if plot is not None:
-        save_figure(plot_evaluation(found, f"{graphs.name or name}: {folds}-fold"), plot)
+        title = f"{graphs.name or name}: {protocol['repeats']} × {protocol['folds']}-fold"
+        save_figure(plot_evaluation(found, title), plot)
     if json:
         print_json(report)
     else:
         _print(report)
 
 
+def _evaluate(
+    graphs: Graphs,
+    preset: Preset,
+    settings: dict[str, Any],
+    protocol: dict[str, Any],
+    seed: int,
+    splits: Any,
+    at_once: int | None,
+    folder: Path | None,
+    device: str,
+) -> Evaluation:
+    from saen.estimators import SAENClassifier
+    from saen.evaluation import cross_validate
+
+    assert graphs.targets is not None
+    with bar("networks × epochs", 1) as update:
+        return cross_validate(
+            SAENClassifier(**settings, device=device),
+            graphs,
+            graphs.targets,
+            repeats=protocol["repeats"],
+            folds=protocol["folds"],
+            seed=seed,
+            stop=protocol["stop"],
+            grid=preset.choices(),
+            splits=splits,
+            models_at_once=at_once,
+            folder=folder,
+            progress=lambda done, total: update(done, total=total),
+        )
+
+
+def _versions() -> dict[str, str]:
+    out = {"python": platform.python_version()}
+    for library in ("saen", "torch", "numpy", "scipy", "scikit-learn"):
+        try:
+            out[library] = version(library)
+        except PackageNotFoundError:  # run from a checkout that is not installed
+            out[library] = "unknown"
+    return out
+
+
+def _report(
+    recorded: dict[str, Any], found: Evaluation, loaded: float, device: str
+) -> dict[str, Any]:
+    from saen.estimators import chosen_device, device_name
+
+    report = {**recorded, **found.report(), "device": device_name(chosen_device(device))}
+    report["seconds"] = {"load": loaded, **report["seconds"]}
+    return report
+
+
 def _print(report: dict[str, Any]) -> None:
     protocol, accuracy = report["protocol"], report["accuracy"]
+    ways = {
+        "fixed": "epochs set in advance",
+        "nested": "settings chosen inside each training part",
+        "peek": f"stopped at the test folds' best epoch, {report['chosen'][:1]}",
+    }
     heading(
-        f"{report['dataset']}, {protocol['repeats']} × {protocol['folds']}-fold, "
-        f"{protocol['epochs']} epochs fixed beforehand"
+        f"{report['dataset']}, preset {report['preset']}, {protocol['repeats']} × "
+        f"{protocol['folds']}-fold, {protocol['stop']}: {ways[protocol['stop']]}"
     )
     twins = report["duplicates"]
     lines = [
@@ -104,10 +180,19 @@ def _print(report: dict[str, Any]) -> None:
         f"ceiling    {100 * report['ceiling']:.2f} % for one fixed model, "
         f"{100 * report['ceiling_folds']:.2f} % for one model per fold",
         f"twins      {100 * twins['share']:.1f} % of the test graphs stand in training too"
-        + (f", accuracy on them {100 * twins['accuracy']:.1f} %" if twins["accuracy"] else "")
-        + (f", on the rest {100 * twins['accuracy_rest']:.1f} %" if twins["accuracy_rest"] else ""),
+        + _share(", accuracy on them", twins["accuracy"])
+        + _share(", on the rest", twins["accuracy_rest"]),
         "time       "
         + ", ".join(f"{step} {seconds:.1f} s" for step, seconds in report["seconds"].items())
         + f" on {report['device']}",
     ]
+    if protocol["stop"] == "peek":
+        lines.append(
+            "warning    the test folds chose the epoch: this number flatters, compare it only "
+            "with others that were made so"
+        )
     console().print("\n".join(lines), soft_wrap=True)
+
+
+def _share(words: str, value: float | None) -> str:
+    return "" if value is None else f"{words} {100 * value:.1f} %"

@@ -1,0 +1,128 @@
+"""Run directories: settings, splits and results of a long run, which survive its interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from saen.arrays import Ints
+from saen.errors import FileError, InputError
+
+Fold = tuple[Ints, Ints]
+"""Training and test structures of one fold."""
+
+
+@contextmanager
+def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
+    """Enter a run directory alone; a directory with a run of other settings is refused.
+
+    `settings` decide how the run ends; they are written when the run starts and compared when it
+    goes on.
+    """
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
+    lock = FileLock(path / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise FileError(
+            "another process is working in this run directory: wait for it, or choose another",
+            path=path,
+        ) from None
+    try:
+        kept = path / "settings.json"
+        if kept.exists():
+            known = read_json(kept)
+            plain = json.loads(json.dumps(settings))
+            changed = sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
+            if changed:
+                raise InputError(
+                    f"{path} holds a run with other settings ({', '.join(changed)}): "
+                    "choose another folder"
+                )
+        else:
+            write_json(kept, settings)
+        yield path
+    finally:
+        lock.release()
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write JSON to a temporary name, then rename."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a file that is none is a `FileError`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError("no such file", path=path) from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"not readable as JSON ({error})", path=path) from None
+
+
+def splits_to_json(splits: Sequence[Sequence[Fold]]) -> dict[str, Any]:
+    """Splits as JSON: `repeats`, a list of lists of folds with `train` and `test` indices."""
+    return {
+        "repeats": [
+            [{"train": train.tolist(), "test": test.tolist()} for train, test in folds]
+            for folds in splits
+        ]
+    }
+
+
+def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
+    """The inverse of `splits_to_json` for a collection of `n`, checked."""
+    document = read_json(path)
+    try:
+        splits: list[list[Fold]] = [
+            [(_indices(fold["train"]), _indices(fold["test"])) for fold in folds]
+            for folds in document["repeats"]
+        ]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise FileError(
+            'expected {"repeats": [[{"train": […], "test": […]}, …], …]}', path=path
+        ) from None
+    for repeat, folds in enumerate(splits):
+        tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.int64)
+        if not np.array_equal(np.sort(tested), np.arange(n)):
+            raise FileError(
+                f"repeat {repeat} must test each of the {n} structures exactly once", path=path
+            )
+        for fold, (train, test) in enumerate(folds):
+            if len(np.intersect1d(train, test)):
+                raise FileError(
+                    f"repeat {repeat}, fold {fold} trains on structures that it tests", path=path
+                )
+            if len(train) == 0 or train.min() < 0 or train.max() >= n:
+                raise FileError(
+                    f"repeat {repeat}, fold {fold} needs training indices from 0 to {n - 1}",
+                    path=path,
+                )
+    if not splits:
+        raise FileError("holds no repeat", path=path)
+    return splits
+
+
+def _indices(values: Any) -> Ints:
+    return np.array(values, dtype=np.int64)
