@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saen.datasets import catalog
 from saen.plots import new_figure
 
 if TYPE_CHECKING:
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from saen.evaluation import Evaluation
 
 _BLUE = "#0072B2"
+_METHODS = {
+    "DGK": "#BBBBBB",
+    "PATCHY-SAN": "#888888",
+    "SAEN, paper": "#E69F00",
+    "preset paper": "#0072B2",
+    "preset modern": "#009E73",
+}
 
 
 def plot_evaluation(found: Evaluation, title: str = "") -> Figure:
@@ -48,3 +56,63 @@ def plot_evaluation(found: Evaluation, title: str = "") -> Figure:
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
     figure.tight_layout()
     return figure
+
+
+def plot_accuracy(data: dict[str, Any]) -> Figure:
+    """Accuracies with error bars, the paper's methods beside ours, for `saen reproduce`."""
+    figure = new_figure(max(6.0, 1.3 * len(data)), 4.2)
+    axes = figure.subplots()
+    width = 0.8 / len(_METHODS)
+    for number, (method, colour) in enumerate(_METHODS.items()):
+        found = [(x, _accuracy(row, method)) for x, row in enumerate(data.values())]
+        points = [(x, pair) for x, pair in found if pair is not None]
+        if points:
+            axes.bar(
+                [x + (number - 2) * width for x, _ in points],
+                [pair[0] for _, pair in points],
+                width,
+                yerr=[pair[1] for _, pair in points],
+                color=colour,
+                label=method,
+                error_kw={"elinewidth": 0.8},
+            )
+    axes.set_xticks(range(len(data)), list(data), rotation=20)
+    axes.set(ylabel="accuracy (%)", ylim=(20, 100))
+    axes.legend(ncols=len(_METHODS), frameon=False, loc="upper center", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
+def plot_gain(data: dict[str, Any]) -> Figure:
+    """Our gain over PATCHY-SAN against the average maximum degree: the paper's claim A1."""
+    figure = new_figure(6, 4)
+    axes = figure.subplots()
+    for method in ("preset paper", "preset modern"):
+        points = []
+        for name, row in data.items():
+            ours, theirs = _accuracy(row, method), _accuracy(row, "PATCHY-SAN")
+            paper = catalog()[name].paper
+            if ours is not None and theirs is not None and paper is not None:
+                points.append((paper.average_max_degree, ours[0] - theirs[0], name))
+        axes.scatter(
+            [p[0] for p in points], [p[1] for p in points], color=_METHODS[method], label=method
+        )
+        if method == "preset paper":
+            for x, y, name in points:
+                axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=8)
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.set(xscale="log", xlabel="average maximum degree", ylabel="gain over PATCHY-SAN (points)")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
+def _accuracy(row: dict[str, Any], method: str) -> tuple[float, float] | None:
+    """Mean and standard deviation in percent of one method on one dataset."""
+    if method.startswith("preset "):
+        found = row[method.removeprefix("preset ")]["accuracy"]
+        return 100 * found["mean"], 100 * found["std"]
+    published = row["published"].get(method.removesuffix(", paper"))
+    return None if published is None else (published[0], published[1])

@@ -26,7 +26,7 @@ from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.keys import Keys, attribute_keys, row_keys
 
-_BLOCK = 1 << 21  # entries handled at a time: small enough for the cache, large enough for numpy
+_BLOCK = 1 << 18  # entries handled at a time: small enough for the cache, large enough for numpy
 _CHUNK = 1 << 23  # entries of the uncompressed hierarchy held at a time when streaming
 
 

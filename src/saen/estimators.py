@@ -103,16 +103,12 @@ class _Estimator(BaseEstimator):
             raise InputError("nothing to fit: the collection is empty")
         if len(task.values) != n:
             raise InputError(f"{n} structures, but {len(task.values)} targets")
+        weights = _checked_weights(sample_weight, n)
         compressed = self._decompose_to_fit(structures)
         seed = _seed(self.random_state)
         self.network_ = self._network(
             compressed.hierarchy, task.n_outputs, [(seed, model) for model in range(self.n_models)]
         )
-        weights = np.ones(n)
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((n, 1)), ensure_non_negative=True
-            )
         training = np.repeat(weights[:, None], self.n_models, axis=1)
         validation = None
         if self.patience is not None:
@@ -157,6 +153,7 @@ class _Estimator(BaseEstimator):
                 f"unknown decomposition {self.decomposition!r}{hint}: "
                 f"choose from {', '.join(DECOMPOSITIONS)}"
             )
+        _only_auto("radii", self.radii)
         radii = modern_radii(graphs) if isinstance(self.radii, str) else tuple(self.radii)
         kinds = [modern_labels(graphs) if k == "auto" else k for k in self.labels.split(",")]
         return Ego(radii, ",".join(kinds))
@@ -167,6 +164,7 @@ class _Estimator(BaseEstimator):
         if self.n_models < 1:
             raise InputError(f"n_models must be at least 1, not {self.n_models}")
         hidden = self.hidden
+        _only_auto("hidden", hidden)
         layers = modern_hidden(hierarchy.depth) if isinstance(hidden, str) else hidden
         if len(layers) != hierarchy.depth + 1:
             raise InputError(
@@ -257,7 +255,7 @@ class _Estimator(BaseEstimator):
         if not 0 <= chosen <= hierarchy.depth:
             raise InputError(f"levels are 0 … {hierarchy.depth}, not {level}")
         vectors = outputs(self.network_, hierarchy, level=chosen)
-        flat = vectors.reshape(len(vectors), -1).double().cpu().numpy()
+        flat = vectors.flatten(1).double().cpu().numpy()
         return compressed.decompress(chosen, flat)
 
     def save(self, path: str | Path) -> int:
@@ -450,8 +448,11 @@ class SAENRegressor(RegressorMixin, _Estimator):
         values = np.asarray(y, dtype=np.float64)
         if values.ndim not in (1, 2) or not np.isfinite(values).all():
             raise InputError("y must be finite numbers of shape (n,) or (n, k)")
-        self.mean_ = values.mean(axis=0)
-        deviation = values.std(axis=0)
+        if len(values) == 0:
+            raise InputError("nothing to fit: y is empty")
+        weights = _checked_weights(sample_weight, len(values))
+        self.mean_ = np.average(values, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=weights))
         self.scale_ = np.where(deviation > 0, deviation, 1.0)
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, _Targets(standard, "squares", 0), sample_weight)
@@ -529,6 +530,23 @@ def chosen_device(name: str) -> torch.device:
 def device_name(device: torch.device) -> str:
     """What results should say they were made on."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def _only_auto(name: str, value: object) -> None:
+    if isinstance(value, str) and value != "auto":
+        raise InputError(f"{name} is auto or a sequence, not {value!r}")
+
+
+def _checked_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """One finite weight per structure, not negative and not all zero, shape (n,)."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    if not weights.any():
+        raise InputError("sample_weight is zero everywhere: there is nothing to learn from")
+    return weights
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -283,8 +283,8 @@ class _Layers(nn.Module):
         x = nn.functional.leaky_relu(x, self.slope)
         if not self.training or not self.dropout or noise is None:
             return x
-        # One shared draw, moved round the unit circle by each model's own offset: every model sees
-        # independent uniform masks that do not depend on which models train beside it.
+        # One shared draw, moved round the unit circle by each model's own offset: the masks of a
+        # model are uniform and do not depend on which models train beside it.
         shared = torch.from_numpy(noise.random((x.shape[1], x.shape[2]))).to(x.device)
         kept = (shared + self.offsets[:, None, None]) % 1.0 >= self.dropout
         return x * kept / (1.0 - self.dropout)

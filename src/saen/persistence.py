@@ -34,6 +34,9 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
         for key, value in estimator.get_params(deep=False).items()
         if key not in ("decomposition", "checkpoint", "random_state", "progress")
     }
+    if isinstance(parameters.get("class_weight"), dict):
+        # As pairs: the keys of a JSON object are strings, those of this dictionary classes.
+        parameters["class_weight"] = list(parameters["class_weight"].items())
     architecture = estimator.network_.architecture
     document: dict[str, Any] = {
         "saen": saen.__version__,
@@ -47,13 +50,13 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
     for key, tensor in estimator.network_.state_dict().items():
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
-    for key in ("classes_", "mean_", "scale_"):
+    for key in ("mean_", "scale_"):
         if hasattr(estimator, key):
-            value = np.asarray(getattr(estimator, key))
-            if value.dtype.kind == "U" or value.dtype.kind == "b":
-                document[key] = value.tolist()
-            else:
-                tensors[key] = value
+            tensors[key] = np.asarray(getattr(estimator, key))
+    if hasattr(estimator, "classes_"):
+        # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
+        classes = np.asarray(estimator.classes_)
+        document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
     return storage.write(path, KIND, document, tensors)
 
 
@@ -79,6 +82,8 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     }[document["estimator"]]
     decomposition = _decomposition_from_json(document["decomposition"])
     parameters = document["parameters"]
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = cls(decomposition if decomposition is not None else "ego", **parameters)
     estimator.decomposition_ = decomposition
     estimator.schema_ = storage.unpack_hierarchy(document["schema"], _under("schema.", tensors))
@@ -91,11 +96,12 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     network.load_state_dict(weights)
     estimator.network_ = network.eval()
     estimator.history_ = History()
-    for key in ("classes_", "mean_", "scale_"):
-        if key in document:
-            setattr(estimator, key, np.array(document[key]))
-        elif key in tensors:
+    for key in ("mean_", "scale_"):
+        if key in tensors:
             setattr(estimator, key, np.array(tensors[key]))
+    if "classes" in document:
+        classes = document["classes"]
+        estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
     return estimator
 
 

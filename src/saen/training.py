@@ -112,6 +112,7 @@ def train(
         last = settings.epochs if until is None else min(until, settings.epochs)
         while run.epoch < last and not run.all_stopped():
             run.train_epoch(batches)
+            run.check_finite()
             if checks is not None:
                 run.validate(checks)
             if checkpoint is not None and run.epoch % every == 0:
@@ -122,9 +123,9 @@ def train(
     except KeyboardInterrupt:
         run.back_to_snapshot()
         run.history.interrupted = True
-    run.keep_best()
     if checkpoint is not None and not run.history.interrupted:
         run.save(checkpoint, fingerprint)
+    run.keep_best()  # not in the checkpoint, from which training may go on
     network.eval()
     return run.history
 
@@ -143,7 +144,6 @@ class _Run:
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=network.device)
         self.best: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
-        self.kept_best = False
         self.snapshot()
 
     def stopped(self) -> Tensor:
@@ -178,6 +178,19 @@ class _Run:
         self.epoch += 1
 
     @torch.no_grad()
+    def check_finite(self) -> None:
+        """Raise when a model has left the numbers: nothing that it learns later makes sense."""
+        sound = np.isfinite(self.history.loss[-1])
+        for parameter in self.adam.parameters:
+            sound &= torch.isfinite(parameter).flatten(1).all(1).cpu().numpy()
+        if not sound.all():
+            raise InputError(
+                f"training diverged in epoch {self.epoch} (model {int(np.argmin(sound))} of "
+                f"{len(sound)}): lower learning_rate (now {self.settings.learning_rate:g}), or "
+                "normalise the aggregates"
+            )
+
+    @torch.no_grad()
     def validate(self, checks: list[Batch]) -> None:
         self.network.eval()
         totals = torch.zeros_like(self.best_loss).repeat(3, 1)
@@ -198,11 +211,10 @@ class _Run:
 
     def keep_best(self) -> None:
         """Every model back to the epoch that did best on validation."""
-        if self.settings.patience is None or not self.best or self.kept_best:
+        if self.settings.patience is None or not self.best:
             return
         for key, tensor in _per_model(self.network).items():
             tensor.copy_(self.best[key])
-        self.kept_best = True
 
     def snapshot(self) -> None:
         self.last = {key: tensor.clone() for key, tensor in self.network.state_dict().items()}
@@ -222,7 +234,6 @@ class _Run:
             "epoch": self.epoch,
             "history": asdict(self.history),
             "fingerprint": fingerprint,
-            "kept_best": self.kept_best,
         }
         arrays = {key: tensor.detach().cpu().numpy() for key, tensor in tensors.items()}
         storage.write(path, "checkpoint", document, arrays)
@@ -245,7 +256,6 @@ class _Run:
         self.best_loss = tensors["best_loss"].to(self.network.device)
         self.best_epoch = tensors["best_epoch"].to(self.network.device)
         self.epoch = int(document["epoch"])
-        self.kept_best = bool(document["kept_best"])
         self.history = History(**document["history"])
         self.snapshot()
 
@@ -286,8 +296,15 @@ def _check(network: SAEN, task: Task, n: int) -> None:
         )
     if len(task.targets) != n:
         raise InputError(f"{n} structures, but {len(task.targets)} targets")
-    if (task.weights < 0).any():
-        raise InputError("weights must not be negative")
+    if not np.isfinite(task.weights).all() or (task.weights < 0).any():
+        raise InputError("weights must be finite and not negative")
+    if task.loss == "squares":
+        if task.targets.ndim != 2 or not np.isfinite(task.targets).all():
+            raise InputError("targets of a regression must be finite numbers of shape (G, k)")
+    elif task.targets.dtype.kind not in "iu" or not (
+        task.targets.min(initial=0) >= 0 and task.targets.max(initial=0) < max(task.n_classes, 1)
+    ):
+        raise InputError(f"targets must be class codes from 0 to {task.n_classes - 1}")
     outputs_ = network.architecture.layers[-1][-1]
     if outputs_ != task.n_outputs:
         raise InputError(f"the last layer has {outputs_} units, the task needs {task.n_outputs}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from saen.cli import compress, datasets, draw, evaluate
+from saen.cli import compress, datasets, draw, evaluate, reproduce
 from saen.cli.app import app
 from saen.errors import SaenError
 
@@ -12,6 +12,7 @@ app.command("datasets")(datasets.command)
 app.command("compress")(compress.command)
 app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)
+app.command("reproduce")(reproduce.command)
 
 __all__ = ["app", "main"]
 

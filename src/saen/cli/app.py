@@ -82,7 +82,10 @@ def parse_radii(text: str) -> tuple[int, ...]:
 
 def console() -> Console:
     """Where tables for people go."""
-    return Console(highlight=False)
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = 160  # a pipe has no edge to wrap at
+    return out
 
 
 def heading(text: str) -> None:

@@ -67,6 +67,45 @@ def command(
     """
     from saen.charts import plot_evaluation
     from saen.plots import save_figure
+
+    report, found = evaluate_dataset(
+        name,
+        preset=preset,
+        stop=stop,
+        repeats=repeats,
+        folds=folds,
+        seed=seed,
+        splits=splits,
+        overrides={"epochs": epochs, "n_models": n_models},
+        at_once=at_once,
+        out=out,
+        device=device,
+    )
+    if plot is not None:
+        protocol = report["protocol"]
+        title = f"{report['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold"
+        save_figure(plot_evaluation(found, title), plot)
+    if json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def evaluate_dataset(
+    name: str,
+    *,
+    preset: str = "modern",
+    stop: str = "fixed",
+    repeats: int = 10,
+    folds: int = 10,
+    seed: int = 0,
+    splits: Path | None = None,
+    overrides: dict[str, Any] | None = None,
+    at_once: int | None = None,
+    out: Path | None = None,
+    device: str = "auto",
+) -> tuple[dict[str, Any], Evaluation]:
+    """Cross-validate a preset on a dataset, in a run directory if there is to be one."""
     from saen.presets import load_preset
     from saen.runs import open_run, splits_from_json, write_json
 
@@ -78,19 +117,18 @@ def command(
     chosen = load_preset(preset)
     entry = find_entry(name)
     settings = chosen.settings(entry.name if entry is not None else graphs.name)
-    overrides = {"epochs": epochs, "n_models": n_models}
-    settings |= {key: value for key, value in overrides.items() if value is not None}
+    settings |= {key: value for key, value in (overrides or {}).items() if value is not None}
     given = None if splits is None else splits_from_json(splits, len(graphs))
     protocol = {
         "repeats": repeats if given is None else len(given),
         "folds": folds if given is None else len(given[0]),
-        "stop": stop.value,
+        "stop": str(stop),
     }
     recorded = {
         "dataset": graphs.name or name,
         "preset": chosen.name,
         "settings": settings,
-        "grid": chosen.grid if stop is Stop.nested else {},
+        "grid": chosen.grid if stop == "nested" else {},
         "protocol": protocol,
         "seed": seed,
         "splits": None if splits is None else str(splits),
@@ -101,13 +139,7 @@ def command(
         report = _report(recorded, found, loaded, device)
         if folder is not None:
             write_json(folder / "summary.json", report)
-    if plot is not None:
-        title = f"{graphs.name or name}: {protocol['repeats']} × {protocol['folds']}-fold"
-        save_figure(plot_evaluation(found, title), plot)
-    if json:
-        print_json(report)
-    else:
-        _print(report)
+    return report, found
 
 
 def _evaluate(

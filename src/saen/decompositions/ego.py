@@ -75,13 +75,15 @@ class Ego:
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
-        adjacency = graphs.adjacency(self.direction).astype(np.float64)
+        adjacency = graphs.adjacency(self.direction)
         size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
         ball = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
-            if radius:
-                ball = np.minimum(ball + adjacency @ ball, size)
+            if radius == 1:
+                ball = np.minimum(1.0 + np.diff(adjacency.indptr), size)
+            elif radius > 1:
+                ball = np.minimum(ball + adjacency.astype(np.float32) @ ball, size)
             if radius in self.radii:
                 total += ball
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)

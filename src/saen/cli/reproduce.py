@@ -1,0 +1,115 @@
+"""`saen reproduce`: the paper's tables again, with our numbers beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.datasets import catalog, find_entry, locate
+from saen.errors import DatasetNotFoundError, InputError
+from saen.text import did_you_mean
+
+if TYPE_CHECKING:
+    from saen.paper.reproduce import Table
+
+
+class What(StrEnum):
+    """Which of the paper's tables."""
+
+    statistics = "statistics"
+    parameters = "parameters"
+    accuracy = "accuracy"
+    compression = "compression"
+    all = "all"
+
+
+def command(
+    what: Annotated[What, typer.Argument(help="Which of the paper's tables.")] = What.all,
+    datasets: Annotated[
+        str | None, typer.Option(help="Names joined by commas. [default: all that are here]")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and runs.")] = Path(
+        "results"
+    ),
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    json: AsJson = False,
+) -> None:
+    """Make the paper's tables again, with our numbers beside its own.
+
+    Accuracies come from the run directories under OUT/runs; runs that are not there are made
+    (10 × 10-fold cross-validations: long on a CPU) and go on where they were interrupted.
+
+    Example: saen reproduce compression --datasets IMDB-BINARY,IMDB-MULTI
+    """
+    from saen.charts import plot_accuracy, plot_gain
+    from saen.paper import reproduce
+    from saen.plots import save_figure
+
+    names = _chosen(datasets)
+    chosen = [w for w in What if w is not What.all] if what is What.all else [what]
+    made: dict[str, Table] = {}
+    for one in chosen:
+        if one is What.statistics:
+            made[one] = reproduce.statistics(names)
+        elif one is What.parameters:
+            made[one] = reproduce.parameters(list(catalog()))
+        elif one is What.accuracy:
+            made[one] = reproduce.accuracy(names, out / "runs", _evaluator(device))
+        else:
+            made[one] = reproduce.compression(names, _say)
+        made[one].write(out)
+        if not json:
+            _print(made[one])
+    if What.accuracy in made:
+        save_figure(plot_accuracy(made[What.accuracy].data), out / "accuracy.png")
+        save_figure(plot_gain(made[What.accuracy].data), out / "gain.png")
+    if json:
+        print_json({name: found.data for name, found in made.items()})
+
+
+def _chosen(datasets: str | None) -> list[str]:
+    if datasets is None:
+        here = [name for name in catalog() if locate(name)]
+        if not here:
+            raise DatasetNotFoundError(
+                "none of the paper's datasets is here: set SAEN_DATA to their folder, or name "
+                "those to download with --datasets"
+            )
+        return here
+    names = []
+    for name in datasets.split(","):
+        entry = find_entry(name.strip())
+        if entry is None:
+            raise InputError(f"{name!r} is not in the catalog{did_you_mean(name, catalog())}")
+        names.append(entry.name)
+    return names
+
+
+def _evaluator(device: str) -> Callable[[str, str, Path], None]:
+    from saen.cli.evaluate import evaluate_dataset
+    from saen.paper.reproduce import PRESETS
+
+    def run(name: str, preset: str, folder: Path) -> None:
+        _say(f"{name}: {PRESETS[preset]} × 10-fold, preset {preset}")
+        evaluate_dataset(name, preset=preset, repeats=PRESETS[preset], out=folder, device=device)
+
+    return run
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _print(made: Table) -> None:
+    heading(f"\n{made.title}")
+    shown = table(*made.columns)
+    for row in made.rows:
+        shown.add_row(*row)
+    console().print(shown)
+    for note in made.notes:
+        console().print(note, style="dim", soft_wrap=True)
