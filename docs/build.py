@@ -1,10 +1,10 @@
 """Redraw the figures and rewrite the tables of the documents from what the software reports.
 
-    python docs/build.py [--accuracy]
+    python docs/build.py
 
 Figures and the compression table need the benchmark datasets (SAEN_DATA); without them the files
-that are there stay as they are. `--accuracy` also cross-validates the defaults on every dataset,
-which takes long on a CPU.
+that are there stay as they are. Accuracies are taken from docs/results, where
+`saen reproduce accuracy --out docs/results` put them.
 """
 
 import json
@@ -12,14 +12,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from saen.datasets import catalog, locate
 from saen.paper import tables
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
-REPEATS = 3
 
 
 def saen(*arguments: str) -> str:
@@ -63,42 +61,10 @@ def compression_table(names: list[str]) -> str:
     return "\n".join([*lines, "", note])
 
 
-def accuracy_table() -> str | None:
-    reports: list[dict[str, Any]] = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((RESULTS / "modern").glob("*.json"))
-    ]
-    if not reports:
-        return None
-    order = {name: number for number, name in enumerate(catalog())}
-    reports.sort(key=lambda report: order.get(report["dataset"], len(order)))
-    lines = [
-        "| dataset | accuracy | over folds | ceiling | twins in training | seconds | on |",
-        "|---|---:|---:|---:|---:|---:|---|",
-    ]
-    for report in reports:
-        accuracy = report["accuracy"]
-        lines.append(
-            f"| {report['dataset']} | {100 * accuracy['mean']:.1f} ± {100 * accuracy['std']:.1f} "
-            f"| ± {100 * accuracy['std_folds']:.1f} | {100 * report['ceiling_folds']:.1f} % "
-            f"| {100 * report['duplicates']['share']:.0f} % "
-            f"| {sum(report['seconds'].values()):.0f} | {report['device']} |"
-        )
-    protocol = reports[0]["protocol"]
-    note = (
-        f"`SAENClassifier()` untouched, {protocol['repeats']} × {protocol['folds']}-fold "
-        f"cross-validation, {protocol['epochs']} epochs fixed beforehand "
-        f"(`saen evaluate NAME --repeats {protocol['repeats']}`); ± is the standard deviation over "
-        "repeats. Seconds are for all trainings together."
-    )
-    return "\n".join([*lines, "", note])
-
-
-def evaluate(names: list[str]) -> None:
-    (RESULTS / "modern").mkdir(parents=True, exist_ok=True)
-    for name in names:
-        text = saen("evaluate", name, "--repeats", str(REPEATS), "--json")
-        (RESULTS / "modern" / f"{name}.json").write_text(text, encoding="utf-8")
+def accuracy_table() -> str:
+    """What `saen reproduce accuracy` wrote, without its heading."""
+    text = (RESULTS / "accuracy.md").read_text(encoding="utf-8")
+    return text.partition("\n\n")[2].strip()
 
 
 def replace_table(document: Path, table: str, text: str) -> None:
@@ -118,11 +84,7 @@ def main() -> None:
         replace_table(readme, "compression", compression_table(here))
     else:
         print("no datasets here (set SAEN_DATA): figures and the compression table stay")
-    if "--accuracy" in sys.argv:
-        evaluate(here)
-    table = accuracy_table()
-    if table is not None:
-        replace_table(readme, "accuracy", table)
+    replace_table(readme, "accuracy", accuracy_table())
 
 
 if __name__ == "__main__":

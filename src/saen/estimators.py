@@ -393,6 +393,8 @@ class SAENClassifier(ClassifierMixin, _Estimator):
     ) -> SAENClassifier:
         """Train on structures X with classes y, shape (n,)."""
         labels = np.asarray(y)
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise InputError("y holds NaN or infinity, which is no class")
         check_classification_targets(labels)
         if labels.ndim != 1:
             raise InputError(f"y must be one class per structure, not of shape {labels.shape}")

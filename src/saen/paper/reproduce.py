@@ -169,9 +169,10 @@ def compression(names: Sequence[str], say: Say) -> Table:
         data[name] = {"bytes": {"original": before, "compressed": after}, "timings": timings}
     columns = ("dataset", "ratio, paper", "size", "ratio", "speed-up, paper", *PRESETS)
     note = (
-        f"Speed-up of {EPOCHS} full-batch epochs of one network on the CPU, in brackets microseconds per "
-        "entry and epoch without and with compression: the same code runs both. TO: more than "
-        f"{TIME_LIMIT} times the compressed time; OOM: more than {human_bytes(MEMORY_LIMIT)}."
+        f"Speed-up of {EPOCHS} full-batch epochs of one network on the CPU, in brackets "
+        "microseconds per entry and epoch without and with compression: the same code runs both. "
+        f"TO: more than {TIME_LIMIT} times the compressed time; "
+        f"OOM: more than {human_bytes(MEMORY_LIMIT)}."
     )
     return Table("sizes_and_runtimes", "Sizes and runtimes", columns, rows, data, [note])
 
