@@ -14,14 +14,16 @@ import pytest
 
 from saen import Attributes, Ego, Graphs, Hierarchy, Relation, compress
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.plots import (
+from saen.layout import (
     LARGEST_GRAPH,
     LONGEST_ROW,
-    _layout,
-    _Lines,
-    _neighbourhood,
-    _sampled,
-    _untangled,
+    Lines,
+    layout,
+    neighbourhood,
+    sampled,
+    untangled,
+)
+from saen.plots import (
     draw_compression,
     draw_decomposition,
     plot_levels,
@@ -151,7 +153,7 @@ def test_multiplicities_and_class_sizes_are_written() -> None:
 
 def test_roles_that_join_the_same_objects_bend_apart() -> None:
     relation = Relation([0, 3], [0, 0, 1], [0, 1, 0], ("root", "elem"), n_parts=2)
-    bends = _Lines.of(relation, np.arange(1), np.arange(2)).bends
+    bends = Lines.of(relation, np.arange(1), np.arange(2)).bends
     assert sorted(bends.tolist()) == [-0.5, 0.0, 0.5]
 
 
@@ -255,9 +257,9 @@ def test_a_large_graph_is_sampled_and_says_so() -> None:
 def test_a_sample_holds_every_role_and_leaves_no_whole_without_parts() -> None:
     graphs, ego = CASES["thread"]
     hierarchy = ego.decompose(graphs)
-    shown = _sampled(hierarchy)
+    shown = sampled(hierarchy)
     for level, relation in enumerate(hierarchy.relations, start=1):
-        kept = _Lines.of(relation, shown[level], shown[level - 1])
+        kept = Lines.of(relation, shown[level], shown[level - 1])
         assert np.bincount(kept.wholes, minlength=len(shown[level])).min() >= 1
         assert set(kept.roles.tolist()) == set(range(relation.n_roles))
     by_radius = np.bincount(hierarchy.relations[1].roles[shown[1]])
@@ -268,14 +270,14 @@ def test_shown_objects_have_shown_classes() -> None:
     graphs, ego = CASES["thread"]
     compressed = compress(ego.decompose(graphs))
     assert compressed.hierarchy.sizes[1] > LONGEST_ROW  # or the case tests nothing
-    shown = _sampled(ego.decompose(graphs))[1]
+    shown = sampled(ego.decompose(graphs))[1]
     drawn = nodes(draw_compression(graphs, ego), "compressed")[1]
     assert drawn == len(np.unique(compressed.of(1)[shown]))
 
 
 def test_the_part_of_a_large_graph_that_is_shown_hangs_together() -> None:
     graphs, _ = CASES["thread"]
-    kept = _neighbourhood(graphs)
+    kept = neighbourhood(graphs)
     assert len(kept) == LARGEST_GRAPH
     assert int(graphs.degrees().argmax()) in kept
     inside = np.isin(graphs.edges(), kept).all(axis=1)
@@ -291,7 +293,7 @@ def test_the_part_of_a_large_graph_that_is_shown_hangs_together() -> None:
 def crossings(hierarchy: Hierarchy, shown: list[Any]) -> int:
     total = 0
     for level, relation in enumerate(hierarchy.relations, start=1):
-        kept = _Lines.of(relation, shown[level], shown[level - 1])
+        kept = Lines.of(relation, shown[level], shown[level - 1])
         left = kept.wholes[:, None] < kept.wholes
         total += int((left & (kept.parts[:, None] > kept.parts)).sum())
     return total
@@ -301,16 +303,16 @@ def test_untangling_keeps_the_objects_and_removes_crossings() -> None:
     order = np.random.default_rng(0).permutation(30)
     path = Graphs.from_edge_lists([list(zip(order[:-1].tolist(), order[1:].tolist(), strict=True))])
     hierarchy = Ego((0, 1)).decompose(path)
-    shown = _sampled(hierarchy)
-    untangled = _untangled(hierarchy, shown)
-    assert [sorted(ids.tolist()) for ids in untangled] == [ids.tolist() for ids in shown]
-    assert crossings(hierarchy, untangled) < 0.1 * crossings(hierarchy, shown)
+    shown = sampled(hierarchy)
+    ordered = untangled(hierarchy, shown)
+    assert [sorted(ids.tolist()) for ids in ordered] == [ids.tolist() for ids in shown]
+    assert crossings(hierarchy, ordered) < 0.1 * crossings(hierarchy, shown)
     standing = untangled[0].tolist()
     assert order.tolist() in (standing, standing[::-1])
 
 
 def test_a_path_is_laid_out_as_a_line() -> None:
-    places = _layout(np.column_stack([np.arange(9), np.arange(1, 10)]), 10)
+    places = layout(np.column_stack([np.arange(9), np.arange(1, 10)]), 10)
     gaps = np.linalg.norm(np.diff(places, axis=0), axis=1)
     np.testing.assert_allclose(gaps, 1, atol=0.05)
     assert np.linalg.norm(places[-1] - places[0]) > 8.5
@@ -320,7 +322,7 @@ def test_a_path_is_laid_out_as_a_line() -> None:
 @pytest.mark.parametrize("dense", [False, True])
 def test_no_two_vertices_share_a_place(n: int, dense: bool) -> None:
     edges = np.argwhere(np.triu(np.ones((n, n)), 1)) if dense else np.empty((0, 2), np.int64)
-    places = _layout(edges, n)
+    places = layout(edges, n)
     apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(n)
     assert np.isfinite(places).all()
     assert apart.min() > 0.05

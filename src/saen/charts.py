@@ -78,8 +78,13 @@ def plot_accuracy(data: dict[str, Any]) -> Figure:
             )
     axes.set_xticks(range(len(data)), list(data), rotation=20)
     axes.set(ylabel="accuracy (%)", ylim=(20, 100))
-    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    axes.legend(ncols=len(_METHODS), frameon=False, fontsize=9, **above)
+    axes.legend(
+        ncols=len(_METHODS),
+        frameon=False,
+        fontsize=9,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+    )
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     return figure

@@ -10,7 +10,9 @@ arrays as compressing everything at once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +29,8 @@ from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.keys import Keys, attribute_keys, row_keys
 
 _BLOCK = 1 << 18  # entries handled at a time: small enough for the cache, large enough for numpy
-_CHUNK = 1 << 23  # entries of the uncompressed hierarchy held at a time when streaming
+_CHUNK = 1 << 22  # entries of the uncompressed hierarchy that a thread holds when streaming
+_WORKERS = 4  # threads at most: each holds a chunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,18 +266,8 @@ def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_classes: bool = T
     The result equals `compress` of their concatenation. Without `lower_classes`, only the class
     of each object of the top level is kept.
     """
-    merged: Compressed | None = None
-    waiting: list[Compressed] = []
-    for hierarchy in hierarchies:
-        shard = compress(hierarchy)
-        waiting.append(shard if lower_classes else shard.top_only())
-        # Merging when the shards outgrow the collection keeps the total work n log n.
-        if merged is None or _weight(waiting) > _weight([merged]):
-            merged = merge(waiting if merged is None else [merged, *waiting])
-            waiting = []
-    if merged is None:
-        raise InputError("nothing to compress: there are no hierarchies")
-    return merge([merged, *waiting])
+    shards = (compress(hierarchy) for hierarchy in hierarchies)
+    return _gathered(shard if lower_classes else shard.top_only() for shard in shards)
 
 
 def compress_graphs(
@@ -286,6 +279,7 @@ def compress_graphs(
 ) -> Compressed:
     """Decompose and compress in chunks of graphs: the uncompressed hierarchy is never held whole.
 
+    A few chunks are in work at a time, one per core; the result does not depend on how many.
     `progress` is called with the number of graphs done after each chunk.
 
     >>> from saen import Ego, generate_threads
@@ -294,16 +288,39 @@ def compress_graphs(
     >>> compress_graphs(threads, ego) == compress(ego.decompose(threads))
     True
     """
+    ends = _chunk_ends(decomposition.costs(graphs), _CHUNK)
 
-    def chunks() -> Iterator[Hierarchy]:
-        done = 0
-        for stop in _chunk_ends(decomposition.costs(graphs), _CHUNK):
-            yield decomposition.decompose(graphs[done:stop])
-            done = stop
+    def shard(start: int, stop: int) -> Compressed:
+        made = compress(decomposition.decompose(graphs[start:stop]))
+        return made if lower_classes else made.top_only()
+
+    def shards(pool: ThreadPoolExecutor) -> Iterator[Compressed]:
+        for stop, made in zip(ends, pool.map(shard, [0, *ends[:-1]], ends), strict=True):
+            yield made
             if progress is not None:
-                progress(done)
+                progress(stop)
 
-    return compress_stream(chunks(), lower_classes=lower_classes)
+    # numpy lets go of the interpreter while it sorts and gathers, so threads are enough.
+    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _WORKERS))
+    try:
+        return _gathered(shards(pool))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _gathered(shards: Iterable[Compressed]) -> Compressed:
+    """The shards merged as they come."""
+    merged: Compressed | None = None
+    waiting: list[Compressed] = []
+    for shard in shards:
+        waiting.append(shard)
+        # Merging when the shards outgrow the collection keeps the total work n log n.
+        if merged is None or _weight(waiting) > _weight([merged]):
+            merged = merge(waiting if merged is None else [merged, *waiting])
+            waiting = []
+    if merged is None:
+        raise InputError("nothing to compress: there are no hierarchies")
+    return merge([merged, *waiting])
 
 
 def _weight(parts: list[Compressed]) -> int:

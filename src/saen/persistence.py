@@ -52,7 +52,7 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
     for key in ("mean_", "scale_"):
         if hasattr(estimator, key):
-            tensors[key] = np.asarray(getattr(estimator, key))
+            document[key] = np.asarray(getattr(estimator, key)).tolist()  # a number or a list
     if hasattr(estimator, "classes_"):
         # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
         classes = np.asarray(estimator.classes_)
@@ -97,8 +97,8 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     estimator.network_ = network.eval()
     estimator.history_ = History()
     for key in ("mean_", "scale_"):
-        if key in tensors:
-            setattr(estimator, key, np.array(tensors[key]))
+        if key in document:
+            setattr(estimator, key, np.array(document[key], dtype=np.float64))
     if "classes" in document:
         classes = document["classes"]
         estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])

@@ -16,15 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
-from saen.arrays import Ints, offsets, segment_ids
+from saen.arrays import Ints
 from saen.compression import compress
 from saen.decompositions import Decomposition
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.graphs import Graphs
-from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.hierarchy import Attributes, Hierarchy
+from saen.layout import (
+    LONGEST_ROW,
+    Lines,
+    layout,
+    neighbourhood,
+    positions,
+    row_of,
+    sampled,
+    untangled,
+)
 from saen.vocabulary import UNSEEN
 
 if TYPE_CHECKING:
@@ -36,14 +44,11 @@ Floats = NDArray[np.float64]
 Style = dict[str, Any]
 
 FORMATS = (".svg", ".png", ".pdf")
-LONGEST_ROW = 120  # objects drawn per level
-LARGEST_GRAPH = 300  # vertices drawn
 MOST_NUMBERS = 60  # multiplicities written on the lines of one relation
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, without those too pale for lines.
 _ROLES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 _INK, _GREY = "#333333", "#999999"
-_GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly
 _TITLE: Style = {"x": 0.01, "y": 0.975, "va": "top", "size": 12, "weight": "bold"}
 _NOTE: Style = {"y": 0.02, "va": "bottom", "size": 8, "style": "italic"}
 
@@ -60,7 +65,7 @@ def draw_decomposition(
     """
     figure = new_figure(12, 5.2)
     hierarchy = _hierarchy(graphs, decomposition)
-    shown = _untangled(hierarchy, _sampled(hierarchy))
+    shown = untangled(hierarchy, sampled(hierarchy))
     paint = vertex_paint = _Paint.of(hierarchy.attributes)
     if hierarchy.names[0] != "vertices" or hierarchy.sizes[0] != graphs.n_nodes:
         vertex_paint = _Paint.plain(graphs.n_nodes)  # the bottom objects are something else
@@ -86,8 +91,8 @@ def draw_compression(
     before = _hierarchy(graphs, decomposition)
     compressed = compress(before)
     after = compressed.hierarchy
-    objects = _untangled(before, _sampled(before))
-    classes = _untangled(
+    objects = untangled(before, sampled(before))
+    classes = untangled(
         after,
         [
             np.arange(size) if size <= LONGEST_ROW else np.unique(compressed.of(level)[ids])
@@ -96,7 +101,7 @@ def draw_compression(
     )
     groups = []
     for level, size in enumerate(after.sizes):  # equal objects stand together, as their classes do
-        group = _positions(classes[level], size)[compressed.of(level)[objects[level]]]
+        group = positions(classes[level], size)[compressed.of(level)[objects[level]]]
         order = np.argsort(group, kind="stable")
         objects[level] = objects[level][order]
         groups.append(group[order])
@@ -276,10 +281,10 @@ def _draw_graph(axes: Axes, graphs: Graphs, paint: _Paint) -> str:
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    kept = _neighbourhood(graphs)
-    edges = _positions(kept, graphs.n_nodes)[graphs.edges()]
+    kept = neighbourhood(graphs)
+    edges = positions(kept, graphs.n_nodes)[graphs.edges()]
     edges = edges[(edges >= 0).all(axis=1)]
-    places = _layout(edges, len(kept))
+    places = layout(edges, len(kept))
     paint = paint.take(kept)
     size = float(np.clip(0.5 * _points(axes).min() / max(len(kept), 1) ** 0.5, 4, 20))
     thin = float(np.clip(14 / max(len(edges), 1) ** 0.5, 0.4, 1.4))
@@ -328,12 +333,12 @@ def _draw_hierarchy(
     """
     axes.set_axis_off()
     axes.set(xlim=(0, 1), ylim=(-0.2, hierarchy.depth + 0.1))
-    rows = [_row(len(ids), groups[i] if groups else None) for i, ids in enumerate(shown)]
+    rows = [row_of(len(ids), groups[i] if groups else None) for i, ids in enumerate(shown)]
     used = 0
     for level, relation in enumerate(hierarchy.relations, start=1):
         colours = [_ROLES[(used + role) % len(_ROLES)] for role in range(relation.n_roles)]
         used += relation.n_roles
-        lines = _Lines.of(relation, shown[level], shown[level - 1])
+        lines = Lines.of(relation, shown[level], shown[level - 1])
         curves = lines.curves(level, rows[level], rows[level - 1])
         _draw_lines(axes, f"{name}-relation-{level}", lines, curves, colours)
         toward_parts = len(rows[level]) >= len(rows[level - 1])
@@ -425,7 +430,7 @@ def _add_legend(
 
 
 def _draw_lines(
-    axes: Axes, name: str, lines: _Lines, curves: Floats, colours: Sequence[str]
+    axes: Axes, name: str, lines: Lines, curves: Floats, colours: Sequence[str]
 ) -> None:
     """Many lines are thin and translucent; rare roles lie on top of common ones."""
     from matplotlib.collections import LineCollection
@@ -442,7 +447,7 @@ def _draw_lines(
         axes.add_collection(LineCollection(paths, colors=colours[role], **style))
 
 
-def _draw_numbers(axes: Axes, lines: _Lines, curves: Floats, colours: Sequence[str]) -> None:
+def _draw_numbers(axes: Axes, lines: Lines, curves: Floats, colours: Sequence[str]) -> None:
     """Multiplicities, the largest first, each at the first free spot along its line."""
     from matplotlib.colors import to_rgb
 
@@ -463,160 +468,3 @@ def _draw_numbers(axes: Axes, lines: _Lines, curves: Floats, colours: Sequence[s
             taken = np.vstack([taken, (x, y, half)])
             colour = tuple(0.7 * c for c in to_rgb(colours[lines.roles[line]]))
             _text(axes, text, x=x, y=y, color=colour, **style)
-
-
-# -- where things stand: arrays only -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Entries of a relation between shown objects, numbered as they stand in their rows.
-
-    `bends` is 0, or … -½, ½ … for lines that join the same two objects in different roles.
-    """
-
-    wholes: Ints
-    parts: Ints
-    roles: Ints
-    counts: Ints
-    bends: Floats
-
-    @staticmethod
-    def of(relation: Relation, wholes: Ints, parts: Ints) -> _Lines:
-        taken = relation.take(wholes).canonical()
-        place = _positions(parts, relation.n_parts)[taken.parts]
-        kept = place >= 0
-        whole, part, role = segment_ids(taken.indptr)[kept], place[kept], taken.roles[kept]
-        counts = np.ones(len(part), np.int64) if taken.counts is None else taken.counts[kept]
-        order = np.lexsort((role, part, whole))
-        pair = (whole * max(len(parts), 1) + part)[order]
-        _, start, size = np.unique(pair, return_index=True, return_counts=True)
-        bends = np.empty(len(pair))
-        bends[order] = np.arange(len(pair)) - np.repeat(start + (size - 1) / 2, size)
-        return _Lines(whole, part, role, counts, bends)
-
-    def curves(self, level: int, wholes: Floats, parts: Floats) -> Floats:
-        """25 points from each whole down to its part, shape (n, 25, 2)."""
-        t = np.linspace(0, 1, 25)
-        start, end = wholes[self.wholes][:, None], parts[self.parts][:, None]
-        x = start + (end - start) * t + 0.02 * self.bends[:, None] * np.sin(np.pi * t)
-        return np.stack([x, np.broadcast_to(level - t, x.shape)], axis=2)
-
-
-def _positions(ids: Ints, n: int) -> Ints:
-    """For each of n objects its position in `ids`, or -1."""
-    out = np.full(n, -1)
-    out[ids] = np.arange(len(ids))
-    return out
-
-
-def _row(n: int, group: Ints | None) -> Floats:
-    """n places in (0, 1), evenly, with a gap of one place between groups."""
-    steps = np.arange(n, dtype=np.float64)
-    if group is not None:
-        steps[1:] += np.cumsum(np.diff(group) != 0)
-    places: Floats = (steps + 0.5) / (steps.max(initial=0.0) + 1)
-    return places
-
-
-def _sampled(hierarchy: Hierarchy) -> list[Ints]:
-    """The objects to show of every level: all, or `LONGEST_ROW` of them, from the top down.
-
-    Wholes take turns in naming parts, one of each role at a time, so that all keep some parts; and
-    the parts that a whole names first come from all over it.
-    """
-    top = np.argsort(np.arange(len(hierarchy)) * _GOLDEN % 1, kind="stable")[:LONGEST_ROW]
-    shown: list[Ints] = [np.sort(top)]
-    for relation in reversed(hierarchy.relations):
-        if relation.n_parts <= LONGEST_ROW:
-            shown.append(np.arange(relation.n_parts))
-            continue
-        taken = relation.take(shown[-1]).canonical()
-        wholes, roles = segment_ids(taken.indptr), taken.roles.astype(np.int64)
-        group = wholes * taken.n_roles + roles  # ascends: the entries are canonical
-        position = np.arange(len(group)) - np.searchsorted(group, group)
-        turn = np.empty_like(position)
-        turn[np.lexsort((position * _GOLDEN % 1, group))] = position
-        named = taken.parts[np.lexsort((wholes, roles, turn))]
-        first = np.sort(np.unique(named, return_index=True)[1])
-        shown.append(np.sort(named[first[:LONGEST_ROW]]))
-    return shown[::-1]
-
-
-def _untangled(hierarchy: Hierarchy, shown: Sequence[Ints]) -> list[Ints]:
-    """The shown objects of every level in an order with few crossings.
-
-    What hangs together stands together, and there every object stands near the mean of what it is
-    joined with: the first eigenvector of the normalised adjacency when each row is kept centred.
-    """
-    starts = offsets(np.array([len(ids) for ids in shown]))
-    joined = np.zeros((starts[-1], starts[-1]))
-    for level, relation in enumerate(hierarchy.relations, start=1):
-        if min(len(shown[level]), len(shown[level - 1])) > 1:  # else it says nothing about order
-            lines = _Lines.of(relation, shown[level], shown[level - 1])
-            joined[lines.wholes + starts[level], lines.parts + starts[level - 1]] = 1.0
-    joined += joined.T
-    levels = segment_ids(starts)
-    n, component = csgraph.connected_components(sparse.csr_array(joined))
-    place = 3.0 * component
-    for members in (np.flatnonzero(component == c) for c in range(n)):
-        weight = np.maximum(joined[members].sum(axis=1), 1) ** 0.5
-        rows = (levels[members, None] == np.unique(levels[members])) * weight[:, None]
-        rows /= np.linalg.norm(rows, axis=0)
-        centring = np.eye(len(members)) - rows @ rows.T
-        links = joined[np.ix_(members, members)] / np.outer(weight, weight)
-        wish = np.linalg.eigh(centring @ links @ centring)[1][:, -1] / weight
-        # Rounded, so that objects in equal places keep their order.
-        place[members] += np.round(wish / np.abs(wish).max(), 9)
-    return [
-        ids[np.argsort(place[start:stop], kind="stable")]
-        for ids, start, stop in zip(shown, starts[:-1], starts[1:], strict=True)
-    ]
-
-
-def _neighbourhood(graphs: Graphs) -> Ints:
-    """All vertices, or `LARGEST_GRAPH` of them around the one of highest degree.
-
-    In a tree of shortest paths, each vertex is farther from its parent than its siblings of higher
-    degree: what is shown hangs together, and no hub fills the picture with its leaves.
-    """
-    if graphs.n_nodes <= LARGEST_GRAPH:
-        return np.arange(graphs.n_nodes)
-    degrees = graphs.degrees()
-    links = graphs.adjacency().astype(np.int8)
-    order, parent = csgraph.breadth_first_order(links, int(degrees.argmax()))
-    siblings = order[1:][np.lexsort((-degrees[order[1:]], parent[order[1:]]))]
-    family = parent[siblings]
-    step = np.ones(graphs.n_nodes)
-    step[siblings] += (np.arange(len(siblings)) - np.searchsorted(family, family)) / 4
-    far = np.full(graphs.n_nodes, np.inf)
-    far[order[0]] = 0.0
-    for vertex in order[1:].tolist():
-        far[vertex] = far[parent[vertex]] + step[vertex]
-    return np.sort(np.argsort(far, kind="stable")[:LARGEST_GRAPH])
-
-
-def _layout(edges: Ints, n: int) -> Floats:
-    """Places of n vertices, shape (n, 2), whose distances resemble those along the edges.
-
-    Stress majorisation from classical scaling: deterministic, quick for hundreds of vertices.
-    """
-    if n < 2:
-        return np.zeros((n, 2))
-    links = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
-    distances = csgraph.shortest_path(links, directed=False, unweighted=True)
-    apart = np.isinf(distances)
-    distances[apart] = distances[~apart].max() / 2 + 1.5
-    centring = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
-    # Twins have one place in the scaling, up to rounding: a spiral tells them apart.
-    turn = 2 * np.pi * _GOLDEN * np.arange(n)
-    spiral = np.sqrt(np.arange(n) / n) * np.array([np.cos(turn), np.sin(turn)])
-    places: Floats = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral.T
-    weights = (distances + np.eye(n)) ** -2 - np.eye(n)
-    inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1 / n)
-    for _ in range(100):
-        gaps = np.hypot(*(axis[:, None] - axis for axis in places.T))
-        pull = weights * distances / np.maximum(gaps, 1e-9)
-        places = inverse @ (pull.sum(axis=1)[:, None] * places - pull @ places)
-    return places
