@@ -69,6 +69,7 @@ class _Estimator(BaseEstimator):
         device: str = "auto",
         dtype: str = "float32",
         checkpoint: str | Path | None = None,
+        checkpoint_every: int = 10,
         random_state: int | np.random.RandomState | None = 0,
         progress: bool | None = None,
     ) -> None:
@@ -91,6 +92,7 @@ class _Estimator(BaseEstimator):
         self.device = device
         self.dtype = dtype
         self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.progress = progress
 
@@ -122,6 +124,7 @@ class _Estimator(BaseEstimator):
                 self._settings(n, seed),
                 min_count=self.min_count,
                 checkpoint=self.checkpoint,
+                every=self.checkpoint_every,
                 progress=shown,
             )
         if self.history_.interrupted:
@@ -322,7 +325,8 @@ class SAENClassifier(ClassifierMixin, _Estimator):
     - `patience`: stop early on a held-out `validation_fraction`, if not None;
     - `class_weight`: None, `"balanced"`, or a dictionary;
     - `device`: `auto`, `cpu`, `cuda`, …; `dtype`: `float32` or `float64`;
-    - `checkpoint`: a file to continue from after an interruption;
+    - `checkpoint`: a file to continue from after an interruption, rewritten `checkpoint_every` so
+      many epochs;
     - `random_state`: an integer gives the same result every time; `progress`: show a bar (None: on
       a terminal).
 
@@ -360,6 +364,7 @@ class SAENClassifier(ClassifierMixin, _Estimator):
         device: str = "auto",
         dtype: str = "float32",
         checkpoint: str | Path | None = None,
+        checkpoint_every: int = 10,
         random_state: int | np.random.RandomState | None = 0,
         progress: bool | None = None,
     ) -> None:
@@ -383,6 +388,7 @@ class SAENClassifier(ClassifierMixin, _Estimator):
             device=device,
             dtype=dtype,
             checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
             random_state=random_state,
             progress=progress,
         )

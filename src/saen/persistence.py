@@ -32,7 +32,8 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
     parameters = {
         key: value
         for key, value in estimator.get_params(deep=False).items()
-        if key not in ("decomposition", "checkpoint", "random_state", "progress")
+        if key
+        not in ("decomposition", "checkpoint", "checkpoint_every", "random_state", "progress")
     }
     if isinstance(parameters.get("class_weight"), dict):
         # As pairs: the keys of a JSON object are strings, those of this dictionary classes.

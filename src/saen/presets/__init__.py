@@ -21,7 +21,9 @@ from saen.estimators import SAENClassifier
 from saen.text import did_you_mean
 
 NAMES = ("modern", "paper")
-_NOT_SETTINGS = ("self", "device", "checkpoint", "progress", "random_state")
+_NOT_SETTINGS = (
+    "self", "device", "checkpoint", "checkpoint_every", "progress", "random_state"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
