@@ -1,0 +1,84 @@
+"""`python -m benchmarks [PART ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks import machine, pipeline, report, scale, training
+from benchmarks.measure import ROOT, say
+from benchmarks.settings import DATASETS, Settings
+from saen import catalog
+
+PARTS = {"pipeline": pipeline, "scale": scale, "training": training}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the chosen parts and write the report."""
+    names, settings = _settings(arguments)
+    settings.out.mkdir(parents=True, exist_ok=True)
+    document = _earlier(settings)
+    for name in names:
+        say(PARTS[name].TITLE)
+        start, before = perf_counter(), os.getloadavg()[0]
+        part = PARTS[name].run(settings)
+        document["parts"][name] = {
+            "date": date.today().isoformat(),
+            "wall_seconds": perf_counter() - start,
+            "load_average": {"before": before, "after": os.getloadavg()[0]},
+            **part,
+        }
+        # After every part: an interrupted run keeps what it has.
+        report.write(document, PARTS, settings.out)
+    print((settings.out / "benchmarks.md").read_text(encoding="utf-8"))
+
+
+def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="How fast, how large."
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
+    parser.add_argument(
+        "--datasets", nargs="+", metavar="NAME", default=DATASETS, help="those of `pipeline`"
+    )
+    parser.add_argument("--full", action="store_true", help="all datasets of the catalog")
+    parser.add_argument("--repeats", type=int, default=3, help="runs per measurement (default 3)")
+    parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
+    parser.add_argument("--out", type=Path, help="folder of the report (default docs/results)")
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}: choose from {', '.join(PARTS)}")
+    if chosen.repeats < 1:
+        parser.error(f"--repeats must be at least 1, not {chosen.repeats}")
+    # A quick run must not take the place of real numbers.
+    usual = ROOT / (".benchmarks" if chosen.quick else "docs/results")
+    settings = Settings(
+        out=chosen.out or usual,
+        datasets=tuple(catalog()) if chosen.full else tuple(chosen.datasets),
+        repeats=chosen.repeats,
+        quick=chosen.quick,
+    )
+    return chosen.parts or list(PARTS), settings
+
+
+def _earlier(settings: Settings) -> dict[str, Any]:
+    """The report so far, if it is of this machine with these libraries; else an empty one."""
+    document = {"machine": machine.describe(), "quick": settings.quick, "parts": {}}
+    try:
+        earlier = json.loads((settings.out / "benchmarks.json").read_text(encoding="utf-8"))
+        if all(earlier[key] == document[key] for key in ("machine", "quick")):
+            return {**document, "parts": earlier["parts"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return document
+
+
+if __name__ == "__main__":
+    main()

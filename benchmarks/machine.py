@@ -1,0 +1,48 @@
+"""What the numbers were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("saen", "numpy", "scipy", "pandas", "safetensors", "torch", "torch-geometric")
+
+
+def describe() -> dict[str, Any]:
+    """Processor, memory, system, and the versions of everything that matters here."""
+    return {
+        "cpu": _cpu(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "libraries": {name: found for name in LIBRARIES if (found := installed(name))},
+    }
+
+
+def installed(library: str) -> str | None:
+    """The version of an installed library."""
+    if library == "saen":
+        import saen  # which may be on the path without being installed
+
+        return saen.__version__
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

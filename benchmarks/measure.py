@@ -1,0 +1,124 @@
+"""Measurements, each in a fresh process: nothing is warm that should be cold, and the peak of the
+resident memory belongs to what was measured alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT = 1800  # seconds
+
+T = TypeVar("T")
+
+
+class MeasurementError(Exception):
+    """The process of a measurement ended without a result."""
+
+
+class Stopwatch:
+    """Seconds per step, in the order of the steps."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, function: Callable[..., T], *arguments: Any) -> T:
+        start = perf_counter()
+        result = function(*arguments)
+        self.seconds[step] = perf_counter() - start
+        return result
+
+
+def measure(
+    function: Callable[..., dict[str, Any]],
+    *,
+    environment: Mapping[str, str] | None = None,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """What `function(**arguments)` returns in a process of its own, and what that process used.
+
+    Arguments and result travel as JSON. The result holds `seconds` by step, to which `total` is
+    added here, with `cpu_seconds` (of all threads: far fewer than the total tell of a busy machine)
+    and `peak_memory_bytes`.
+    """
+    command = [sys.executable, "-m", "benchmarks.measure", function.__module__, function.__name__]
+    try:
+        done = subprocess.run(
+            [*command, json.dumps(arguments)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementError(f"took more than {TIMEOUT} s") from error
+    if done.returncode:
+        reason = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
+        raise MeasurementError(reason[-1])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result["seconds"]["total"] = sum(result["seconds"].values())
+    say(f"  {function.__name__} {_described(arguments)}: {result['seconds']['total']:.2f} s")
+    return result
+
+
+def typical(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """One result for several runs: median seconds of every step, largest memory.
+
+    The median total is that of the totals, so it need not be the sum of the steps.
+    """
+    results = list(runs)
+    steps = results[0]["seconds"]
+    return {
+        **results[0],
+        "seconds": {
+            step: statistics.median(run["seconds"][step] for run in results) for step in steps
+        },
+        "cpu_seconds": statistics.median(run["cpu_seconds"] for run in results),
+        "peak_memory_bytes": max(run["peak_memory_bytes"] for run in results),
+        "runs": len(results),
+    }
+
+
+def peak_memory() -> int:
+    """The largest resident size of this process so far, in bytes."""
+    try:
+        # The maximum that getrusage gives on Linux survives exec: it may be that of the parent.
+        status = Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
+    except (OSError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+def say(line: str) -> None:
+    """Progress, for people who wait."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _described(arguments: Mapping[str, Any]) -> str:
+    return " ".join(
+        Path(value).name if isinstance(value, str) else str(value) for value in arguments.values()
+    )
+
+
+def _main(module: str, name: str, arguments: str) -> None:
+    function = getattr(importlib.import_module(module), name)
+    start = process_time()
+    result = function(**json.loads(arguments))
+    used = {"cpu_seconds": process_time() - start, "peak_memory_bytes": peak_memory()}
+    print("\n" + json.dumps({**result, **used}))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,305 @@
+"""Large collections: generated ones of the size of REDDIT-MULTI, and balls of large radius."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
+from benchmarks.report import GB, check, quantity, table
+from benchmarks.settings import Settings
+from saen import Ego, compress, compress_graphs, generate_threads, load, load_dataset, save
+from saen.compression import Compressed
+from saen.datasets import locate
+from saen.errors import MissingExtraError
+from saen.plots import save_figure
+from saen.text import plural
+
+TITLE = "Large collections"
+
+LARGEST = "like REDDIT-MULTI-12K"
+GENERATED: dict[str, dict[str, Any]] = {
+    LARGEST: {"n_graphs": 11929, "n_classes": 11, "average_nodes": 391},
+    "like REDDIT-MULTI-5K": {"n_graphs": 4999, "n_classes": 5, "average_nodes": 509},
+}
+BALLS = {"REDDIT-BINARY": (0, 1, 2), "DD": (0, 1, 2, 3)}
+HALVINGS = 4  # the collections of the scaling plot: all graphs, half of them, …
+QUICK = 200  # how much smaller the collections of a quick run are
+
+DIRECT_SECONDS, DIRECT_MEMORY = 60, 8 * GB
+STREAMING_MEMORY = 2 * GB
+BALLS_MEMORY = 4 * GB
+SLOPE = 1.1
+
+
+# -- what is measured, each in its own process -------------------------------------------------
+
+
+def generate(path: str, n_graphs: int, n_classes: int, average_nodes: float) -> dict[str, Any]:
+    """Generate a collection and keep it."""
+    watch = Stopwatch()
+
+    def collection() -> Any:
+        return generate_threads(n_graphs, n_classes=n_classes, average_nodes=average_nodes)
+
+    graphs = watch("generate", collection)
+    save(graphs, path)
+    return {"seconds": watch.seconds, "vertices": graphs.n_nodes}
+
+
+def direct(path: str, n_graphs: int) -> dict[str, Any]:
+    """Decompose the first graphs of a collection whole, then compress."""
+    graphs = load(path)[:n_graphs]
+    watch = Stopwatch()
+    hierarchy = watch("decompose", Ego((0, 1)).decompose, graphs)
+    compressed = watch("compress", compress, hierarchy)
+    return {"seconds": watch.seconds, **_facts(compressed)}
+
+
+def streaming(path: str, radii: Sequence[int], n_graphs: int | None = None) -> dict[str, Any]:
+    """Decompose and compress the first graphs of a collection (or all) chunk by chunk."""
+    graphs = load_dataset(path)[:n_graphs]
+    watch = Stopwatch()
+    ego = watch("fit", Ego(tuple(radii)).fit, graphs)
+    compressed = watch("decompose and compress", compress_graphs, graphs, ego)
+    return {"seconds": watch.seconds, **_facts(compressed)}
+
+
+def _facts(compressed: Compressed) -> dict[str, Any]:
+    """Classes are numbered by content: equal collections have equal class numbers."""
+    return {
+        "graphs": len(compressed),
+        "entries": sum(compressed.entries),
+        "classes": list(compressed.hierarchy.sizes),
+        "checksum": zlib.crc32(compressed.top.astype(np.int64).tobytes()),
+    }
+
+
+# -- the part ----------------------------------------------------------------------------------
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Generated collections direct and streaming, time against entries, balls of large radius."""
+    document: dict[str, Any] = {"generated": [], "balls": [], "checks": [], "skipped": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, shape in GENERATED.items():
+            smaller = QUICK if settings.quick else 1
+            arguments = {**shape, "n_graphs": shape["n_graphs"] // smaller}
+            path = Path(folder) / f"{name.replace(' ', '-')}.saen"
+            try:
+                row = _generated(name, path, arguments, settings.repeats)
+                document["generated"].append(row)
+                if name == LARGEST:
+                    document["scaling"] = _scaling(path, row["streaming"], settings.repeats)
+            except MeasurementError as error:
+                document["skipped"].append({"what": name, "reason": f"failed: {error}"})
+        for name, radii in BALLS.items():
+            _add_balls(document, name, radii, settings, folder)
+    if "scaling" in document:
+        try:
+            save_figure(_figure(document["scaling"]), settings.out / "scaling.png")
+            document["scaling"]["figure"] = "scaling.png"
+        except MissingExtraError as error:
+            document["skipped"].append({"what": "scaling.png", "reason": str(error)})
+    if not settings.quick:
+        document["checks"] = _checks(document)
+    return document
+
+
+def _generated(name: str, path: Path, arguments: dict[str, Any], repeats: int) -> dict[str, Any]:
+    generated = measure(generate, path=str(path), **arguments)
+    n_graphs = arguments["n_graphs"]
+    runs = range(repeats)
+    whole = typical(measure(direct, path=str(path), n_graphs=n_graphs) for _ in runs)
+    chunks = typical(measure(streaming, path=str(path), radii=[0, 1]) for _ in runs)
+    same = all(whole[key] == chunks[key] for key in ("graphs", "entries", "classes", "checksum"))
+    facts = {"graphs": n_graphs, "vertices": generated["vertices"], "entries": whole["entries"]}
+    results = {"generate": generated, "direct": whole, "streaming": chunks, "same_result": same}
+    return {"collection": name, **facts, **results}
+
+
+def _scaling(path: Path, largest: Mapping[str, Any], repeats: int) -> dict[str, Any]:
+    """Seconds against entries for ever larger pieces of one collection, and the slope."""
+    sizes = [largest["graphs"] >> halvings for halvings in range(HALVINGS, 0, -1)]
+    runs = [
+        typical(
+            measure(streaming, path=str(path), radii=[0, 1], n_graphs=size) for _ in range(repeats)
+        )
+        for size in sizes
+    ]
+    points = [
+        {"graphs": run["graphs"], "entries": run["entries"], "seconds": run["seconds"]["total"]}
+        for run in (*runs, largest)
+    ]
+    logs = np.log([[point["entries"], point["seconds"]] for point in points])
+    slope, intercept = np.polyfit(logs[:, 0], logs[:, 1], 1)
+    return {"points": points, "slope": float(slope), "intercept": float(intercept)}
+
+
+def _add_balls(
+    document: dict[str, Any], name: str, radii: tuple[int, ...], settings: Settings, cache: str
+) -> None:
+    what = f"{name} at radius {max(radii)}"
+    place = locate(name)
+    if settings.quick or place is None:
+        missing = f"not at hand: set SAEN_DATA to the folder of {name}.zip"
+        reason = "too large for a quick run" if settings.quick else missing
+        document["skipped"].append({"what": what, "reason": reason})
+        return
+    try:
+        arguments = {"path": str(place.resolve()), "radii": list(radii)}
+        found = measure(streaming, environment={"SAEN_CACHE": cache}, **arguments)
+        document["balls"].append({"dataset": name, "radii": list(radii), "streaming": found})
+    except MeasurementError as error:
+        document["skipped"].append({"what": what, "reason": f"failed: {error}"})
+
+
+def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    checks = []
+    for row in document["generated"]:
+        if row["collection"] != LARGEST:
+            continue
+        seconds = row["generate"]["seconds"]["total"] + row["direct"]["seconds"]["total"]
+        whole, chunks = (row[way]["peak_memory_bytes"] for way in ("direct", "streaming"))
+        checks += [
+            check(f"{LARGEST}: generated, decomposed, compressed", seconds, DIRECT_SECONDS, "s"),
+            check(f"{LARGEST}: peak memory", whole, DIRECT_MEMORY, "bytes"),
+            check(f"{LARGEST}, streaming: peak memory", chunks, STREAMING_MEMORY, "bytes"),
+        ]
+    for row in document["balls"]:
+        memory = row["streaming"]["peak_memory_bytes"]
+        what = f"{row['dataset']} at radius {max(row['radii'])}: peak memory"
+        checks.append(check(what, memory, BALLS_MEMORY, "bytes"))
+    if "scaling" in document:
+        slope = document["scaling"]["slope"]
+        checks.append(check("time against entries: slope of the logarithms", slope, SLOPE, ""))
+    return checks
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """Generated collections, then scaling, then balls."""
+    sections = []
+    if document["generated"]:
+        runs = plural(document["generated"][0]["direct"]["runs"], "process", "processes")
+        sections += [
+            "Generated collections of discussion threads, ego graphs of radius 0 and 1, median "
+            f"seconds of {runs} each (generating: one), largest memory:\n",
+            table(
+                (
+                    "collection",
+                    "way",
+                    "vertices",
+                    "entries",
+                    "seconds",
+                    "CPU",
+                    "peak memory",
+                    "result",
+                ),
+                [cells for row in document["generated"] for cells in _ways(row)],
+                words=2,
+            ),
+        ]
+    if "scaling" in document:
+        sections.append(_scaling_markdown(document["scaling"]))
+    if document["balls"]:
+        sections += [
+            "Balls of large radius, decomposed and compressed chunk by chunk, one run:\n",
+            table(
+                ("dataset", "radii", "entries", "ego graphs left", "seconds", "peak memory"),
+                [_ball(row) for row in document["balls"]],
+            ),
+        ]
+    return "\n".join(sections)
+
+
+def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    same = "the same" if row["same_result"] else "**another**"
+    results = {"generate": "", "direct": "", "streaming": same}
+    return [
+        (
+            row["collection"],
+            way,
+            f"{row['vertices']:,}",
+            f"{row['entries']:,}",
+            quantity(row[way]["seconds"]["total"], "s"),
+            quantity(row[way]["cpu_seconds"], "s"),
+            quantity(row[way]["peak_memory_bytes"], "bytes"),
+            result,
+        )
+        for way, result in results.items()
+    ]
+
+
+def _scaling_markdown(scaling: Mapping[str, Any]) -> str:
+    figure = f"![time against entries]({scaling['figure']})\n" if "figure" in scaling else ""
+    points = table(
+        ("graphs", "entries", "seconds", "million entries a second"),
+        [
+            (
+                f"{point['graphs']:,}",
+                f"{point['entries']:,}",
+                quantity(point["seconds"], "s"),
+                f"{point['entries'] / point['seconds'] / 1e6:.1f}",
+            )
+            for point in scaling["points"]
+        ],
+    )
+    words = f"Ever larger pieces of the first: time grows as entries^{scaling['slope']:.2f}.\n"
+    return "\n".join(filter(None, (words, points, figure)))
+
+
+def _ball(row: Mapping[str, Any]) -> tuple[str, ...]:
+    found = row["streaming"]
+    return (
+        row["dataset"],
+        ", ".join(map(str, row["radii"])),
+        f"{found['entries']:,}",
+        f"{found['classes'][1]:,}",
+        quantity(found["seconds"]["total"], "s"),
+        quantity(found["peak_memory_bytes"], "bytes"),
+    )
+
+
+def _figure(scaling: Mapping[str, Any]) -> Any:
+    """Time against entries, both logarithmic, with the fitted line."""
+    try:
+        from matplotlib import ticker
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", extra="plots") from error
+    figure = Figure(figsize=(6.4, 4.4), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    entries = np.array([point["entries"] for point in scaling["points"]], dtype=float)
+    seconds = np.array([point["seconds"] for point in scaling["points"]])
+    fitted = np.exp(scaling["intercept"]) * entries ** scaling["slope"]
+    millions = entries / 1e6
+    axes.plot(millions, fitted, color="#999999", label=f"fitted slope {scaling['slope']:.2f}")
+    axes.plot(millions, seconds, "o", color="#0072B2", label="measured (median)")
+    for point in scaling["points"]:
+        axes.annotate(
+            f"{point['graphs']:,} graphs",
+            (point["entries"] / 1e6, point["seconds"]),
+            xytext=(7, -11),
+            textcoords="offset points",
+            size=8,
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="million entries of the relations",
+        ylabel="seconds to decompose and compress",
+        title="Ever more threads: time against size",
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axis.set_minor_locator(ticker.NullLocator())
+    axes.margins(x=0.12, y=0.12)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left")
+    return figure

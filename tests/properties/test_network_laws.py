@@ -1,0 +1,347 @@
+"""Laws of the network on random hierarchies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import network_reference as reference
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from network_reference import DEVICES, assert_close, make_network, numbers
+from properties.strategies import hierarchies, orders, reordered
+
+from saen import SAEN, Compressed, Hierarchy, compress
+from saen.batches import cut_batches, seen_in_training
+from saen.model import NORMALISATIONS, _Level
+from saen.tasks import Task
+
+MODELS = 2
+TOLERANCE = 1e-10
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small products are quicker on one thread, and other tests keep their own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def gentle(hierarchy: Hierarchy) -> Hierarchy:
+    """The same hierarchy with counts up to three.
+
+    Where all objects of a level agree, normalising multiplies the rounding of their aggregate by
+    1 / √ε. That is no matter for the laws, unless aggregates are huge and levels many.
+    """
+    relations = [
+        r if r.counts is None else replace(r, counts=1 + r.counts % 3) for r in hierarchy.relations
+    ]
+    return Hierarchy(hierarchy.attributes, tuple(relations), hierarchy.names)
+
+
+random_hierarchies = hierarchies().map(gentle)
+seeds = st.integers(0, 2**32 - 1)
+normalisations = st.sampled_from(NORMALISATIONS)
+
+
+@st.composite
+def architectures(draw: st.DrawFn, depth: int, outputs: int) -> list[list[int]]:
+    """Layer sizes of every level, one to three layers each."""
+    sizes = st.lists(st.integers(1, 4), min_size=1, max_size=3)
+    return [*(draw(sizes) for _ in range(depth)), [*draw(st.lists(st.integers(1, 4))), outputs]]
+
+
+@st.composite
+def networks(draw: st.DrawFn, hierarchy: Hierarchy, outputs: int = 2, device: str = "cpu") -> SAEN:
+    """Two float64 networks over a hierarchy, of any shape, with statistics of their own."""
+    network = make_network(
+        hierarchy,
+        seeds=[draw(seeds), draw(seeds)],
+        layers=draw(architectures(hierarchy.depth, outputs)),
+        normalisation=draw(normalisations),
+        slope=draw(st.sampled_from([0.0, 0.01, 0.2])),
+    )
+    rng = np.random.default_rng(draw(seeds))
+    for key, buffer in network.named_buffers():
+        if key.endswith(("norm.mean", "norm.variance")):
+            buffer.copy_(torch.from_numpy(rng.uniform(0.5, 2.0, buffer.shape)))
+    return network.to(device)
+
+
+@st.composite
+def tasks(draw: st.DrawFn, n: int) -> Task:
+    """Any targets; every model trains on some structures, some of them more than once."""
+    rng = np.random.default_rng(draw(seeds))
+    weights = rng.integers(0, 3, (n, MODELS)).astype(np.float64)
+    loss = draw(st.sampled_from(["binary", "classes", "squares"]))
+    if loss == "squares":
+        return Task("squares", rng.normal(size=(n, 2)), weights)
+    n_classes = 2 if loss == "binary" else 3
+    class_weights = draw(st.sampled_from([None, rng.uniform(0.5, 2.0, n_classes)]))
+    targets = rng.integers(0, n_classes, n)
+    return Task(loss, targets, weights, class_weights=class_weights, n_classes=n_classes)
+
+
+def twin(network: SAEN) -> SAEN:
+    """Another network with the same weights and statistics."""
+    made = SAEN(network.architecture, [0] * network.n_models, dtype=network.dtype)
+    made.load_state_dict(network.state_dict())
+    return made.to(network.device)
+
+
+def learn_from(
+    network: SAEN, structures: Hierarchy | Compressed, task: Task
+) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
+    """Outputs of the rows, mean losses and gradients of one full training batch."""
+    network.train()
+    batches = cut_batches(network, structures, task, None, seed=0)
+    outputs = torch.zeros(0)
+    total = torch.zeros(network.n_models, dtype=network.dtype, device=network.device)
+    for batch in batches:  # one, or none where there are no structures
+        outputs = network(batch.unrolled, batch.uses)
+        loss, weight = task.losses(outputs, batch.rows)
+        total = total + loss / weight.clamp_min(1e-300)
+    if not batches:
+        return outputs, total, [torch.zeros_like(p) for p in network.parameters()]
+    return outputs, total, list(torch.autograd.grad(total.sum(), list(network.parameters())))
+
+
+def assert_same_gradients(one: list[torch.Tensor], other: list[torch.Tensor]) -> None:
+    """Equal up to 1e-10 of the largest entry; where a gradient vanishes, up to rounding."""
+    largest = max((float(g.abs().max()) for g in other if g.numel()), default=0.0)
+    for a, b in zip(one, other, strict=True):
+        gap = np.abs(numbers(a) - numbers(b)).max(initial=0.0)
+        size = np.abs(numbers(b)).max(initial=0.0)
+        assert gap <= TOLERANCE * size + 1e-11 * largest, f"{gap:.3g} of {size:.3g}, {largest:.3g}"
+
+
+def assert_same_statistics(one: SAEN, other: SAEN) -> None:
+    for (key, a), (_, b) in zip(one.named_buffers(), other.named_buffers(), strict=True):
+        assert_close(a, b, TOLERANCE, key, floor=reference.EPSILON)
+
+
+# -- the equations -----------------------------------------------------------------------------
+
+
+@given(st.data())
+@pytest.mark.parametrize("training", [False, True], ids=["predicting", "training"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_level_is_what_the_papers_equations_say(
+    device: str, training: bool, data: st.DataObject
+) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    network = data.draw(networks(hierarchy, device=device)).train(training)
+    weights = np.array(
+        data.draw(
+            st.lists(
+                st.integers(0, 3),
+                min_size=len(hierarchy) * MODELS,
+                max_size=len(hierarchy) * MODELS,
+            )
+        ),
+        dtype=np.float64,
+    )
+    weights = weights.reshape(len(hierarchy), MODELS)
+    uses = network.unroll(hierarchy).uses(torch.from_numpy(weights).to(device))
+    expected = [
+        reference.forward(network, hierarchy, model, weights[:, model], training)
+        for model in range(MODELS)
+    ]
+    made = [network(hierarchy, uses, level=level) for level in range(hierarchy.depth)]
+    made.append(network(hierarchy, uses))
+    for level, h in enumerate(made):
+        for model in range(MODELS):
+            assert_close(h[:, model], expected[model].h[level], TOLERANCE, f"level {level}")
+
+
+@given(st.data())
+def test_objects_weigh_as_often_as_structures_use_them(data: st.DataObject) -> None:
+    hierarchy = data.draw(hierarchies())
+    network = make_network(hierarchy)
+    top = np.random.default_rng(data.draw(seeds)).uniform(0.0, 2.0, len(hierarchy))
+    made = network.unroll(hierarchy).uses(torch.from_numpy(top)[:, None])
+    for uses, expected in zip(made, reference.use_counts(hierarchy, top), strict=True):
+        assert_close(uses[:, 0], expected, 1e-12)
+
+
+@given(st.data())
+def test_labels_and_roles_that_training_does_not_hold_contribute_nothing(
+    data: st.DataObject,
+) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    network = data.draw(networks(hierarchy))
+    weights = np.array(
+        [[data.draw(st.integers(0, 1)) for _ in range(MODELS)] for _ in range(len(hierarchy))]
+    ).reshape(len(hierarchy), MODELS)
+    min_count = data.draw(st.integers(1, 2))
+    met = seen_in_training(hierarchy, np.arange(len(hierarchy)), weights, min_count)
+    for model in range(MODELS):
+        labels, roles = what_structures_hold(hierarchy, np.flatnonzero(weights[:, model]))
+        rare = {label for label, count in labels.items() if count < min_count}
+        shared = network.architecture.labels
+        entries = [
+            shared
+            if label in rare or (rare and label not in labels)
+            else label
+            if label in labels
+            else shared + 1
+            for label in [*range(shared), None]
+        ]
+        assert met[0][model].tolist() == entries
+        for level, seen in enumerate(met[1]):
+            assert np.flatnonzero(seen[:, model]).tolist() == sorted(roles[level])
+    network.restrict_to_seen(*met)
+    made = network.eval()(hierarchy)
+    for model in range(MODELS):
+        assert_close(made[:, model], reference.forward(network, hierarchy, model).h[-1], TOLERANCE)
+
+
+def what_structures_hold(
+    hierarchy: Hierarchy, rows: np.ndarray
+) -> tuple[dict[int, int], list[set[int]]]:
+    """In how many of the structures each label occurs, and the roles that occur on every level."""
+    labels: dict[int, int] = {}
+    roles: list[set[int]] = [set() for _ in hierarchy.relations]
+    for row in rows:
+        here = {int(row)}
+        for level in range(hierarchy.depth, 0, -1):
+            below = set()
+            for whole in here:
+                for role, part, _ in reference.entries_of(hierarchy.relations[level - 1], whole):
+                    roles[level - 1].add(role)
+                    below.add(part)
+            here = below
+        codes = hierarchy.attributes.codes
+        held = set() if codes is None else {int(codes[part]) for part in here} - {-1}
+        for label in held:
+            labels[label] = labels.get(label, 0) + 1
+    return labels, roles
+
+
+# -- compression -------------------------------------------------------------------------------
+
+
+@given(st.data())
+@pytest.mark.parametrize("device", DEVICES)
+def test_compressed_and_uncompressed_give_the_same_outputs_losses_and_gradients(
+    device: str, data: st.DataObject
+) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    compressed = compress(hierarchy)
+    task = data.draw(tasks(len(hierarchy)))
+    network = data.draw(networks(hierarchy, task.n_outputs, device))
+    other = twin(network)
+    outputs, losses, gradients = learn_from(network, hierarchy, task)
+    rows, losses_comp, gradients_comp = learn_from(other, compressed, task)
+    if len(hierarchy):
+        assert_close(rows[torch.from_numpy(compressed.top.astype(np.int64))], outputs, TOLERANCE)
+    assert_close(losses_comp, losses, TOLERANCE)
+    assert_same_gradients(gradients_comp, gradients)
+    assert_same_statistics(other, network)
+
+
+@given(st.data())
+def test_every_level_decompresses_to_the_original_objects(data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    training = data.draw(st.booleans())
+    network = data.draw(networks(hierarchy)).train(training)
+    other = twin(network).train(training)
+    compressed = compress(hierarchy)
+    for level in [*range(hierarchy.depth + 1), None]:
+        h = network(hierarchy, level=level)
+        h_comp = other(compressed, level=level)
+        assert_close(h_comp, h, TOLERANCE, f"level {level}")
+
+
+@given(st.data())
+def test_targets_of_equal_structures_are_histograms(data: st.DataObject) -> None:
+    n_rows, n = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 8))
+    task = data.draw(tasks(n))
+    row_of = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=n, max_size=n)), int)
+    rng = np.random.default_rng(data.draw(seeds))
+    outputs = torch.from_numpy(rng.normal(size=(n_rows, MODELS, task.n_outputs)))
+    everything = np.arange(n)
+    rows = torch.from_numpy(task.rows(everything, row_of, n_rows, task.weights))
+    apart = torch.from_numpy(task.rows(everything, everything, n, task.weights))
+    collapsed, original = task.losses(outputs, rows), task.losses(outputs[row_of], apart)
+    for a, b in zip(collapsed, original, strict=True):
+        assert_close(a, b, 1e-12)
+    assert_close(task.correct(outputs, rows), task.correct(outputs[row_of], apart), 1e-12)
+
+
+# -- symmetries --------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_shuffling_objects_and_entries_changes_nothing(data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    task = data.draw(tasks(len(hierarchy)))
+    network = data.draw(networks(hierarchy, task.n_outputs))
+    order = data.draw(orders(hierarchy))
+    shuffled = replace(task, targets=task.targets[order[-1]], weights=task.weights[order[-1]])
+    other = twin(network)
+    outputs, losses, gradients = learn_from(network, hierarchy, task)
+    turned, losses_too, gradients_too = learn_from(other, reordered(hierarchy, order), shuffled)
+    assert_close(turned, outputs[order[-1]], TOLERANCE)
+    assert_close(losses_too, losses, TOLERANCE)
+    assert_same_gradients(gradients_too, gradients)
+    assert_same_statistics(other, network)
+
+
+@given(st.data())
+def test_predictions_do_not_depend_on_the_company(data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    network = data.draw(networks(hierarchy)).eval()
+    rows = np.array(data.draw(st.lists(st.sampled_from(range(max(len(hierarchy), 1))))), int)
+    rows = rows[rows < len(hierarchy)]
+    assert_close(network(hierarchy.select(rows)), network(hierarchy)[rows], TOLERANCE)
+
+
+@given(st.data())
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_first_layer_may_come_before_or_after_the_aggregation(
+    device: str, data: st.DataObject
+) -> None:
+    hierarchy = data.draw(hierarchies())
+    task = data.draw(tasks(len(hierarchy)))
+    network = data.draw(networks(hierarchy, task.n_outputs, device)).eval()
+    direction = torch.from_numpy(
+        np.random.default_rng(data.draw(seeds)).normal(
+            size=(len(hierarchy), MODELS, task.n_outputs)
+        )
+    ).to(device)
+
+    def run(before: bool) -> tuple[torch.Tensor, list[Any]]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_Level, "_parts_first", lambda self, relation: before)
+            outputs = network(hierarchy)
+        gradients = torch.autograd.grad((outputs * direction).sum(), list(network.parameters()))
+        return outputs, list(gradients)
+
+    before, after = run(True), run(False)
+    assert_close(before[0], after[0], TOLERANCE)
+    assert_same_gradients(before[1], after[1])
+
+
+@given(st.data())
+def test_models_side_by_side_do_not_see_each_other(data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    task = data.draw(tasks(len(hierarchy)))
+    network = data.draw(networks(hierarchy, task.n_outputs))
+    model = data.draw(st.integers(0, MODELS - 1))
+    alone = SAEN(network.architecture, [0], dtype=network.dtype)
+    state = reference.of_model(network, model)
+    for key, tensor in alone.state_dict().items():
+        tensor.copy_(state[key].reshape(tensor.shape))
+    outputs, losses, gradients = learn_from(network, hierarchy, task)
+    alone_too = learn_from(alone, hierarchy, reference.models_of(task, [model]))
+    if len(hierarchy):
+        assert_close(outputs[:, [model]], alone_too[0], TOLERANCE)
+    assert_close(losses[[model]], alone_too[1], TOLERANCE)
+    assert_same_gradients([g[[model]] for g in gradients], alone_too[2])

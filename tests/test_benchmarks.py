@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from benchmarks import pipeline, report, scale
+from benchmarks.__main__ import PARTS, main
+from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
+from saen import generate_threads
+from saen.arrays import segment_ids
+
+
+def write_tu(graphs, folder):
+    folder.mkdir(parents=True)
+    ends = np.column_stack([segment_ids(graphs.indptr), graphs.indices]) + 1
+    columns = {
+        "A": [f"{a}, {b}" for a, b in ends],
+        "graph_indicator": segment_ids(graphs.node_offsets) + 1,
+        "graph_labels": (graphs.targets == "questions").astype(int),
+    }
+    for part, lines in columns.items():
+        (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
+
+
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory):
+    """A run of the whole command on tiny data: the folder of its report."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    write_tu(generate_threads(12, seed=5), folder / "data" / "TINY")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAEN_DATA", str(folder / "data"))
+        patch.setattr(pipeline, "installed", lambda library: None)
+        patch.setattr(scale, "GENERATED", {scale.LARGEST: scale.GENERATED[scale.LARGEST]})
+        patch.setattr(scale, "HALVINGS", 1)
+        datasets = ["--datasets", "TINY", "ABSENT"]
+        main(["--quick", "--repeats", "1", "--out", str(folder), *datasets])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def document(quick_run):
+    return json.loads((quick_run / "benchmarks.json").read_text(encoding="utf-8"))
+
+
+def test_the_report_says_what_it_was_measured_on(document):
+    assert set(document) == {"machine", "quick", "parts"}
+    described = {"cpu", "cores", "memory_bytes", "system", "python", "libraries"}
+    assert set(document["machine"]) == described
+    assert {"saen", "numpy", "scipy", "pandas"} <= set(document["machine"]["libraries"])
+    assert list(document["parts"]) == list(PARTS)
+    for part in document["parts"].values():
+        assert {"date", "wall_seconds", "load_average", "checks", "skipped"} <= set(part)
+
+
+def test_the_pipeline_is_timed_step_by_step_cold_warm_and_from_text(document):
+    (row,) = document["parts"]["pipeline"]["rows"]
+    assert (row["dataset"], row["graphs"], row["radii"]) == ("TINY", 12, [0, 1])
+    for way in pipeline.WAYS:
+        assert list(row[way]["seconds"]) == ["load", "vocabulary", "compress", "total"]
+        assert row[way]["entries"] == row["entries"] > row["vertices"]
+        assert row[way]["peak_memory_bytes"] > 10**7
+
+
+def test_without_pytorch_geometric_its_cell_says_how_to_get_it(document, quick_run):
+    (row,) = document["parts"]["pipeline"]["rows"]
+    assert "saen[bench]" in row["pytorch_geometric"]["missing"]
+    assert "times_faster" not in row
+    assert row["pytorch_geometric"]["missing"] in (quick_run / "benchmarks.md").read_text()
+
+
+def test_datasets_that_are_not_at_hand_are_listed_with_the_reason(document, quick_run):
+    (skipped,) = document["parts"]["pipeline"]["skipped"]
+    assert skipped["what"] == "ABSENT"
+    assert "SAEN_DATA" in skipped["reason"]
+    assert f"- ABSENT: {skipped['reason']}" in (quick_run / "benchmarks.md").read_text()
+
+
+def test_streaming_gives_the_same_result_and_time_is_fitted_against_entries(document, quick_run):
+    part = document["parts"]["scale"]
+    (row,) = part["generated"]
+    assert row["same_result"]
+    assert row["direct"]["entries"] == row["streaming"]["entries"] == row["entries"]
+    half, whole = part["scaling"]["points"]
+    assert half["graphs"] == whole["graphs"] // 2
+    assert half["entries"] < whole["entries"] == row["entries"]
+    rise = np.log(whole["seconds"] / half["seconds"]) / np.log(whole["entries"] / half["entries"])
+    assert part["scaling"]["slope"] == pytest.approx(rise)
+    assert (quick_run / part["scaling"]["figure"]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_markdown_is_made_from_the_json_alone(document, quick_run):
+    text = (quick_run / "benchmarks.md").read_text(encoding="utf-8")
+    assert report.markdown(document, PARTS) == text
+    edited = copy.deepcopy(document)
+    edited["parts"]["pipeline"]["rows"][0]["dataset"] = "ANOTHER NAME"
+    changed = report.markdown(edited, PARTS)
+    assert changed == text.replace("| TINY |", "| ANOTHER NAME |")
+    assert changed != text
+
+
+def test_a_later_run_of_one_part_keeps_the_others(quick_run, document, tmp_path, capsys):
+    shutil.copy(quick_run / "benchmarks.json", tmp_path)
+    main(["pipeline", "--quick", "--out", str(tmp_path), "--datasets", "ABSENT"])
+    after = json.loads((tmp_path / "benchmarks.json").read_text())["parts"]
+    assert after["scale"] == document["parts"]["scale"]
+    assert after["pipeline"]["rows"] == []
+    assert "ABSENT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("measured", "at_least", "mark"),
+    [
+        (4.0, False, "✓ met"),
+        (6.0, False, "✗ missed"),
+        (4.0, True, "✗ missed"),
+        (6.0, True, "✓ met"),
+    ],
+)
+def test_a_target_is_met_or_missed_by_what_was_measured(measured, at_least, mark):
+    row = report.check("loading", measured, 5, "s", at_least=at_least)
+    part = {"rows": [], "checks": [row], "skipped": []}
+    frame = {"date": "", "wall_seconds": 0, "load_average": {"before": 0, "after": 0}}
+    machine = dict.fromkeys(("cpu", "cores", "system", "python"), "") | {"memory_bytes": 0}
+    document = {
+        "machine": {**machine, "libraries": {}},
+        "quick": False,
+        "parts": {"pipeline": {**frame, **part}},
+    }
+    sign = "≥" if at_least else "≤"
+    line = f"| loading | {measured:.2f} s | {sign} 5.00 s | {mark} |"
+    assert line in report.markdown(document, PARTS)
+
+
+def test_the_targets_are_those_of_the_datasets_that_have_one():
+    way = {"seconds": {"total": 4.0}, "peak_memory_bytes": 4 * 10**9}
+    row = {"cold": way, "warm": way, "text": way, "times_faster": 11.0}
+    checks = pipeline._checks({"dataset": "COLLAB", **row})
+    assert [check["met"] for check in checks] == [True, False, True, False, True]
+    checks = pipeline._checks({"dataset": "REDDIT-BINARY", **row})
+    assert [check["met"] for check in checks] == [True, False, False, False]
+    assert pipeline._checks({"dataset": "MUTAG", **row}) == []
+
+
+def test_a_typical_run_has_the_median_seconds_and_the_largest_memory():
+    runs = [
+        {
+            "seconds": {"load": load, "total": load + 1},
+            "cpu_seconds": 2 * load,
+            "peak_memory_bytes": peak,
+            "graphs": 2,
+        }
+        for load, peak in ((3.0, 5), (1.0, 7), (2.0, 6))
+    ]
+    assert typical(runs) == {
+        "seconds": {"load": 2.0, "total": 3.0},
+        "cpu_seconds": 4.0,
+        "peak_memory_bytes": 7,
+        "graphs": 2,
+        "runs": 3,
+    }
+
+
+def test_a_stopwatch_keeps_the_steps_in_order_and_hands_results_on():
+    watch = Stopwatch()
+    assert watch("later", max, 1, 2) == 2
+    assert watch("sooner", min, 1, 2) == 1
+    assert list(watch.seconds) == ["later", "sooner"]
+
+
+def test_a_measurement_that_fails_says_why(tmp_path):
+    with pytest.raises(MeasurementError, match=r"missing\.saen"):
+        measure(scale.direct, path=str(tmp_path / "missing.saen"), n_graphs=1)
+
+
+def test_options_that_make_no_sense_are_refused(capsys):
+    for arguments in (["speed"], ["--repeats", "0"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+    errors = capsys.readouterr().err
+    assert "there is no part 'speed'" in errors
+    assert "--repeats must be at least 1" in errors
