@@ -13,6 +13,9 @@ from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from saen import generate_threads
 from saen.arrays import segment_ids
 
+# Every measurement is a process of its own.
+pytestmark = pytest.mark.slow
+
 
 def write_tu(graphs, folder):
     folder.mkdir(parents=True)

@@ -113,8 +113,14 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "loss"),
+    [
+        *((way, "classes") for way in WAYS),
+        ("everything", "binary"),
+        ("everything", "squares"),
+    ],
+)
 @pytest.mark.parametrize("device", DEVICES)
 def test_training_together_is_training_alone_however_models_are_grouped(
     hierarchy: Hierarchy, device: str, way: str, loss: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from saen.hierarchy import Hierarchy
 from saen.model import SAEN
 from saen.tasks import Task
 from saen.unrolled import Unrolled
+
+FEW_NUMBERS = 1 << 20
+"""Activations of a batch below which one thread is quicker than several."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ def train(
     to the same run, training goes on from it and ends with the weights of an undisturbed run.
     Ctrl-C stops after restoring the end of the last whole epoch; `History.interrupted` says so.
     """
+    if every < 1:
+        raise InputError(f"a checkpoint is written every 1 or more epochs, not {every}")
     hierarchy, top = hierarchy_and_top(structures)
     network.check_fits(hierarchy)
     _check(network, task, len(top))
@@ -110,16 +116,17 @@ def train(
         run.resume(checkpoint, fingerprint)
     try:
         last = settings.epochs if until is None else min(until, settings.epochs)
-        while run.epoch < last and not run.all_stopped():
-            run.train_epoch(batches)
-            run.check_finite()
-            if checks is not None:
-                run.validate(checks)
-            if checkpoint is not None and run.epoch % every == 0:
-                run.save(checkpoint, fingerprint)
-            run.snapshot()
-            if progress is not None:
-                progress(run.epoch, run.history)
+        with _threads_for(network, batches):
+            while run.epoch < last and not run.all_stopped():
+                run.train_epoch(batches)
+                run.check_finite()
+                if checks is not None:
+                    run.validate(checks)
+                if checkpoint is not None and run.epoch % every == 0:
+                    run.save(checkpoint, fingerprint)
+                run.snapshot()
+                if progress is not None:
+                    progress(run.epoch, run.history)
     except KeyboardInterrupt:
         run.back_to_snapshot()
         run.history.interrupted = True
@@ -128,6 +135,20 @@ def train(
     run.keep_best()  # not in the checkpoint, from which training may go on
     network.eval()
     return run.history
+
+
+@contextmanager
+def _threads_for(network: SAEN, batches: list[Batch]) -> Iterator[None]:
+    """One thread while batches are small: waiting for a second would take longer than the work."""
+    widest = max(size for sizes in network.architecture.layers for size in sizes)
+    largest = max((batch.unrolled.n_objects for batch in batches), default=0)
+    before = torch.get_num_threads()
+    if largest * network.n_models * widest < FEW_NUMBERS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Run:

@@ -119,6 +119,11 @@ class Unrolled:
         """Objects of level 0."""
         return self.relations[0].n_parts
 
+    @property
+    def n_objects(self) -> int:
+        """Objects of all levels."""
+        return self.n_bottom + sum(relation.n_wholes for relation in self.relations)
+
     def uses(self, top: Tensor) -> list[Tensor]:
         """Weights of the objects of every level, bottom first, from those of the top: (n_l, M)."""
         weights = [top]
