@@ -112,6 +112,8 @@ def test_a_mistake_is_one_message_with_exit_code_2(monkeypatch, capsys, argument
 def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     out = tmp_path / "big.saen"
     code = (
+        # A shell that starts jobs in the background has them ignore Ctrl-C.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, saen.datasets as d, saen.cli.compress as c\n"
         "c.load_dataset = lambda name: d.generate_threads(4000, average_nodes=200)\n"
         "from saen.cli import main\n"
