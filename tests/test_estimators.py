@@ -832,6 +832,9 @@ def test_a_real_interrupt_of_a_fit_warns_and_leaves_an_estimator(tmp_path: Path)
         """
         import warnings
         import torch
+        # A shell that starts jobs in the background has them ignore Ctrl-C.
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         torch.set_num_threads(1)
         import saen, saen.training
         from saen.estimators import InterruptedTrainingWarning

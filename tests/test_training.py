@@ -834,6 +834,9 @@ KILLABLE = textwrap.dedent(
     """
     import sys
     import torch
+    # A shell that starts jobs in the background has them ignore Ctrl-C.
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.set_num_threads(1)
     import test_training as t
 
