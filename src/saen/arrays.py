@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+BLOCK = 1 << 18
+"""Entries handled at a time: small enough for the cache, large enough for numpy."""
 
 Array = NDArray[Any]
 Ints = NDArray[np.integer[Any]]
@@ -95,3 +99,13 @@ def smallest_unsigned(largest: int) -> np.dtype[Any]:
 def narrow(array: Ints) -> Ints:
     """The same non-negative integers in the narrowest unsigned type that holds them."""
     return array.astype(smallest_unsigned(array.max(initial=0)), copy=False)
+
+
+def row_blocks(indptr: Ints) -> Iterator[tuple[int, int]]:
+    """Spans of rows with at most `BLOCK` entries, wherever one row allows it."""
+    start, n_rows = 0, len(indptr) - 1
+    while start < n_rows:
+        stop = int(np.searchsorted(indptr, indptr[start] + BLOCK, side="right")) - 1
+        stop = min(max(stop, start + 1), n_rows)
+        yield start, stop
+        start = stop

@@ -18,17 +18,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from saen.arrays import Array, Ints, frozen, narrow, offsets, ranges, segment_ids
+from saen.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.keys import Keys, attribute_keys, row_keys
 
-_BLOCK = 1 << 18  # entries handled at a time: small enough for the cache, large enough for numpy
 _CHUNK = 1 << 22  # entries of the uncompressed hierarchy that a thread holds when streaming
 _WORKERS = 4  # threads at most: each holds a chunk
 
@@ -412,7 +412,7 @@ class _Rows:
         lengths: list[Ints] = []
         codes: list[Ints] = []
         counts: list[Ints] = []
-        for start, stop in _row_blocks(indptr):
+        for start, stop in row_blocks(indptr):
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
             block = relation.roles[entries].astype(np.int64) * n_classes
@@ -434,7 +434,7 @@ class _Rows:
         same: NDArray[np.bool_] = lengths[mine] == lengths[theirs]
         candidates = np.flatnonzero(same)
         n = lengths[mine[candidates]]
-        for start, stop in _row_blocks(offsets(n)):
+        for start, stop in row_blocks(offsets(n)):
             rows, size = candidates[start:stop], n[start:stop]
             a = ranges(self.indptr[mine[rows]], size)
             b = ranges(self.indptr[theirs[rows]], size)
@@ -479,16 +479,36 @@ def _group(
 
     Objects of one key that turn out to differ are split into classes ordered by content.
     """
-    order = np.lexsort((keys[:, 1], keys[:, 0])) if len(keys) else np.empty(0, np.int64)
-    first = _changes(keys[order, 0]) | _changes(keys[order, 1])
-    classes = np.empty(len(keys), dtype=np.int64)
-    classes[order] = np.cumsum(first) - 1
-    representatives = order[first]
+    classes, representatives = _by_key(keys)
     others = np.flatnonzero(representatives[classes] != np.arange(len(keys)))
     collided = np.unique(classes[others[~equal(others, representatives[classes[others]])]])
     if not len(collided):
         return classes, representatives
     return _split(classes, representatives, set(collided.tolist()), content)
+
+
+def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class of every key and the first object of every class; classes ordered by key."""
+    # Hash on one lane, which is enough unless the other disagrees; only the classes are sorted.
+    codes, _ = pd.factorize(keys[:, 0])
+    first = np.flatnonzero(_running_max_rises(codes))
+    if (keys[first, 1][codes] == keys[:, 1]).all():
+        order = np.argsort(keys[first, 0])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return rank[codes], first[order]
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = _changes(keys[order, 0]) | _changes(keys[order, 1])
+    classes = np.empty(len(keys), dtype=np.int64)
+    classes[order] = np.cumsum(new) - 1
+    return classes, order[new]
+
+
+def _running_max_rises(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where a code that numbers values by first appearance is new."""
+    out = np.ones(len(codes), dtype=np.bool_)
+    out[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
+    return out
 
 
 def _split(
@@ -578,16 +598,6 @@ def _collapse_relation(
         None if (counts == 1).all() else narrow(counts),
     )
     return collapsed, classes, keys[representatives]
-
-
-def _row_blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Spans of rows with at most `_BLOCK` entries, wherever one row allows it."""
-    start, n_rows = 0, len(indptr) - 1
-    while start < n_rows:
-        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK, side="right")) - 1
-        stop = min(max(stop, start + 1), n_rows)
-        yield start, stop
-        start = stop
 
 
 def _changes(values: Array) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import Array, segment_ids
+from saen.arrays import BLOCK, Array, segment_ids
 from saen.errors import InputError
 
 
@@ -80,6 +80,10 @@ def is_symmetric(indptr: NDArray[np.int64], columns: NDArray[np.signedinteger[An
 
 def _ascending(rows: Array, columns: Array) -> bool:
     """Whether pairs stand in strictly ascending order (no wide codes: files are mostly sorted)."""
-    ok = rows[1:] > rows[:-1]
-    ok |= (rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1])
-    return bool(ok.all())
+    for start in range(0, len(rows) - 1, BLOCK):
+        a, b = rows[start : start + BLOCK + 1], columns[start : start + BLOCK + 1]
+        ok = a[1:] > a[:-1]
+        ok |= (a[1:] == a[:-1]) & (b[1:] > b[:-1])
+        if not ok.all():
+            return False
+    return True

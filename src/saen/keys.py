@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen.arrays import Array, Ints, segment_reduce
+from saen.arrays import Array, Ints, row_blocks, segment_reduce
 from saen.hierarchy import Attributes
 from saen.vocabulary import Value
 
@@ -70,15 +70,28 @@ def row_keys(
     `codes` holds role · n_parts + part. The sum over entries commutes, so order does not matter.
     """
     roles = value_keys(list(alphabet), "role")
+    n_parts = max(len(part_keys), 1)
+    table = None
     if len(roles) * len(part_keys) <= len(codes):  # fewer distinct entries than entries
         table = [_entry_lane(part_keys[None], roles[:, None], i).ravel() for i in (0, 1)]
-        lanes = [lane[codes] for lane in table]
-    else:
-        role, part = np.divmod(codes, max(len(part_keys), 1))
-        lanes = [_entry_lane(part_keys[part], roles[role], i) for i in (0, 1)]
-    weights = counts.astype(np.uint64)
-    sums = [segment_reduce(np.add, lane * weights, indptr) for lane in lanes]
-    return _masked([_mix(total ^ salt) for total, salt in zip(sums, _SALTS, strict=True)])
+    sums = np.empty((len(indptr) - 1, 2), dtype=np.uint64)
+    # In blocks: temporary arrays that fit the cache, and that the allocator keeps for the next one.
+    for start, stop in row_blocks(indptr):
+        entries = slice(int(indptr[start]), int(indptr[stop]))
+        weights = counts[entries].astype(np.uint64)
+        if table is None:
+            role, part = np.divmod(codes[entries], n_parts)
+        for i in (0, 1):
+            lane = (
+                _entry_lane(part_keys[part], roles[role], i)
+                if table is None
+                else table[i][codes[entries]]
+            )
+            lane *= weights
+            sums[start:stop, i] = segment_reduce(
+                np.add, lane, indptr[start : stop + 1] - indptr[start]
+            )
+    return _masked([_mix(sums[:, i] ^ salt) for i, salt in enumerate(_SALTS)])
 
 
 def _entry_lane(part: Keys, role: Keys, lane: int) -> NDArray[np.uint64]:

@@ -52,7 +52,7 @@ def keys_of(bits: int) -> Iterator[None]:
 def blocks_of(entries: int) -> Iterator[None]:
     """Work cut into tiny pieces: every seam between them is met."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saen.compression, "_BLOCK", entries)
+        patch.setattr(saen.arrays, "BLOCK", entries)
         patch.setattr(saen.compression, "_CHUNK", entries)
         yield
 

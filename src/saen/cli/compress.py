@@ -87,6 +87,12 @@ def _report(graphs: Graphs, compressed: Compressed, times: dict[str, float]) -> 
 def peak_memory() -> int | None:
     """The largest resident size of this process so far, in bytes, where the system tells."""
     try:
+        # What getrusage gives on Linux survives exec: it may be the parent's.
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
+    except (OSError, IndexError, ValueError):
+        pass
+    try:
         import resource
     except ImportError:  # Windows
         return None

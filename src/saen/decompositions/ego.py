@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import offsets, segment_ids, segment_reduce, smallest_unsigned
+from saen.arrays import offsets, row_blocks, segment_ids, segment_reduce, smallest_unsigned
 from saen.decompositions.labels import check_labels, resolve_labels, vertex_attributes
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
@@ -107,11 +107,16 @@ class Ego:
         parts = np.empty(indptr[-1], dtype=np.int32 if n < 2**31 else np.int64)
         roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
         for i, ball in enumerate(balls):
-            # The i-th ball of a vertex moves as a whole to its place among the vertex's balls.
-            shift = np.repeat(starts[:, i] - ball.indptr[:-1], lengths[:, i])
-            place = shift + np.arange(len(ball.indices))
-            parts[place] = ball.indices
-            roles[place[ball.indices == segment_ids(ball.indptr)]] = 0  # root
+            # In blocks, because fresh memory for whole-length temporaries costs more than the work.
+            for first, last in row_blocks(ball.indptr):
+                own = ball.indptr[first : last + 1]
+                # The i-th ball of a vertex moves as a whole to its place among the vertex's balls.
+                shift = np.repeat(starts[first:last, i] - own[:-1], lengths[first:last, i])
+                place = shift + np.arange(own[0], own[-1])
+                members = ball.indices[own[0] : own[-1]]
+                parts[place] = members
+                roots = members == first + segment_ids(own - own[0])
+                roles[place[roots]] = 0  # root
         return Relation(indptr, parts, roles, ROLES, n)
 
     def _graphs(self, graphs: Graphs) -> Relation:
