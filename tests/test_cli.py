@@ -69,6 +69,12 @@ def test_tables_for_people_name_levels_and_the_ceiling():
     assert "ceiling" in shown
 
 
+def test_the_paper_s_parameters_need_no_data(tmp_path):
+    made = run("reproduce", "parameters", "--out", str(tmp_path))["parameters"]
+    assert made["MUTAG"]["layers"] == [[10], [5, 5], [5, 5, 1]]
+    assert (tmp_path / "parameters.md").exists()
+
+
 @pytest.mark.parametrize("figure", ["decomposition", "compression"])
 def test_drawing_writes_the_picture_it_names(tmp_path, figure):
     out = tmp_path / "figure.svg"
@@ -101,6 +107,9 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
         (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
         (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),
         (("evaluate", "threads", "--folds", "1"), "2 folds"),
+        (("draw", "threads", "--out", "/dev/null/x/figure.svg"), "cannot be written"),
+        (("reproduce", "parameters", "--out", "/dev/null/x"), "cannot be used as a folder"),
+        (("reproduce", "statistics", "--datasets", "nonsense"), "not in the catalog"),
         (("evaluate", "threads", "--folds", "200"), "use at most that many folds"),
     ],
 )

@@ -13,6 +13,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 
 import saen
 from saen import InputError
+from saen.cli.evaluate import evaluate_dataset
 from saen.errors import FileError
 from saen.evaluation import cross_validate, make_splits
 from saen.paper import tables
@@ -216,6 +217,19 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
             "from 0 to 3",
         ),
         ({"repeats": [[{"train": "x", "test": [2]}]]}, "expected"),
+        (
+            {
+                "repeats": [
+                    [{"train": [2, 3], "test": [0, 1]}, {"train": [0, 1], "test": [2, 3]}],
+                    [{"train": [0], "test": [0, 1, 2, 3]}],
+                ]
+            },
+            "same number of folds",
+        ),
+        (
+            {"repeats": [[{"train": [0], "test": []}, {"train": [0], "test": [0, 1, 2, 3]}]]},
+            "without tests",
+        ),
     ],
 )
 def test_splits_that_make_no_sense_are_refused(tmp_path, document, message):
@@ -229,6 +243,40 @@ def test_the_paper_s_preset_has_the_layers_and_radii_of_its_table():
     for dataset, published in tables()["parameters"].items():
         assert preset.datasets[dataset]["layers"] == published["layers"]
         assert preset.datasets[dataset]["radii"] == published["radii"]
+
+
+def test_class_weights_by_label_work_as_in_fit(threads, quick):
+    quick.set_params(class_weight={"discussion": 1.0, "questions": 1000.0})
+    found = cross_validate(quick, threads, threads.targets, repeats=1, folds=3)
+    assert (found.classes[found.predictions] == "questions").mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options", "message"),
+    [
+        ({"patience": 3}, {}, "does not stop early"),
+        ({}, {"seed": -1}, "seed must be a number from 0"),
+        ({}, {"models_at_once": 0}, "at least 1 network"),
+        ({}, {"stop": "nested"}, "at least two settings"),
+        ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
+        ({"epochs": 0}, {"stop": "peek"}, "no epoch to choose"),
+        ({"radii": 1}, {}, "radii is 'auto' or a list, not 1"),
+        ({"epochs": "x"}, {}, "epochs must be a whole number"),
+    ],
+)
+def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, options, message):
+    with pytest.raises(InputError, match=message):
+        cross_validate(quick.set_params(**parameters), threads, threads.targets, **options)
+
+
+def test_a_run_directory_refuses_other_graphs_and_other_splits(tmp_path):
+    path, run = tmp_path / "data.saen", tmp_path / "run"
+    options = {"repeats": 1, "folds": 2, "overrides": {"epochs": 1, "n_models": 1}, "out": run}
+    saen.save(saen.generate_threads(20, seed=0), path)
+    evaluate_dataset(str(path), **options)
+    saen.save(saen.generate_threads(20, seed=1), path)
+    with pytest.raises(InputError, match=r"other settings \(data\)"):
+        evaluate_dataset(str(path), **options)
 
 
 @pytest.mark.parametrize(

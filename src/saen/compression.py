@@ -162,6 +162,11 @@ def compress(hierarchy: Hierarchy) -> Compressed:
     >>> compress(Ego(radii=(0, 1)).decompose(Graphs.from_edge_lists([square, again])))
     Compressed(8 → 1 vertices; 16 → 2 ego graphs; 2 → 1 graphs)
     """
+    if not isinstance(hierarchy, Hierarchy):
+        raise InputError(
+            f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
+            "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
+        )
     attributes, classes, keys = _collapse_attributes(hierarchy.attributes)
     relations, columns = [], [classes]
     for relation in hierarchy.relations:

@@ -99,6 +99,7 @@ class _Estimator(BaseEstimator):
     # -- fitting -----------------------------------------------------------------------------
 
     def _fit(self, X: Structures, task: _Targets, sample_weight: ArrayLike | None) -> Self:
+        self._check_arguments()
         structures = as_structures(X)
         n = len(structures)
         if n == 0:
@@ -135,6 +136,19 @@ class _Estimator(BaseEstimator):
                 stacklevel=3,
             )
         return self
+
+    def _check_arguments(self) -> None:
+        """Raise for arguments of the wrong kind, by name."""
+        for name, least in (("epochs", 0), ("n_models", 1), ("min_count", 1), ("patience", 1)):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and value >= least) and not (name == "patience" and value is None):
+                raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
+        if not isinstance(self.labels, str):
+            raise InputError(f"labels is a string such as 'node,degree', not {self.labels!r}")
+        for name in ("radii", "hidden"):
+            if not isinstance(getattr(self, name), str | Sequence | np.ndarray):
+                raise InputError(f"{name} is 'auto' or a list, not {getattr(self, name)!r}")
 
     def _decompose_to_fit(self, structures: Graphs | Hierarchy) -> Compressed:
         if isinstance(structures, Hierarchy):

@@ -168,7 +168,9 @@ def cross_validate(
     """Train and test an estimator on every fold of every repeat, many networks at once.
 
     The structures are decomposed and compressed once; compression never looks at targets. Each
-    network sees the targets, labels and statistics of its own training part only. Under `nested`,
+    network sees the targets, labels and statistics of its own training part only; what `auto`
+    radii and batch sizes look at is the structures of all. `seed` takes the place of the
+    estimator's `random_state`. Under `nested`,
     `grid` lists the settings to choose from. `models_at_once` None times a few group sizes and
     takes the cheapest. With a `folder`, finished groups of networks are kept there and a second
     call goes on from them.
@@ -182,6 +184,20 @@ def cross_validate(
     """
     if stop not in STOPS:
         raise InputError(f"stop is one of {', '.join(STOPS)}, not {stop!r}")
+    if stop == "nested" and len(grid) < 2:
+        raise InputError("nested needs a grid of at least two settings to choose from")
+    if stop == "peek" and estimator.epochs < 1:
+        raise InputError("there is no epoch to choose: epochs must be at least 1")
+    if estimator.patience is not None:
+        raise InputError(
+            "cross-validation does not stop early (patience): a training part is used whole, and "
+            "test folds must not decide when to stop"
+        )
+    estimator._check_arguments()
+    if models_at_once is not None and models_at_once < 1:
+        raise InputError(f"at least 1 network trains at once, not {models_at_once}")
+    if not 0 <= seed < 2**31:
+        raise InputError(f"seed must be a number from 0 to {2**31 - 1}, not {seed}")
     structures = as_structures(X)
     classes, targets = np.unique(np.asarray(y), return_inverse=True)
     if len(targets) != len(structures):
@@ -191,7 +207,7 @@ def cross_validate(
     plan = make_splits(targets, repeats, folds, seed) if splits is None else splits
     if folder is not None:
         write_json(folder / "splits.json", splits_to_json(plan))
-    work = _Work(structures, targets, len(classes), seed, models_at_once, folder, progress)
+    work = _Work(structures, targets, classes, seed, models_at_once, folder, progress)
     outer = [
         _Training((repeat, fold), train, test)
         for repeat, parts in enumerate(plan)
@@ -204,7 +220,7 @@ def cross_validate(
         work.expect(estimator, grid, picked)
         made, rows, loss = _train_chosen(work, estimator, grid, outer, picked)
     elif stop == "peek":
-        work.expect(clone(estimator).set_params(n_models=1), [{}], [0] * len(outer))
+        work.expect(clone(estimator).set_params(n_models=1), [{}, {}], [0, 1] * len(outer))
         made, rows, loss, epoch = _peek(work, estimator, outer)
         chosen = [{"epoch": epoch}]
     else:
@@ -305,7 +321,7 @@ class _Work:
         self,
         structures: Graphs | Hierarchy,
         targets: NDArray[np.int64],
-        n_classes: int,
+        classes: NDArray[Any],
         seed: int,
         models_at_once: int | None,
         folder: Path | None,
@@ -313,7 +329,8 @@ class _Work:
     ) -> None:
         self.structures = structures
         self.targets = targets
-        self.n_classes = n_classes
+        self.classes = classes
+        self.n_classes = len(classes)
         self.seed = seed
         self.models_at_once = models_at_once
         self.folder = folder
@@ -460,11 +477,11 @@ class _Work:
         """Of every network's own training part, (C, M)."""
         if estimator.class_weight is None:
             return None
-        labels = np.arange(self.n_classes)
+        labels = self.classes[self.targets]
         return np.column_stack(
             [
                 compute_class_weight(
-                    estimator.class_weight, classes=labels, y=self.targets[column > 0]
+                    estimator.class_weight, classes=self.classes, y=labels[column > 0]
                 )
                 for column in weights.T
             ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,7 +174,8 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 # -- figures, words and colours ----------------------------------------------------------------

@@ -40,10 +40,14 @@ def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
             "another process is working in this run directory: wait for it, or choose another",
             path=path,
         ) from None
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror})", path=path) from None
     try:
         kept = path / "settings.json"
         if kept.exists():
             known = read_json(kept)
+            if not isinstance(known, dict):
+                raise FileError("does not hold the settings of a run", path=kept)
             plain = json.loads(json.dumps(settings))
             changed = sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
             if changed:
@@ -103,7 +107,11 @@ def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
         raise FileError(
             'expected {"repeats": [[{"train": […], "test": […]}, …], …]}', path=path
         ) from None
+    if len({len(folds) for folds in splits}) > 1:
+        raise FileError("every repeat needs the same number of folds", path=path)
     for repeat, folds in enumerate(splits):
+        if any(len(test) == 0 for _, test in folds):
+            raise FileError(f"repeat {repeat} has a fold without tests", path=path)
         tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.int64)
         if not np.array_equal(np.sort(tested), np.arange(n)):
             raise FileError(

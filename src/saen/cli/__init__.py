@@ -24,5 +24,11 @@ def main() -> None:
     except SaenError as error:
         print(f"saen: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except OSError as error:
+        # Files that may not be read or written; readers of data say more than this.
+        print(f"saen: {error}", file=sys.stderr)
+        sys.exit(2)
+    except SystemExit as stopped:
+        if stopped.code == 130:
+            print("saen: interrupted", file=sys.stderr)
+        raise

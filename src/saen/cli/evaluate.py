@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from contextlib import nullcontext
+from dataclasses import fields
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+import saen
 from saen.cli.app import AsJson, Name, console, heading, print_json
 from saen.datasets import find_entry, load_dataset
 from saen.errors import InputError
@@ -131,7 +135,8 @@ def evaluate_dataset(
         "grid": chosen.grid if stop == "nested" else {},
         "protocol": protocol,
         "seed": seed,
-        "splits": None if splits is None else str(splits),
+        "at_once": at_once,
+        "data": _digest(graphs, given),
         "versions": _versions(),
     }
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
@@ -174,14 +179,25 @@ def _evaluate(
         )
 
 
+def _digest(graphs: Graphs, splits: Any) -> str:
+    """What a run is about: the graphs, their targets and the splits that were given."""
+    digest = hashlib.blake2b(digest_size=16)
+    columns = [getattr(graphs, field.name) for field in fields(graphs)]
+    folds = [part for parts in splits or [] for fold in parts for part in fold]
+    for column in [*columns, *folds]:
+        if isinstance(column, np.ndarray):
+            digest.update(f"{column.dtype.str} {column.shape}".encode())
+            digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
+
+
 def _versions() -> dict[str, str]:
-    out = {"python": platform.python_version()}
-    for library in ("saen", "torch", "numpy", "scipy", "scikit-learn"):
-        try:
-            out[library] = version(library)
-        except PackageNotFoundError:  # run from a checkout that is not installed
-            out[library] = "unknown"
-    return out
+    libraries = ("torch", "numpy", "scipy", "scikit-learn")
+    return {
+        "python": platform.python_version(),
+        "saen": saen.__version__,
+        **{library: version(library) for library in libraries},
+    }
 
 
 def _report(
@@ -199,7 +215,7 @@ def _print(report: dict[str, Any]) -> None:
     ways = {
         "fixed": "epochs set in advance",
         "nested": "settings chosen inside each training part",
-        "peek": f"stopped at the test folds' best epoch, {report['chosen'][:1]}",
+        "peek": f"stopped at the test folds' best epoch {_epoch(report)}",
     }
     heading(
         f"{report['dataset']}, preset {report['preset']}, {protocol['repeats']} × "
@@ -224,6 +240,10 @@ def _print(report: dict[str, Any]) -> None:
             "with others that were made so"
         )
     console().print("\n".join(lines), soft_wrap=True)
+
+
+def _epoch(report: dict[str, Any]) -> str:
+    return str(report["chosen"][0]["epoch"]) if report["protocol"]["stop"] == "peek" else ""
 
 
 def _share(words: str, value: float | None) -> str:

@@ -50,18 +50,21 @@ def command(
     from saen.paper import reproduce
     from saen.plots import save_figure
 
-    names = _chosen(datasets)
+    needs_data = what is not What.parameters
+    names = _chosen(datasets) if needs_data or datasets is not None else list(catalog())
     chosen = [w for w in What if w is not What.all] if what is What.all else [what]
     made: dict[str, Table] = {}
     for one in chosen:
         if one is What.statistics:
             made[one] = reproduce.statistics(names)
         elif one is What.parameters:
-            made[one] = reproduce.parameters(list(catalog()))
+            made[one] = reproduce.parameters(names)
         elif one is What.accuracy:
             made[one] = reproduce.accuracy(names, out / "runs", _evaluator(device))
         else:
             made[one] = reproduce.compression(names, _say)
+        if not made[one].rows:
+            raise InputError(f"the paper's table has none of {', '.join(names)}")
         made[one].write(out)
         if not json:
             _print(made[one])
@@ -87,7 +90,7 @@ def _chosen(datasets: str | None) -> list[str]:
         if entry is None:
             raise InputError(f"{name!r} is not in the catalog{did_you_mean(name, catalog())}")
         names.append(entry.name)
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _evaluator(device: str) -> Callable[[str, str, Path], None]:

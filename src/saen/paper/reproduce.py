@@ -11,6 +11,7 @@ from typing import Any
 from saen.compression import compress_graphs
 from saen.datasets import CatalogEntry, catalog, load_dataset
 from saen.decompositions import Ego
+from saen.errors import FileError
 from saen.paper import tables
 from saen.paper.timing import measure
 from saen.presets import load_preset
@@ -52,7 +53,10 @@ class Table:
 
     def write(self, folder: Path) -> None:
         """`NAME.md` and `NAME.json`."""
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot be used as a folder ({error.strerror})", path=folder) from None
         text = f"# {self.title}\n\n{self.markdown()}"
         (folder / f"{self.name}.md").write_text(text, encoding="utf-8")
         document = json.dumps(self.data, indent=1) + "\n"
