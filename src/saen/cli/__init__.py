@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from saen.cli import compress, datasets, draw, evaluate, reproduce
 from saen.cli.app import app
@@ -21,14 +22,18 @@ def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     try:
         app()
-    except SaenError as error:
+    except (SaenError, OSError) as error:
+        # An OSError is a file that may not be read or written, where no reader said more.
         print(f"saen: {error}", file=sys.stderr)
         sys.exit(2)
-    except OSError as error:
-        # Files that may not be read or written; readers of data say more than this.
-        print(f"saen: {error}", file=sys.stderr)
-        sys.exit(2)
+    except KeyboardInterrupt:
+        _interrupted()
     except SystemExit as stopped:
-        if stopped.code == 130:
-            print("saen: interrupted", file=sys.stderr)
+        if stopped.code == 130:  # what typer makes of Ctrl-C
+            _interrupted()
         raise
+
+
+def _interrupted() -> NoReturn:
+    print("saen: interrupted", file=sys.stderr)
+    sys.exit(130)

@@ -168,9 +168,9 @@ def _parsed_path(path: Path, directed: bool, target: Target | None) -> Path | No
         if path.is_dir():
             for file in sorted(path.iterdir()):
                 if file.name.endswith(ENDINGS):
-                    key.update(b"\n" + os.fsencode(file.name) + b" " + _digest(file, "blake2b"))
+                    key.update(b"\n" + os.fsencode(file.name) + b" " + _digest(file, "sha256"))
         else:
-            key.update(b"\n" + _digest(path, "blake2b"))
+            key.update(b"\n" + _digest(path, "sha256"))
     except OSError:
         return None  # the reader will say what is wrong
     return cache_folder() / "parsed" / f"{path.resolve().stem}-{key.hexdigest()}.saen"
