@@ -168,17 +168,17 @@ def _parsed_path(path: Path, directed: bool, target: Target | None) -> Path | No
         if path.is_dir():
             for file in sorted(path.iterdir()):
                 if file.name.endswith(ENDINGS):
-                    key.update(b"\n" + os.fsencode(file.name) + b" " + _digest(file, "sha256"))
+                    key.update(b"\n" + os.fsencode(file.name) + b" " + _digest(file))
         else:
-            key.update(b"\n" + _digest(path, "sha256"))
+            key.update(b"\n" + _digest(path))
     except OSError:
         return None  # the reader will say what is wrong
     return cache_folder() / "parsed" / f"{path.resolve().stem}-{key.hexdigest()}.saen"
 
 
-def _digest(path: Path, algorithm: str) -> bytes:
+def _digest(path: Path) -> bytes:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).digest()
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _keep(graphs: Graphs, parsed: Path) -> None:
@@ -268,7 +268,7 @@ def _checked(
     file: Path, url: str, entry: CatalogEntry | None, directed: bool, target: Target | None
 ) -> Graphs:
     """The graphs in a downloaded file, if they are what the catalog says."""
-    if entry is not None and entry.sha256 not in (None, _digest(file, "sha256").hex()):
+    if entry is not None and entry.sha256 not in (None, _digest(file).hex()):
         raise _UnavailableError(f"{url}: the download is not the known file (its SHA-256 differs)")
     try:
         graphs = read_tu(file, directed=directed, target=target)
