@@ -11,43 +11,28 @@ Three ways to stop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
-from sklearn.utils.class_weight import compute_class_weight
 
-from saen import storage
-from saen.compression import Compressed, ceiling, compress, compress_graphs
+from saen.compression import ceiling
 from saen.errors import InputError
 from saen.estimators import (
     SAENClassifier,
     Structures,
     as_structures,
-    chosen_device,
-    probabilities,
 )
-from saen.graphs import Graphs
-from saen.hierarchy import Hierarchy
+from saen.groups import Progress, Trainer, Training
 from saen.model import derive_seed
-from saen.runs import Fold, read_json, splits_to_json, write_json
-from saen.tasks import Task
-from saen.training import History, outputs, train
+from saen.runs import Fold, splits_to_json, write_json
 
 STOPS = ("fixed", "nested", "peek")
-GROUPS = (10, 30, 100, 300)
-"""Sizes of groups of networks that are timed against each other."""
-MOST_NUMBERS = {"cpu": 1 << 28, "cuda": 1 << 33}
-"""Activations that one pass of a group may hold."""
-
-Progress = Callable[[int, int], object]
-"""Called with network-epochs done and their total."""
 
 
 @dataclass(frozen=True)
@@ -207,25 +192,25 @@ def cross_validate(
     plan = make_splits(targets, repeats, folds, seed) if splits is None else splits
     if folder is not None:
         write_json(folder / "splits.json", splits_to_json(plan))
-    work = _Work(structures, targets, classes, seed, models_at_once, folder, progress)
+    trainer = Trainer(structures, targets, classes, seed, models_at_once, folder, progress)
     outer = [
-        _Training((repeat, fold), train, test)
+        Training((repeat, fold), train, test)
         for repeat, parts in enumerate(plan)
         for fold, (train, test) in enumerate(parts)
     ]
     chosen: list[Any] = []
     if stop == "nested":
-        picked = _choose(work, estimator, grid, outer)
+        picked = _choose(trainer, estimator, grid, outer)
         chosen = [grid[index] for index in picked]
-        work.expect(estimator, grid, picked)
-        made, rows, loss = _train_chosen(work, estimator, grid, outer, picked)
+        trainer.expect(estimator, grid, picked)
+        made, rows, loss = _train_chosen(trainer, estimator, grid, outer, picked)
     elif stop == "peek":
-        work.expect(clone(estimator).set_params(n_models=1), [{}, {}], [0, 1] * len(outer))
-        made, rows, loss, epoch = _peek(work, estimator, outer)
+        trainer.expect(clone(estimator).set_params(n_models=1), [{}, {}], [0, 1] * len(outer))
+        made, rows, loss, epoch = _peek(trainer, estimator, outer)
         chosen = [{"epoch": epoch}]
     else:
-        work.expect(estimator, [{}], [0] * len(outer))
-        made, rows, loss = work.train("fixed", estimator, outer)
+        trainer.expect(estimator, [{}], [0] * len(outer))
+        made, rows, loss = trainer.train("fixed", estimator, outer)
     fold_of = np.full((len(plan), len(targets)), -1)
     found = np.zeros((len(plan), len(targets), len(classes)))
     for column, training in enumerate(outer):
@@ -233,42 +218,33 @@ def cross_validate(
         fold_of[repeat, training.test] = fold
         found[repeat, training.test] = made[training.test, column]
     return Evaluation(
-        classes, targets, fold_of, found, rows, loss, dict(work.seconds), stop, chosen
+        classes, targets, fold_of, found, rows, loss, dict(trainer.seconds), stop, chosen
     )
 
 
 # -- the protocols -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Training:
-    """One training: which repeat and fold, what it learns from, what it is tested on."""
-
-    name: tuple[int, int]
-    train: NDArray[Any]
-    test: NDArray[Any]
-
-
 def _choose(
-    work: _Work,
+    trainer: Trainer,
     estimator: SAENClassifier,
     grid: Sequence[dict[str, Any]],
-    outer: Sequence[_Training],
+    outer: Sequence[Training],
 ) -> list[int]:
     """For every outer fold the settings that do best on an inner split of its training part."""
     inner = []
     for training in outer:
-        state = derive_seed((work.seed, *training.name), "inner split") % 2**31
+        state = derive_seed((trainer.seed, *training.name), "inner split") % 2**31
         splitter = StratifiedShuffleSplit(1, test_size=0.1, random_state=state)
-        fit, check = next(splitter.split(training.train, work.targets[training.train]))
-        inner.append(_Training(training.name, training.train[fit], training.train[check]))
-    work.expect(estimator, grid, [i for i in range(len(grid)) for _ in inner])
+        fit, check = next(splitter.split(training.train, trainer.targets[training.train]))
+        inner.append(Training(training.name, training.train[fit], training.train[check]))
+    trainer.expect(estimator, grid, [i for i in range(len(grid)) for _ in inner])
     scores = np.zeros((len(grid), len(outer)))
     for index, settings in enumerate(grid):
         candidate = clone(estimator).set_params(**settings)
-        made, _, _ = work.train(f"inner-{index}", candidate, inner)
+        made, _, _ = trainer.train(f"inner-{index}", candidate, inner)
         for column, training in enumerate(inner):
-            truth = work.targets[training.test]
+            truth = trainer.targets[training.test]
             answers = made[training.test, column]
             likelihood = np.log(np.maximum(answers[np.arange(len(truth)), truth], 1e-12)).mean()
             # Accuracy decides; the likelihood breaks ties, which small parts have many of.
@@ -277,22 +253,22 @@ def _choose(
 
 
 def _train_chosen(
-    work: _Work,
+    trainer: Trainer,
     estimator: SAENClassifier,
     grid: Sequence[dict[str, Any]],
-    outer: Sequence[_Training],
+    outer: Sequence[Training],
     picked: Sequence[int],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Train every outer fold anew with the settings that were chosen for it."""
-    made = np.zeros((len(work.targets), len(outer), work.n_classes))
+    made = np.zeros((len(trainer.targets), len(outer), trainer.n_classes))
     # Twins and ceilings are those of the estimator's own decomposition, whatever was chosen.
-    rows = work.prepare(estimator).top.astype(np.int64)
+    rows = trainer.prepare(estimator).top.astype(np.int64)
     loss = np.empty((0, 0))
     for index, settings in enumerate(grid):
         columns = [column for column, choice in enumerate(picked) if choice == index]
         if columns:
             candidate = clone(estimator).set_params(**settings)
-            part, _, loss = work.train(
+            part, _, loss = trainer.train(
                 f"outer-{index}", candidate, [outer[column] for column in columns]
             )
             made[:, columns] = part
@@ -300,247 +276,12 @@ def _train_chosen(
 
 
 def _peek(
-    work: _Work, estimator: SAENClassifier, outer: Sequence[_Training]
+    trainer: Trainer, estimator: SAENClassifier, outer: Sequence[Training]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], int]:
     """The epoch at which the mean test accuracy is best, trained again up to just there."""
     single = clone(estimator).set_params(n_models=1)
     curves: list[NDArray[np.float64]] = []
-    work.train("peek", single, outer, curves=curves)
+    trainer.train("peek", single, outer, curves=curves)
     epoch = int(np.concatenate(curves, axis=1).mean(axis=1).argmax()) + 1
-    made, rows, loss = work.train("peeked", single, outer, until=epoch)
+    made, rows, loss = trainer.train("peeked", single, outer, until=epoch)
     return made, rows, loss, epoch
-
-
-# -- the work ----------------------------------------------------------------------------------
-
-
-class _Work:
-    """Trains lists of networks in groups, remembers hierarchies, keeps results in a folder."""
-
-    def __init__(
-        self,
-        structures: Graphs | Hierarchy,
-        targets: NDArray[np.int64],
-        classes: NDArray[Any],
-        seed: int,
-        models_at_once: int | None,
-        folder: Path | None,
-        progress: Progress | None,
-    ) -> None:
-        self.structures = structures
-        self.targets = targets
-        self.classes = classes
-        self.n_classes = len(classes)
-        self.seed = seed
-        self.models_at_once = models_at_once
-        self.folder = folder
-        self.progress = progress
-        self.seconds = {"decompose": 0.0, "compress": 0.0, "train": 0.0}
-        self.done = self.total = 0
-        self._prepared: dict[str, Compressed] = {}
-
-    def expect(
-        self, estimator: SAENClassifier, grid: Sequence[dict[str, Any]], picked: Sequence[int]
-    ) -> None:
-        """Add the network-epochs of coming trainings to the total that progress counts to."""
-        for index in picked:
-            settings = {**estimator.get_params(), **grid[index]}
-            self.total += int(settings["epochs"] * settings["n_models"])
-
-    def prepare(self, estimator: SAENClassifier) -> Compressed:
-        """The compressed hierarchy that an estimator works on; equal decompositions share it."""
-        if isinstance(self.structures, Hierarchy):
-            if "" not in self._prepared:
-                self._prepared[""] = compress(self.structures)
-            return self._prepared[""]
-        start = perf_counter()
-        chosen = estimator._chosen_decomposition(self.structures)
-        key = repr(chosen)
-        if key not in self._prepared:
-            fitted = chosen.fit(self.structures)
-            between = perf_counter()
-            self._prepared[key] = compress_graphs(self.structures, fitted, lower_classes=False)
-            self.seconds["decompose"] += between - start
-            self.seconds["compress"] += perf_counter() - between
-        return self._prepared[key]
-
-    def train(
-        self,
-        stage: str,
-        estimator: SAENClassifier,
-        trainings: Sequence[_Training],
-        *,
-        until: int | None = None,
-        curves: list[NDArray[np.float64]] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """Probabilities of all structures by every training, (n, T, C), rows and loss curves.
-
-        Each training is `n_models` networks, whose probabilities are averaged. With `curves`, test
-        accuracies per epoch, (epochs, networks), are appended to it.
-        """
-        compressed = self.prepare(estimator)
-        start = perf_counter()
-        runs = [
-            (column, model)
-            for column in range(len(trainings))
-            for model in range(estimator.n_models)
-        ]
-        size = self._group_size(stage, estimator, compressed, trainings, runs)
-        made = np.zeros((len(self.targets), len(trainings), self.n_classes))
-        losses = []
-        for first in range(0, len(runs), size):
-            group = runs[first : first + size]
-            result = self._group(
-                f"{stage}-{first:04d}",
-                estimator,
-                compressed,
-                trainings,
-                group,
-                until=until,
-                validate=curves is not None,
-            )
-            for position, (column, _) in enumerate(group):
-                made[:, column] += result.probabilities[:, position] / estimator.n_models
-            losses.append(np.array(result.history.loss).reshape(-1, len(group)))
-            if curves is not None:
-                curves.append(np.array(result.history.validation_accuracy))
-        self.seconds["train"] += perf_counter() - start
-        rows = compressed.top.astype(np.int64)
-        return made, rows, np.concatenate(losses, axis=1)
-
-    def _group(
-        self,
-        name: str,
-        estimator: SAENClassifier,
-        compressed: Compressed,
-        trainings: Sequence[_Training],
-        group: Sequence[tuple[int, int]],
-        *,
-        until: int | None = None,
-        validate: bool = False,
-        times: list[float] | None = None,
-    ) -> _Result:
-        """Train one group of networks, or take its result from the folder."""
-        kept = None if self.folder is None or times is not None else self.folder / f"{name}.saen"
-        if kept is not None and kept.exists():
-            result = _Result.read(kept)
-            self._advance(len(group) * len(result.history.loss))
-            return result
-        weights, tested = (np.zeros((len(self.targets), len(group))) for _ in range(2))
-        for position, (column, _) in enumerate(group):
-            weights[trainings[column].train, position] = 1.0
-            tested[trainings[column].test, position] = 1.0
-        task = Task(
-            "binary" if self.n_classes == 2 else "classes",
-            self.targets,
-            weights,
-            tested if validate else None,
-            class_weights=self._class_weights(estimator, weights),
-            n_classes=self.n_classes,
-        )
-        seeds = [(self.seed, *trainings[column].name, model) for column, model in group]
-        network = estimator._network(compressed.hierarchy, task.n_outputs, seeds)
-        settings = estimator._settings(len(self.targets), self.seed)
-        done = self.done
-
-        def epoch_done(epoch: int, history: History) -> None:
-            if times is not None:
-                times.append(perf_counter())
-            else:
-                self._advance(done + epoch * len(group) - self.done)
-
-        checkpoint = None if kept is None else kept.with_suffix(".checkpoint")
-        history = train(
-            network,
-            compressed,
-            task,
-            settings,
-            min_count=estimator.min_count,
-            checkpoint=checkpoint,
-            until=until,
-            progress=epoch_done,
-        )
-        if history.interrupted:
-            raise KeyboardInterrupt
-        if times is not None:
-            return _Result(np.empty((0, 0, 0)), history)
-        rows = probabilities(outputs(network, compressed.hierarchy).double().cpu().numpy())
-        result = _Result(rows[compressed.top], history)
-        if kept is not None and checkpoint is not None:
-            result.write(kept)
-            checkpoint.unlink(missing_ok=True)
-        return result
-
-    def _class_weights(
-        self, estimator: SAENClassifier, weights: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        """Of every network's own training part, (C, M)."""
-        if estimator.class_weight is None:
-            return None
-        labels = self.classes[self.targets]
-        return np.column_stack(
-            [
-                compute_class_weight(
-                    estimator.class_weight, classes=self.classes, y=labels[column > 0]
-                )
-                for column in weights.T
-            ]
-        )
-
-    def _group_size(
-        self,
-        stage: str,
-        estimator: SAENClassifier,
-        compressed: Compressed,
-        trainings: Sequence[_Training],
-        runs: Sequence[tuple[int, int]],
-    ) -> int:
-        """How many networks to train at once: given, recorded, or the cheapest of those timed."""
-        if self.models_at_once is not None:
-            return self.models_at_once
-        note = None if self.folder is None else self.folder / f"{stage}-group.json"
-        if note is not None and note.exists():
-            return int(read_json(note)["models_at_once"])
-        layers = estimator._network(compressed.hierarchy, 1, [0]).architecture.layers
-        widest = max(width for sizes in layers for width in sizes)
-        largest = MOST_NUMBERS[chosen_device(estimator.device).type] // (
-            max(sum(compressed.hierarchy.sizes) * widest, 1)
-        )
-        sizes = [size for size in GROUPS if size <= max(largest, GROUPS[0]) and size < len(runs)]
-        if largest >= len(runs) and len(runs) <= 2 * GROUPS[-1]:
-            sizes.append(len(runs))
-        best, cost = sizes[0] if sizes else len(runs), np.inf
-        for size in sizes if len(sizes) > 1 else []:
-            times = [perf_counter()]
-            part = runs[:size]
-            self._group("timing", estimator, compressed, trainings, part, until=3, times=times)
-            each = min(np.diff(times)[1:], default=np.inf) / size
-            if each > 1.1 * cost:
-                break  # larger groups have fallen out of the cache
-            if each < cost:
-                best, cost = size, each
-        if note is not None:
-            write_json(note, {"models_at_once": best, "seconds_per_network_epoch": cost})
-        return best
-
-    def _advance(self, network_epochs: int) -> None:
-        self.done += network_epochs
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What is kept of a trained group: probabilities (n, M, C) and curves."""
-
-    probabilities: NDArray[np.float64]
-    history: History
-
-    def write(self, path: Path) -> None:
-        document = {"history": asdict(self.history)}
-        storage.write(path, "predictions", document, {"probabilities": self.probabilities})
-
-    @classmethod
-    def read(cls, path: Path) -> _Result:
-        _, document, tensors = storage.read(path)
-        return cls(np.array(tensors["probabilities"]), History(**document["history"]))
