@@ -144,9 +144,9 @@ def accuracy(names: Sequence[str], runs: Path, evaluate: Callable[[str, str, Pat
     note = (
         "Percent; ± is the standard deviation over repeats. Preset `paper`: 10 × 10-fold; preset "
         "`modern`: 3 × 10-fold; epochs fixed beforehand. Every number is in the `summary.json` of "
-        "its run directory under `runs/`, with settings, versions and device. Both presets were chosen "
-        "on these collections with other seeds (paper-settings.md, modern-settings.md): read them as "
-        "somewhat optimistic."
+        "its run directory under `runs/`, with settings, versions and device. Both presets were "
+        "chosen on these collections with other seeds (paper-settings.md, modern-settings.md): "
+        "read them as somewhat optimistic."
     )
     return Table("accuracy", "Accuracy", columns, rows, data, [note])
 
