@@ -1,7 +1,7 @@
 """The modern recipe: what the estimators do when they are told nothing.
 
 Chosen by cross-validation on the benchmark collections with seeds of its own, for all of them at
-once; none of it depends on a collection's name. What was tried is in docs/results/modern-settings.md.
+once; none of it depends on a collection's name. What was tried: docs/results/modern-settings.md.
 """
 
 from __future__ import annotations
