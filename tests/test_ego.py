@@ -258,9 +258,9 @@ def test_settings_are_json_and_build_it_again():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"radii": ()}, "radii must be distinct and not negative, at least one: ()"),
-        ({"radii": (1, 1)}, "radii must be distinct and not negative, at least one: (1, 1)"),
-        ({"radii": (-1,)}, "radii must be distinct and not negative, at least one: (-1,)"),
+        ({"radii": ()}, "radii must be distinct whole numbers from 0 on, at least one: ()"),
+        ({"radii": (1, 1)}, "radii must be distinct whole numbers from 0 on, at least one: (1, 1)"),
+        ({"radii": (-1,)}, "radii must be distinct whole numbers from 0 on, at least one: (-1,)"),
         ({"radii": (0.5,)}, "radii must be whole numbers, found (0.5,)"),
         ({"radii": 1}, "radii must be whole numbers, found 1"),
         ({"direction": "up"}, "direction is both, out or in, not 'up'"),

@@ -20,7 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from saen.arrays import Array
 from saen.batches import hierarchy_and_top
 from saen.compression import Compressed, compress, compress_graphs
-from saen.decompositions import DECOMPOSITIONS, Decomposition, Ego
+from saen.decompositions import Decomposition, make_decomposition
+from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
 from saen.errors import InputError
 from saen.graphs import Graphs
 from saen.hierarchy import Hierarchy
@@ -29,7 +30,6 @@ from saen.model import SAEN, Architecture, derive_seed
 from saen.progress import training_bar
 from saen.recipes import modern_batch_size, modern_hidden, modern_labels, modern_radii
 from saen.tasks import Task
-from saen.text import did_you_mean
 from saen.training import History, Settings, outputs, train
 
 Structures = Graphs | Hierarchy | Sequence[Any]
@@ -164,16 +164,20 @@ class _Estimator(BaseEstimator):
     def _chosen_decomposition(self, graphs: Graphs) -> Decomposition:
         if not isinstance(self.decomposition, str):
             return self.decomposition
-        if self.decomposition not in DECOMPOSITIONS:
-            hint = did_you_mean(self.decomposition, DECOMPOSITIONS)
-            raise InputError(
-                f"unknown decomposition {self.decomposition!r}{hint}: "
-                f"choose from {', '.join(DECOMPOSITIONS)}"
-            )
         _only_auto("radii", self.radii)
-        radii = modern_radii(graphs) if isinstance(self.radii, str) else tuple(self.radii)
-        kinds = [modern_labels(graphs) if k == "auto" else k for k in self.labels.split(",")]
-        return Ego(radii, ",".join(kinds))
+        name, given = parse_decomposition(self.decomposition)
+        known = {f.name for f in parameters(named_decomposition(name))}
+        chosen: dict[str, Any] = {}
+        for key in ("radii", "labels"):
+            if getattr(self, key) != "auto" and (key in given or key not in known):
+                trouble = "is given twice" if key in given else f"is no parameter of {name}"
+                raise InputError(f"{key} {trouble}: {self.decomposition!r}")
+        if "radii" in known and "radii" not in given:
+            chosen["radii"] = modern_radii(graphs) if self.radii == "auto" else tuple(self.radii)
+        if "labels" in known and "labels" not in given:
+            kinds = [modern_labels(graphs) if k == "auto" else k for k in self.labels.split(",")]
+            chosen["labels"] = ",".join(kinds)
+        return make_decomposition(self.decomposition, **chosen)
 
     def _network(
         self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[int | Sequence[int]]

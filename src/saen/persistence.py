@@ -11,11 +11,10 @@ import torch
 import saen
 from saen import storage
 from saen.arrays import Array
-from saen.decompositions import DECOMPOSITIONS, Decomposition
-from saen.errors import FileError, InputError, SaenError
+from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from saen.errors import FileError, SaenError
 from saen.model import SAEN, Architecture
 from saen.training import History
-from saen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from saen.estimators import _Estimator
@@ -43,7 +42,9 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
         "saen": saen.__version__,
         "estimator": type(estimator).__name__,
         "parameters": _plain(parameters),
-        "decomposition": _decomposition_to_json(estimator.decomposition_),
+        "decomposition": None
+        if estimator.decomposition_ is None
+        else decomposition_to_json(estimator.decomposition_),
         "schema": schema,
         "architecture": {k: _plain(v) for k, v in vars(architecture).items()},
         "epochs": len(estimator.history_.loss),
@@ -81,7 +82,8 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         c.__name__: c
         for c in (estimators.SAENClassifier, estimators.SAENRegressor, estimators.SAENTransformer)
     }[document["estimator"]]
-    decomposition = _decomposition_from_json(document["decomposition"])
+    settings = document["decomposition"]
+    decomposition = None if settings is None else decomposition_from_json(settings)
     parameters = document["parameters"]
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
@@ -104,30 +106,6 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         classes = document["classes"]
         estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
     return estimator
-
-
-def _decomposition_to_json(decomposition: Decomposition | None) -> dict[str, Any] | None:
-    if decomposition is None:
-        return None
-    settings = decomposition.settings()
-    if DECOMPOSITIONS.get(settings["name"]) is not type(decomposition):
-        raise InputError(
-            f"a model over {type(decomposition).__name__} cannot be saved: its decomposition is "
-            "not one of saen's own; keep the Hierarchy it makes and fit on that instead"
-        )
-    vocabulary = getattr(decomposition, "vocabulary", None)
-    return settings | {"vocabulary": None if vocabulary is None else vocabulary.to_json()}
-
-
-def _decomposition_from_json(settings: dict[str, Any] | None) -> Decomposition | None:
-    if settings is None:
-        return None
-    fields = dict(settings)
-    cls: Any = DECOMPOSITIONS[fields.pop("name")]
-    vocabulary = fields.pop("vocabulary")
-    fields["vocabulary"] = None if vocabulary is None else Vocabulary.from_json(vocabulary)
-    made: Decomposition = cls(**fields)
-    return made
 
 
 def _plain(value: Any) -> Any:

@@ -42,12 +42,12 @@ class Vocabulary(Sequence[Value]):
         """
         local, values = _distinct(columns)
         vocabulary = cls(values)
-        return vocabulary, vocabulary._translate(values)[local]
+        return vocabulary, vocabulary.codes(values)[local]
 
     def encode(self, columns: Sequence[Array]) -> NDArray[np.int32]:
         """The code of every row, shape (n,); `UNSEEN` for a row that is not in the vocabulary."""
         local, values = _distinct(columns)
-        return self._translate(values)[local]
+        return self.codes(values)[local]
 
     def union(self, other: Vocabulary) -> Vocabulary:
         """All values of both."""
@@ -58,9 +58,10 @@ class Vocabulary(Sequence[Value]):
 
         The last entry serves `UNSEEN` (-1) when the result is indexed by codes.
         """
-        return np.append(other._translate(self._values), np.int32(UNSEEN))
+        return np.append(other.codes(self._values), np.int32(UNSEEN))
 
-    def _translate(self, values: Iterable[Value]) -> NDArray[np.int32]:
+    def codes(self, values: Iterable[Value]) -> NDArray[np.int32]:
+        """The code of every value; `UNSEEN` for those that are not in the vocabulary."""
         codes = [self._codes.get(_plain(value), UNSEEN) for value in values]
         return np.array(codes, dtype=np.int32)
 

@@ -11,9 +11,9 @@ from rich.table import Table
 
 import saen
 from saen.datasets import find_entry
-from saen.decompositions import DECOMPOSITIONS, Decomposition, Ego
+from saen.decompositions import Decomposition, make_decomposition
+from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
 from saen.errors import InputError
-from saen.text import did_you_mean
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,10 +28,16 @@ Name = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DecompositionName = Annotated[
-    str, typer.Option("--decomposition", "-d", help="How graphs are taken apart.")
+    str,
+    typer.Option(
+        "--decomposition",
+        "-d",
+        help="How structures are taken apart: a name or name(parameter=value, …), as listed by "
+        "saen decompositions.",
+    ),
 ]
 Radii = Annotated[
-    str | None, typer.Option(help="Radii of the ego graphs, such as 0,1. [default: the paper's]")
+    str | None, typer.Option(help="Radii of ego graphs, such as 0,1. [default: the paper's]")
 ]
 Labels = Annotated[
     str | None,
@@ -58,18 +64,20 @@ def _options(
 
 
 def chosen_decomposition(
-    dataset: str, name: str, radii: str | None, labels: str | None
+    dataset: str, text: str, radii: str | None, labels: str | None
 ) -> Decomposition:
     """The decomposition that the options ask for, with the catalog's settings as defaults."""
-    if name not in DECOMPOSITIONS:
-        raise InputError(
-            f"unknown decomposition {name!r}{did_you_mean(name, DECOMPOSITIONS)}: "
-            f"choose from {', '.join(DECOMPOSITIONS)}"
-        )
     entry = find_entry(dataset)
-    chosen = (0, 1) if entry is None else entry.radii
-    chosen = chosen if radii is None else parse_radii(radii)
-    return Ego(chosen, labels or ("auto" if entry is None else entry.labels))
+    name, given = parse_decomposition(text)
+    known = {f.name for f in parameters(named_decomposition(name))}
+    asked = {"radii": None if radii is None else parse_radii(radii), "labels": labels}
+    for key, value in asked.items():
+        if value is not None and (key in given or key not in known):
+            trouble = "is given twice" if key in given else f"is no parameter of {name}"
+            raise InputError(f"--{key} {trouble}: {text!r}")
+    usual = {} if entry is None else {"radii": entry.radii, "labels": entry.labels}
+    chosen = usual | {key: value for key, value in asked.items() if value is not None}
+    return make_decomposition(text, **chosen)
 
 
 def parse_radii(text: str) -> tuple[int, ...]:

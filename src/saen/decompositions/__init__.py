@@ -1,9 +1,7 @@
-"""Decompositions: from graphs to levels of parts of parts."""
+"""Decompositions: from graphs, documents and other structures to levels of parts of parts."""
 
 from saen.decompositions.base import Decomposition
 from saen.decompositions.ego import Ego
+from saen.decompositions.registry import DECOMPOSITIONS, make_decomposition
 
-DECOMPOSITIONS: dict[str, type[Decomposition]] = {"ego": Ego}
-"""By the name that the command line and saved files use."""
-
-__all__ = ["DECOMPOSITIONS", "Decomposition", "Ego"]
+__all__ = ["DECOMPOSITIONS", "Decomposition", "Ego", "make_decomposition"]

@@ -1,35 +1,89 @@
-"""What every decomposition offers."""
+"""`Decomposition`: what all of them share, and all that one of your own has to say."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from saen.arrays import segment_reduce
+from saen.errors import InputError
 from saen.graphs import Graphs
 from saen.hierarchy import Hierarchy
+from saen.text import did_you_mean
+from saen.vocabulary import Vocabulary
+
+FITTED = {"fitted": True}
+"""Metadata of fields that `fit` fills with a `Vocabulary`; other fields are what users set."""
 
 
-@runtime_checkable
-class Decomposition(Protocol):
-    """Turns graphs into a `Hierarchy`, graph by graph: no graph's parts depend on another's.
+@dataclass(frozen=True)
+class Decomposition(ABC):
+    """Turns a collection of structures into a `Hierarchy`, one by one: no structure's parts depend
+    on another's.
 
-    An implementation is an immutable object that holds its settings and, once fitted, a vocabulary.
+    A subclass is a frozen dataclass whose fields are its settings (with a line of help under
+    `metadata["help"]`), and defines `decompose`, which encodes bottom labels with
+    `self.vocabulary` once that is fitted. The structures are `Graphs`, unless `takes` says
+    otherwise.
     """
 
-    def fit(self, graphs: Graphs) -> Self:
-        """A copy that knows the vocabulary of these graphs; values beyond it become unseen."""
-        ...
+    name: ClassVar[str] = ""
+    """What the command line and saved files call it."""
+    takes: ClassVar[str] = "graphs"
+    """What it takes apart: `graphs`, `documents`, or `structures`."""
 
-    def decompose(self, graphs: Graphs) -> Hierarchy:
-        """The hierarchy whose top level is `graphs`, in order."""
-        ...
+    vocabulary: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
-    def costs(self, graphs: Graphs) -> NDArray[np.int64]:
-        """An upper bound of the entries that each graph will take, shape (G,)."""
-        ...
+    @abstractmethod
+    def decompose(self, structures: Any) -> Hierarchy:
+        """The hierarchy whose top level is `structures`, in order.
+
+        With a fitted vocabulary, other labels are unseen; without one it is built here.
+        """
+
+    def fit(self, structures: Any) -> Self:
+        """A copy that knows the vocabulary of these structures; values beyond it become unseen."""
+        return replace(self, vocabulary=self.decompose(structures).attributes.vocabulary)
+
+    def costs(self, structures: Any) -> NDArray[np.int64]:
+        """About how many entries each structure will take, shape (n,): chunks are cut by it."""
+        if not isinstance(structures, Graphs):
+            return np.ones(len(structures), dtype=np.int64)
+        entries = np.diff(structures.indptr) + 1
+        return segment_reduce(np.add, entries, structures.node_offsets).astype(np.int64)
 
     def settings(self) -> dict[str, Any]:
-        """Name and parameters as JSON, enough to build it again."""
-        ...
+        """Name and parameters as JSON, without what `fit` found."""
+        made = {f.name: getattr(self, f.name) for f in fields(self) if "fitted" not in f.metadata}
+        plain = {key: list(v) if isinstance(v, tuple) else v for key, v in made.items()}
+        return {"name": self.name or type(self).__name__, **plain}
+
+
+def whole_numbers(name: str, values: Any, least: int = 0) -> tuple[int, ...]:
+    """Distinct whole numbers in ascending order.
+
+    >>> whole_numbers("radii", [1, 0])
+    (0, 1)
+    """
+    try:
+        numbers = tuple(sorted(operator.index(value) for value in values))
+    except TypeError:
+        raise InputError(f"{name} must be whole numbers, found {values!r}") from None
+    if not numbers or len(set(numbers)) != len(numbers) or numbers[0] < least:
+        raise InputError(
+            f"{name} must be distinct whole numbers from {least} on, at least one: {values!r}"
+        )
+    return numbers
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise unless a parameter has one of its values."""
+    if value not in choices:
+        hint = did_you_mean(str(value), choices)
+        raise InputError(f"{name} is one of {', '.join(choices)}, not {value!r}{hint}")

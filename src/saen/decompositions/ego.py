@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import operator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from saen.arrays import offsets, row_blocks, segment_ids, segment_reduce, smallest_unsigned
-from saen.decompositions.labels import check_labels, resolve_labels, vertex_attributes
-from saen.errors import InputError
+from saen.decompositions.base import Decomposition, one_of, whole_numbers
+from saen.decompositions.labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    resolve_labels,
+    vertex_attributes,
+)
 from saen.graphs import Direction, Graphs
 from saen.hierarchy import Hierarchy, Relation
-from saen.vocabulary import Vocabulary
 
 ROLES = ("root", "elem")
 
 
 @dataclass(frozen=True)
-class Ego:
+class Ego(Decomposition):
     """Ego graphs of every vertex and every radius.
 
     - level 0: vertices, told apart by `labels`: `node`, `degree`, `log-degree:b`, `attributes`, or
@@ -41,21 +45,15 @@ class Ego:
     array([0, 1, 1])
     """
 
-    radii: tuple[int, ...] = (0, 1)
-    labels: str = "auto"
-    direction: Direction = "both"
-    vocabulary: Vocabulary | None = None
+    name: ClassVar[str] = "ego"
+
+    radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "radii of the ego graphs"})
+    labels: str = field(default="auto", metadata={"help": LABELS})
+    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
 
     def __post_init__(self) -> None:
-        try:
-            radii = tuple(operator.index(radius) for radius in self.radii)
-        except TypeError as error:
-            raise InputError(f"radii must be whole numbers, found {self.radii!r}") from error
-        if not radii or len(set(radii)) != len(radii) or min(radii) < 0:
-            raise InputError(f"radii must be distinct and not negative, at least one: {radii}")
-        object.__setattr__(self, "radii", tuple(sorted(radii)))
-        if self.direction not in ("both", "out", "in"):
-            raise InputError(f"direction is both, out or in, not {self.direction!r}")
+        object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
+        one_of("direction", self.direction, ("both", "out", "in"))
         check_labels(self.labels)
 
     def fit(self, graphs: Graphs) -> Ego:
@@ -87,15 +85,6 @@ class Ego:
             if radius in self.radii:
                 total += ball
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
-
-    def settings(self) -> dict[str, Any]:
-        """Name and parameters as JSON (the vocabulary is kept apart)."""
-        return {
-            "name": "ego",
-            "radii": list(self.radii),
-            "labels": self.labels,
-            "direction": self.direction,
-        }
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""

@@ -12,6 +12,10 @@ from saen.hierarchy import Attributes
 from saen.text import did_you_mean
 from saen.vocabulary import Vocabulary
 
+LABELS = "vertex labels, joined by commas"
+DIRECTIONS = "edges of directed graphs to follow: both, out or in"
+"""Help of the parameters that graph decompositions share."""
+
 KINDS = ("node", "degree", "log-degree", "attributes")
 
 
