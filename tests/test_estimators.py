@@ -49,7 +49,8 @@ from saen import (
     generate_threads,
     to_networkx,
 )
-from saen.estimators import InterruptedTrainingWarning, as_structures
+from saen.estimators import InterruptedTrainingWarning
+from saen.interop.structures import as_structures
 
 ALL: list[type[Any]] = [SAENClassifier, SAENRegressor, SAENTransformer]
 SMALL: dict[str, Any] = {

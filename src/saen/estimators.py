@@ -23,16 +23,16 @@ from saen.compression import Compressed, compress, compress_graphs
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
 from saen.errors import InputError
-from saen.graphs import Graphs
 from saen.hierarchy import Hierarchy
-from saen.interop import from_networkx, from_pyg
+from saen.interop.structures import as_structures
 from saen.model import SAEN, Architecture, derive_seed
 from saen.progress import training_bar
 from saen.recipes import modern_batch_size, modern_hidden, modern_labels, modern_radii
 from saen.tasks import Task
 from saen.training import History, Settings, outputs, train
 
-Structures = Graphs | Hierarchy | Sequence[Any]
+Structures = Any
+"""What a decomposition takes (graphs of any library, documents, …), or a `Hierarchy`."""
 
 
 class InterruptedTrainingWarning(UserWarning):
@@ -100,7 +100,7 @@ class _Estimator(BaseEstimator):
 
     def _fit(self, X: Structures, task: _Targets, sample_weight: ArrayLike | None) -> Self:
         self._check_arguments()
-        structures = as_structures(X)
+        structures = as_structures(X, self._takes())
         n = len(structures)
         if n == 0:
             raise InputError("nothing to fit: the collection is empty")
@@ -150,7 +150,14 @@ class _Estimator(BaseEstimator):
             if not isinstance(getattr(self, name), str | Sequence | np.ndarray):
                 raise InputError(f"{name} is 'auto' or a list, not {getattr(self, name)!r}")
 
-    def _decompose_to_fit(self, structures: Graphs | Hierarchy) -> Compressed:
+    def _takes(self) -> str:
+        """What the decomposition takes apart."""
+        chosen = self.decomposition
+        if not isinstance(chosen, str):
+            return chosen.takes
+        return named_decomposition(parse_decomposition(chosen)[0]).takes
+
+    def _decompose_to_fit(self, structures: Any) -> Compressed:
         if isinstance(structures, Hierarchy):
             self.decomposition_ = None
             compressed = compress(structures)
@@ -161,7 +168,7 @@ class _Estimator(BaseEstimator):
         self.schema_ = compressed.hierarchy.select([])
         return compressed
 
-    def _chosen_decomposition(self, graphs: Graphs) -> Decomposition:
+    def _chosen_decomposition(self, structures: Any) -> Decomposition:
         if not isinstance(self.decomposition, str):
             return self.decomposition
         _only_auto("radii", self.radii)
@@ -173,10 +180,13 @@ class _Estimator(BaseEstimator):
                 trouble = "is given twice" if key in given else f"is no parameter of {name}"
                 raise InputError(f"{key} {trouble}: {self.decomposition!r}")
         if "radii" in known and "radii" not in given:
-            chosen["radii"] = modern_radii(graphs) if self.radii == "auto" else tuple(self.radii)
+            auto = self.radii == "auto"
+            chosen["radii"] = modern_radii(structures) if auto else tuple(self.radii)
         if "labels" in known and "labels" not in given:
-            kinds = [modern_labels(graphs) if k == "auto" else k for k in self.labels.split(",")]
-            chosen["labels"] = ",".join(kinds)
+            usual = modern_labels(structures)
+            chosen["labels"] = ",".join(
+                usual if kind == "auto" else kind for kind in self.labels.split(",")
+            )
         return make_decomposition(self.decomposition, **chosen)
 
     def _network(
@@ -236,11 +246,12 @@ class _Estimator(BaseEstimator):
 
     def _compressed(self, X: Structures, lower_classes: bool = False) -> Compressed:
         check_is_fitted(self, "network_")
-        structures = as_structures(X)
-        if isinstance(structures, Graphs):
-            if self.decomposition_ is None:
+        fitted = self.decomposition_
+        structures = as_structures(X, "graphs" if fitted is None else fitted.takes)
+        if not isinstance(structures, Hierarchy):
+            if fitted is None:
                 raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
-            return compress_graphs(structures, self.decomposition_, lower_classes=lower_classes)
+            return compress_graphs(structures, fitted, lower_classes=lower_classes)
         self._check_schema(structures)
         vocabulary = self.schema_.attributes.vocabulary
         attributes = structures.attributes
@@ -329,12 +340,13 @@ class _Targets:
 class SAENClassifier(ClassifierMixin, _Estimator):
     """Classify graphs and other structures with Shift Aggregate Extract Networks.
 
-    `X` is `Graphs`, a list of networkx graphs or of PyG `Data`, or a ready `Hierarchy`; `y` holds
-    integers or strings. What the arguments leave open follows the modern recipe
-    (`saen.recipes`).
+    `X` is `Graphs`, a list of networkx graphs or of PyG `Data`, whatever else the decomposition
+    takes (`Documents`, `Structures`), or a ready `Hierarchy`; `y` holds integers or strings. What
+    the arguments leave open follows the modern recipe (`saen.recipes`).
 
-    - `decomposition`: a name or an object; `radii` and `labels` set up a decomposition by name
-      (`auto` may be joined with others, as in `auto,degree`);
+    - `decomposition`: an object, a name, or a name with parameters as in
+      `"neighbourhoods(depth=4)"`; `radii` and `labels` set up a decomposition by name (`auto` may
+      be joined with others, as in `auto,degree`);
     - `hidden`: sizes of the hidden layers of every level, bottom first, without the output layer;
       `slope`, `normalisation`, `dropout`: see `saen.model.Architecture`;
     - `n_models`: how many networks are trained; their probabilities are averaged;
@@ -506,29 +518,6 @@ class SAENTransformer(TransformerMixin, SAENClassifier):
     def transform(self, X: Structures) -> NDArray[np.float64]:
         """The vectors of structures, shape (n, n_models · width)."""
         return self.embed(X)
-
-
-def as_structures(X: Structures) -> Graphs | Hierarchy:
-    """Graphs or a hierarchy from whatever the estimators accept.
-
-    >>> import networkx as nx
-    >>> as_structures([nx.path_graph(3), nx.cycle_graph(4)])
-    Graphs(2 graphs, 7 vertices, 6 edges, undirected)
-    """
-    if isinstance(X, Graphs | Hierarchy):
-        return X
-    try:
-        items = list(X)
-    except TypeError:
-        items = []
-    if items and hasattr(items[0], "edge_index"):
-        return from_pyg(items)
-    if items and hasattr(items[0], "adjacency") and hasattr(items[0], "nodes"):
-        return from_networkx(items)
-    raise InputError(
-        "X must be saen.Graphs, a list of networkx graphs or of PyG Data, or a saen.Hierarchy, "
-        f"not {type(X).__name__}"
-    )
 
 
 def probabilities(made: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,12 +23,9 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from saen.compression import ceiling
 from saen.errors import InputError
-from saen.estimators import (
-    SAENClassifier,
-    Structures,
-    as_structures,
-)
+from saen.estimators import SAENClassifier, Structures
 from saen.groups import Progress, Trainer, Training
+from saen.interop.structures import as_structures
 from saen.model import derive_seed
 from saen.runs import Fold, splits_to_json, write_json
 
@@ -183,7 +180,7 @@ def cross_validate(
         raise InputError(f"at least 1 network trains at once, not {models_at_once}")
     if not 0 <= seed < 2**31:
         raise InputError(f"seed must be a number from 0 to {2**31 - 1}, not {seed}")
-    structures = as_structures(X)
+    structures = as_structures(X, estimator._takes())
     classes, targets = np.unique(np.asarray(y), return_inverse=True)
     if len(targets) != len(structures):
         raise InputError(f"{len(structures)} structures, but {len(targets)} targets")

@@ -15,7 +15,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from saen import storage
 from saen.compression import Compressed, compress, compress_graphs
 from saen.estimators import SAENClassifier, chosen_device, probabilities
-from saen.graphs import Graphs
 from saen.hierarchy import Hierarchy
 from saen.runs import read_json, write_json
 from saen.tasks import Task
@@ -44,7 +43,7 @@ class Trainer:
 
     def __init__(
         self,
-        structures: Graphs | Hierarchy,
+        structures: Any,
         targets: NDArray[np.int64],
         classes: NDArray[Any],
         seed: int,

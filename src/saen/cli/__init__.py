@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from saen.cli import compress, datasets, draw, evaluate, reproduce
+from saen.cli import compress, datasets, decompositions, draw, evaluate, reproduce
 from saen.cli.app import app
 from saen.errors import SaenError
 
 app.command("datasets")(datasets.command)
+app.command("decompositions")(decompositions.command)
 app.command("compress")(compress.command)
 app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)

@@ -1,0 +1,50 @@
+"""`saen decompositions`: ways to take structures apart, and their parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.decompositions.registry import DECOMPOSITIONS, parameters
+
+
+def command(json: AsJson = False) -> None:
+    """List the decompositions and their parameters.
+
+    Give one to --decomposition by name, or with parameters, quoted for the shell:
+
+    saen compress MUTAG --decomposition "neighbourhoods(depth=4, labels=degree)"
+    """
+    listed: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "takes": cls.takes,
+            "what": (cls.__doc__ or "").partition("\n")[0],
+            "parameters": [
+                {
+                    "name": field.name,
+                    "default": list(field.default)
+                    if isinstance(field.default, tuple)
+                    else field.default,
+                    "help": field.metadata.get("help", ""),
+                }
+                for field in parameters(cls)
+            ],
+        }
+        for name, cls in DECOMPOSITIONS.items()
+    ]
+    if json:
+        print_json({"decompositions": listed})
+        return
+    for entry in listed:
+        heading(entry["name"])
+        console().print(f"{entry['what']} Takes {entry['takes']}.", soft_wrap=True)
+        out = table("  parameter")
+        out.add_column("default", justify="left")
+        out.add_column("", justify="left")
+        for parameter in entry["parameters"]:
+            shown = parameter["default"]
+            shown = tuple(shown) if isinstance(shown, list) else shown
+            out.add_row(f"  {parameter['name']}", str(shown), parameter["help"])
+        console().print(out)
+        console().print()
