@@ -199,7 +199,7 @@ def test_a_step_moves_active_models_alone(hierarchy: Hierarchy) -> None:
     gradients = tuple(torch.ones_like(parameter) for parameter in network.parameters())
     active = torch.tensor([True, False, True])
     before = copy.deepcopy(network)
-    adam.step(gradients, 0.1, active)
+    adam.step(gradients, torch.tensor(0.1), active)
     for one, other in zip(network.parameters(), before.parameters(), strict=True):
         assert torch.equal(one[1], other[1])
         assert not (one[[0, 2]] == other[[0, 2]]).any()
@@ -225,7 +225,8 @@ def test_adam_is_torchs_own_with_decoupled_decay_on_weights_alone(
     for step in range(30):
         rate = 0.05 / (1 + step)
         loss = (one(hierarchy) - targets).square().sum()
-        adam.step(torch.autograd.grad(loss, adam.parameters), rate, torch.ones(3).bool())
+        gradients = torch.autograd.grad(loss, adam.parameters)
+        adam.step(gradients, torch.tensor(rate, dtype=torch.float64), torch.ones(3).bool())
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.zero_grad()
@@ -360,8 +361,8 @@ def test_the_rate_falls_with_every_step_and_batches_come_in_another_order_every_
     rates, sums = [], []
     step, losses = Adam.step, Task.losses
 
-    def noted_step(self: Adam, gradients: Any, rate: float, active: Any) -> None:
-        rates.append(rate)
+    def noted_step(self: Adam, gradients: Any, rate: torch.Tensor, active: Any) -> None:
+        rates.append(float(rate))
         step(self, gradients, rate, active)
 
     def noted_losses(self: Task, made: Any, rows: Any) -> Any:

@@ -33,8 +33,8 @@ class Adam:
         self.decay = torch.cat(decays).to(first.device) if weight_decay else None
 
     @torch.no_grad()
-    def step(self, gradients: tuple[Tensor, ...], rate: float, active: Tensor) -> None:
-        """One step of the active models, (M,) Boolean."""
+    def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
+        """One step, of a `rate` without axes, of the active models, (M,) Boolean."""
         n_models = len(self.steps)
         gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
         moving = active.to(gradient.dtype)[:, None]

@@ -454,8 +454,7 @@ class _Statistics(nn.Module):
         """Move the running statistics of the models that have something in this batch."""
         # The first batch counts whole: an average that starts at 0 and 1 would take long to forget.
         step = torch.full_like(mean[0, :, :1], self.momentum)
-        step[~self.started] = 1.0
-        step *= active[:, None]
+        step.masked_fill_(~self.started[:, None], 1.0).mul_(active[:, None])
         self.mean.lerp_(mean, step)
         self.variance.lerp_(variance, step)
         self.started.logical_or_(active)
@@ -467,8 +466,9 @@ class _WeightedMoments(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
         share = uses / uses.sum(0).clamp_min(torch.finfo(uses.dtype).tiny)  # (n, M)
-        mean = torch.einsum("rnmd,nm->rmd", a, share)
-        variance = torch.einsum("rnmd,nm->rmd", (a - mean[:, None]).square_(), share)
+        # Products and sums in the layout of `a`: an einsum would rewrite it model by model.
+        mean = (a * share[:, :, None]).sum(1)
+        variance = (a - mean[:, None]).square_().mul_(share[:, :, None]).sum(1)
         ctx.save_for_backward(a, share, mean)
         return mean, variance
 

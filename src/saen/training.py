@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from saen.compression import Compressed
 from saen.errors import FileError, InputError
 from saen.hierarchy import Hierarchy
 from saen.model import SAEN
+from saen.recording import Recorder
 from saen.tasks import Task
 from saen.unrolled import Unrolled
 
@@ -165,6 +167,12 @@ class _Run:
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=network.device)
         self.best: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
+        # What a step reads and adds to stays in one place, where recorded steps find it.
+        self.rate = torch.zeros((), dtype=torch.float64, device=network.device)
+        self.learning = torch.ones(n_models, dtype=torch.bool, device=network.device)
+        self.totals = torch.zeros(3, n_models, dtype=network.dtype, device=network.device)
+        drops = network.architecture.dropout > 0  # masks are drawn outside of the device
+        self.recorded = Recorder() if network.device.type == "cuda" and not drops else None
         self.snapshot()
 
     def stopped(self) -> Tensor:
@@ -177,26 +185,31 @@ class _Run:
         return bool(self.stopped().all())
 
     def train_epoch(self, batches: list[Batch]) -> None:
-        network, task = self.network, self.task
-        network.train()
-        stopped = self.stopped()
+        self.network.train()
+        self.learning.copy_(~self.stopped())
+        self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
-        totals = torch.zeros(3, network.n_models, dtype=network.dtype, device=network.device)
         for step, index in enumerate(noise.permutation(len(batches))):
-            batch = batches[index]
-            outputs = network(batch.unrolled, batch.uses, noise)
-            loss, weight = task.losses(outputs, batch.rows)
-            mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
-            gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
-            rate = self.settings.rate(self.epoch + step / len(batches))
-            self.adam.step(gradients, rate, batch.active & ~stopped)
-            with torch.no_grad():
-                totals += torch.stack([loss, weight, task.correct(outputs, batch.rows)])
-        loss, weight, correct = totals.double().cpu().numpy()
+            self.rate.fill_(self.settings.rate(self.epoch + step / len(batches)))
+            if self.recorded is None:
+                self.step(batches[index], noise)
+            else:
+                self.recorded.step(int(index), partial(self.step, batches[index], None))
+        loss, weight, correct = self.totals.double().cpu().numpy()
         weight = np.maximum(weight, np.finfo(np.float64).tiny)
         self.history.loss.append((loss / weight).tolist())
         self.history.accuracy.append((correct / weight).tolist())
         self.epoch += 1
+
+    def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
+        """One step over a batch, by the `rate`, of the models that are `learning`."""
+        outputs = self.network(batch.unrolled, batch.uses, noise)
+        loss, weight = self.task.losses(outputs, batch.rows)
+        mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+        gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
+        self.adam.step(gradients, self.rate, batch.active & self.learning)
+        with torch.no_grad():
+            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.rows)])
 
     @torch.no_grad()
     def check_finite(self) -> None:

@@ -156,8 +156,10 @@ def _csr(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device) -> 
         return torch.from_numpy(array.astype(np.int32))
 
     with warnings.catch_warnings():
-        # torch announces once per process that CSR is in beta.
-        warnings.filterwarnings("ignore", message=".*Sparse CSR tensor support.*")
+        # torch announces once per process that CSR is in beta and that it does not check it.
+        warnings.filterwarnings(
+            "ignore", message=".*Sparse (CSR tensor support|invariant checks).*"
+        )
         return torch.sparse_csr_tensor(
             indices(matrix.indptr),
             indices(matrix.indices),
