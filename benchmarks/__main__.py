@@ -11,12 +11,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import machine, pipeline, report, scale, training
+from benchmarks import commands, machine, pipeline, report, scale, training
 from benchmarks.measure import ROOT, say
 from benchmarks.settings import DATASETS, Settings
 from saen import catalog
 
-PARTS = {"pipeline": pipeline, "scale": scale, "training": training}
+PARTS = {"pipeline": pipeline, "scale": scale, "training": training, "commands": commands}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from saen.files import atomic_write
 from saen.text import human_bytes
 
 GB = 10**9
@@ -94,14 +94,6 @@ def _checks(checks: Sequence[Mapping[str, Any]]) -> str:
 def write(document: Mapping[str, Any], parts: Mapping[str, ModuleType], folder: Path) -> None:
     """Both files, the Markdown from what the JSON file holds."""
     text = json.dumps(document, indent=2) + "\n"
-    _write(folder / "benchmarks.json", text)
-    _write(folder / "benchmarks.md", markdown(json.loads(text), parts))
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    for name, content in {"json": text, "md": markdown(json.loads(text), parts)}.items():
+        with atomic_write(folder / f"benchmarks.{name}") as temporary:
+            temporary.write_text(content, encoding="utf-8")

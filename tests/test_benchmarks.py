@@ -7,26 +7,14 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks import pipeline, report, scale
+from benchmarks import commands, pipeline, report, scale
 from benchmarks.__main__ import PARTS, main
+from benchmarks.commands import write_tu
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
-from saen import generate_threads
-from saen.arrays import segment_ids
+from saen import catalog, generate_threads, load_dataset
 
 # Every measurement is a process of its own.
 pytestmark = pytest.mark.slow
-
-
-def write_tu(graphs, folder):
-    folder.mkdir(parents=True)
-    ends = np.column_stack([segment_ids(graphs.indptr), graphs.indices]) + 1
-    columns = {
-        "A": [f"{a}, {b}" for a, b in ends],
-        "graph_indicator": segment_ids(graphs.node_offsets) + 1,
-        "graph_labels": (graphs.targets == "questions").astype(int),
-    }
-    for part, lines in columns.items():
-        (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +100,29 @@ def test_a_later_run_of_one_part_keeps_the_others(quick_run, document, tmp_path,
     assert after["scale"] == document["parts"]["scale"]
     assert after["pipeline"]["rows"] == []
     assert "ABSENT" in capsys.readouterr().out
+
+
+def test_commands_run_at_a_fraction_of_the_size_of_the_largest_datasets(document, quick_run):
+    rows = {row["dataset"]: row for row in document["parts"]["commands"]["rows"]}
+    assert list(rows) == list(commands.DATASETS)
+    for name, row in rows.items():
+        entry = catalog()[name]
+        assert row["graphs"] == row["read"]["graphs"] == entry.graphs // commands.QUICK
+        assert row["read"]["average_nodes"] == pytest.approx(entry.paper.average_nodes, rel=0.01)
+        assert row["read"]["average_nodes"] == row["vertices"] / row["graphs"]
+        assert 0 < row["accuracy"] < 1
+        assert row["evaluate"]["peak_memory_bytes"] > 10**8
+    assert "saen evaluate REDDIT-MULTI-12K" in (quick_run / "benchmarks.md").read_text()
+
+
+def test_graphs_written_as_text_are_read_back(tmp_path):
+    graphs = generate_threads(30, n_classes=3, seed=2)
+    write_tu(graphs, tmp_path / "TOY")
+    found = load_dataset(tmp_path / "TOY")
+    assert (found.name, found.n_nodes) == ("TOY", graphs.n_nodes)
+    for key in ("node_offsets", "indptr", "indices"):
+        np.testing.assert_array_equal(getattr(found, key), getattr(graphs, key))
+    assert [f"community {label - 1}" for label in found.targets] == graphs.targets.tolist()
 
 
 @pytest.mark.parametrize(

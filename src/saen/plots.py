@@ -7,10 +7,8 @@ matplotlib's global state stays as it is.
 
 from __future__ import annotations
 
-import secrets
 import textwrap
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,8 @@ from numpy.typing import NDArray
 from saen.arrays import Ints
 from saen.compression import compress
 from saen.decompositions import Decomposition
-from saen.errors import FileError, InputError, MissingExtraError
+from saen.errors import InputError, MissingExtraError
+from saen.files import atomic_write
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy
 from saen.layout import (
@@ -166,16 +165,8 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     # Text stays text in SVG files: smaller, and it can be searched and read aloud.
     style: dict[Any, Any] = {"svg.hashsalt": "saen", "svg.fonttype": "none"}
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with mpl.rc_context(style), temporary.open("xb") as file:
-            figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated)
-        temporary.replace(target)
-    except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with atomic_write(target) as temporary, mpl.rc_context(style), temporary.open("wb") as file:
+        figure.savefig(file, format=suffix[1:], dpi=150, metadata=undated)
 
 
 # -- figures, words and colours ----------------------------------------------------------------

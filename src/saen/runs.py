@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from saen.arrays import Ints
 from saen.errors import FileError, InputError
+from saen.files import atomic_write, make_folder
 
 Fold = tuple[Ints, Ints]
 """Training and test structures of one fold."""
@@ -27,11 +26,7 @@ def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
     `settings` decide how the run ends; they are written when the run starts and compared when it
     goes on.
     """
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
+    path = make_folder(folder)
     lock = FileLock(path / ".lock")
     try:
         lock.acquire(timeout=0)
@@ -63,16 +58,9 @@ def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write JSON to a temporary name, then rename."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Write JSON for people and machines to read, whole or not at all."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> Any:

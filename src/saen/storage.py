@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +21,7 @@ from safetensors.numpy import save_file
 from saen.arrays import Array, narrow, smallest_unsigned
 from saen.compression import Compressed
 from saen.errors import FileError, InputError, SaenError
+from saen.files import atomic_write
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.vocabulary import Vocabulary
@@ -136,23 +135,14 @@ def write(
     path: str | Path, kind: str, document: Mapping[str, Any], tensors: Mapping[str, Array]
 ) -> int:
     """Write JSON and arrays to one file, atomically; the size of the file in bytes."""
-    target = Path(path)
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
     metadata = _metadata(kind, document, arrays)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
+    with atomic_write(path) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
-            _give_default_mode(temporary)
-            size = Path(temporary).stat().st_size
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except (OSError, SafetensorError) as error:
-        raise FileError(f"cannot be written ({_reason(error)})", path=path) from error
-    return size
+        except SafetensorError as error:
+            raise FileError(f"cannot be written ({error})", path=path) from error
+        return temporary.stat().st_size
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
@@ -241,13 +231,6 @@ def _file_size(
         header[key] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
     length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
     return 8 + -(-length // 8) * 8 + end
-
-
-def _give_default_mode(path: str) -> None:
-    """mkstemp makes files private; the user's umask decides for the rest."""
-    mask = os.umask(0)
-    os.umask(mask)
-    Path(path).chmod(0o666 & ~mask)
 
 
 def _reason(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from saen.errors import DatasetNotFoundError, InputError
 from saen.text import did_you_mean
 
 if TYPE_CHECKING:
-    from saen.paper.reproduce import Table
+    from saen.paper.reproduce import Evaluate, Run, Table
 
 
 class What(StrEnum):
@@ -25,6 +25,7 @@ class What(StrEnum):
     parameters = "parameters"
     accuracy = "accuracy"
     compression = "compression"
+    kernel = "kernel"
     all = "all"
 
 
@@ -42,37 +43,42 @@ def command(
     """Make the paper's tables again, with our numbers beside its own.
 
     Accuracies come from the run directories under OUT/runs; runs that are not there are made
-    (10 × 10-fold cross-validations: long on a CPU) and go on where they were interrupted.
+    (10 × 10-fold cross-validations: long on a CPU) and go on where they were interrupted. A run
+    made otherwise than the table says is refused.
 
     Example: saen reproduce compression --datasets IMDB-BINARY,IMDB-MULTI
     """
-    from saen.charts import plot_accuracy, plot_gain
+    from saen.charts import plot_accuracy, plot_compression, plot_gain
     from saen.paper import reproduce
     from saen.plots import save_figure
 
     needs_data = what is not What.parameters
     names = _chosen(datasets) if needs_data or datasets is not None else list(catalog())
-    chosen = [w for w in What if w is not What.all] if what is What.all else [what]
-    made: dict[str, Table] = {}
-    for one in chosen:
-        if one is What.statistics:
-            made[one] = reproduce.statistics(names)
-        elif one is What.parameters:
-            made[one] = reproduce.parameters(names)
-        elif one is What.accuracy:
-            made[one] = reproduce.accuracy(names, out / "runs", _evaluator(device))
-        else:
-            made[one] = reproduce.compression(names, _say)
-        if not made[one].rows:
-            raise InputError(f"the paper's table has none of {', '.join(names)}")
-        made[one].write(out)
+    tables: dict[What, Callable[[], Table]] = {
+        What.statistics: lambda: reproduce.statistics(names),
+        What.parameters: lambda: reproduce.parameters(names),
+        What.accuracy: lambda: reproduce.accuracy(names, out / "runs", _evaluator(device)),
+        What.compression: lambda: reproduce.compression(names, _say),
+        What.kernel: lambda: reproduce.kernel(names, _say),
+    }
+    made: dict[What, Table] = {}
+    for one in tables if what is What.all else [what]:
+        found = tables[one]()
+        if not found.rows:
+            continue  # not every table of the paper has every dataset
+        made[one] = found
+        found.write(out)
         if not json:
-            _print(made[one])
+            _print(found)
+    if not made:
+        raise InputError(f"the paper's table has none of {', '.join(names)}")
     if What.accuracy in made:
         save_figure(plot_accuracy(made[What.accuracy].data), out / "accuracy.png")
         save_figure(plot_gain(made[What.accuracy].data), out / "gain.png")
+    if What.compression in made:
+        save_figure(plot_compression(made[What.compression].data), out / "sizes_and_runtimes.png")
     if json:
-        print_json({name: found.data for name, found in made.items()})
+        print_json({one.value: found.data for one, found in made.items()})
 
 
 def _chosen(datasets: str | None) -> list[str]:
@@ -93,15 +99,23 @@ def _chosen(datasets: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _evaluator(device: str) -> Callable[[str, str, Path], None]:
+def _evaluator(device: str) -> Evaluate:
     from saen.cli.evaluate import evaluate_dataset
-    from saen.paper.reproduce import PRESETS
+    from saen.paper.reproduce import FOLDS
 
-    def run(name: str, preset: str, folder: Path) -> None:
-        _say(f"{name}: {PRESETS[preset]} × 10-fold, preset {preset}")
-        evaluate_dataset(name, preset=preset, repeats=PRESETS[preset], out=folder, device=device)
+    def evaluate(name: str, run: Run, folder: Path) -> None:
+        _say(f"{name}: {run}")
+        evaluate_dataset(
+            name,
+            preset=run.preset,
+            stop=run.stop,
+            repeats=run.repeats,
+            folds=FOLDS,
+            out=folder,
+            device=device,
+        )
 
-    return run
+    return evaluate
 
 
 def _say(line: str) -> None:

@@ -11,10 +11,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from saen.graphs import Graphs
 
 OUT_OF_MEMORY = 77
 """Exit code of a training that ran into its memory limit."""
@@ -29,7 +33,11 @@ def measure(
     time_limit: float | None,
     memory_limit: int,
 ) -> dict[str, Any]:
-    """Seconds and entries of one training, or `{"failed": "TO"}` or `{"failed": "OOM"}`."""
+    """Seconds and entries of one training, or `{"failed": "TO"}` or `{"failed": "OOM"}`.
+
+    `time_limit`: seconds of the whole process, which ends with them. `memory_limit`: bytes that
+    decomposing and training may take, on top of the libraries and the loaded dataset.
+    """
     request = {
         "dataset": dataset,
         "preset": preset,
@@ -39,29 +47,36 @@ def measure(
     }
     command = [sys.executable, "-m", "saen.paper.timing", json.dumps(request)]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=time_limit)
+        # On a timeout, `run` kills the process and waits for its end.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=time_limit)
     except subprocess.TimeoutExpired:
         return {"failed": "TO"}
-    if done.returncode == OUT_OF_MEMORY or done.returncode == -9:
+    if _ran_out_of_memory(done.returncode, done.stderr):
         return {"failed": "OOM"}
     if done.returncode:
+        sys.stderr.write(done.stderr)
         return {"failed": f"exit code {done.returncode}"}
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def _train(dataset: str, preset: str, collapsed: bool, epochs: int) -> dict[str, Any]:
-    """One network of the preset on the whole dataset at once: seconds of the epochs."""
+def _ran_out_of_memory(code: int, errors: str) -> bool:
+    """By itself, or because the system ended it, or by aborting somewhere below Python."""
+    last_words = errors.strip().rpartition("\n")[2].lower()
+    aborted = code < 0 and ("memory" in last_words or "bad_alloc" in last_words)
+    return code in (OUT_OF_MEMORY, -9) or aborted
+
+
+def _train(
+    graphs: Graphs, settings: dict[str, Any], collapsed: bool, epochs: int
+) -> dict[str, Any]:
+    """One network on the whole collection at once: seconds of the epochs."""
     from saen.compression import compress_graphs
-    from saen.datasets import load_dataset
     from saen.estimators import SAENClassifier
-    from saen.presets import load_preset
     from saen.tasks import Task
     from saen.training import train
 
-    graphs = load_dataset(dataset)
     assert graphs.targets is not None
-    settings = load_preset(preset).settings(dataset) | {"n_models": 1, "batch_size": "all"}
     estimator = SAENClassifier(**settings, device="cpu")
     decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
     structures: Any = (
@@ -93,18 +108,36 @@ def _train(dataset: str, preset: str, collapsed: bool, epochs: int) -> dict[str,
     }
 
 
-def main() -> None:
-    """Train as the argument says and print what was measured."""
-    request = json.loads(sys.argv[1])
-    limit = request.pop("memory_limit")
+def _limit_memory(more: int) -> None:
+    """Let this process take so many more bytes; where systems have no such limit, any number."""
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    except ImportError:  # Windows has no such limit
-        pass
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return
+    limit = pages * resource.getpagesize() + more
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def main() -> None:
+    """Train as the argument says and print what was measured."""
+    from saen.datasets import load_dataset
+    from saen.presets import load_preset
+
+    request = json.loads(sys.argv[1])
+    graphs = load_dataset(request["dataset"])
+    settings = load_preset(request["preset"]).settings(request["dataset"])
+    settings |= {"n_models": 1, "batch_size": "all"}
+    # A small training first: libraries and threads that are loaded or started where they are first
+    # needed fail in their own ways without memory, and are not what is measured.
+    few = graphs[np.linspace(0, len(graphs) - 1, min(20, len(graphs))).astype(np.int64)]
+    _train(few, settings, request["collapsed"], epochs=1)
+    _limit_memory(request["memory_limit"])
     try:
-        print(json.dumps(_train(**request)))
+        print(json.dumps(_train(graphs, settings, request["collapsed"], request["epochs"])))
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or "memory" in str(error).lower():
             sys.exit(OUT_OF_MEMORY)
