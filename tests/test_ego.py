@@ -1,17 +1,34 @@
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties.labelled import LabelledGraphs, labelled_collections, values_of
 from properties.strategies import graph_collections
 from reference import entries_of
 
-from saen import Decomposition, Ego, Graphs, Hierarchy, InputError, Vocabulary, equivalent
+from saen import (
+    Decomposition,
+    Ego,
+    Graphs,
+    Hierarchy,
+    InputError,
+    SAENClassifier,
+    Vocabulary,
+    ceiling,
+    compress,
+    compress_graphs,
+    equivalent,
+)
 from saen.decompositions.labels import label_columns
+from saen.decompositions.links import vertices_and_edges
+from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.vocabulary import UNSEEN
 
 DIRECTIONS = ["both", "out", "in"]
@@ -208,7 +225,261 @@ def test_with_a_fitted_vocabulary_other_labels_are_unseen(known, new):
     assert ego.decompose(known.graphs) == free.decompose(known.graphs)
 
 
+# -- what edges tell, and distances ------------------------------------------------------------
+
+
+def distances(drawn: LabelledGraphs, direction: str, largest: int) -> list[dict[int, int]]:
+    """For every vertex the vertices that it reaches and how far they are, up to a radius."""
+    out, first = [], 0
+    for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True):
+        near = reference.neighbours(size, edges, drawn.directed, direction)
+        for root in range(size):
+            far: dict[int, int] = {}
+            for radius in range(largest + 1):
+                for vertex in reference.ball(near, root, radius):
+                    far.setdefault(first + vertex, radius)
+            out.append(far)
+        first += size
+    return out
+
+
+def named_entries(hierarchy: Hierarchy, ego: int) -> list[tuple[str, int]]:
+    """(role, part) of every entry of an ego graph, sorted."""
+    relation = hierarchy.relations[0]
+    return sorted((relation.alphabet[role], part) for role, part, _ in entries_of(relation, ego))
+
+
+def near_and_far(
+    drawn: LabelledGraphs, direction: str, root: int, far: dict[int, int], radius: int
+):
+    """(role, vertex, distance) of the parts of an ego graph with `edges="roles"`."""
+    has_kinds = drawn.graphs.edge_labels is not None or (drawn.directed and direction == "both")
+    for vertex, distance in far.items():
+        if distance <= radius and (distance != 1 or not has_kinds):
+            yield "elem" if distance else "root", vertex, distance
+    if has_kinds and radius:
+        for neighbour, kind, _ in drawn.links(direction)[root]:
+            yield f"elem {' '.join(map(str, kind))}", neighbour, 1
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections(), radii_lists)
+def test_neighbours_have_the_kinds_of_their_edges_as_roles(direction, drawn, radii):
+    hierarchy = Ego(radii, direction=direction, edges="roles").decompose(drawn.graphs)
+    plain = Ego(radii, direction=direction).decompose(drawn.graphs)
+    assert hierarchy.attributes == plain.attributes
+    assert hierarchy.relations[1] == plain.relations[1]
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            parts = near_and_far(drawn, direction, root, far, radius)
+            expected = sorted((role, vertex) for role, vertex, _ in parts)
+            assert named_entries(hierarchy, root * len(radii) + place) == expected
+    kinds = {kind for around in drawn.links(direction) for _, kind, _ in around} - {()}
+    names = [f"elem {' '.join(map(str, kind))}" for kind in Vocabulary(kinds)]
+    assert hierarchy.relations[0].alphabet == ("root", "elem", *names)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(st.data(), radii_lists)
+def test_edges_without_labels_and_directions_have_no_roles(direction, data, radii):
+    drawn = data.draw(graph_collections(directed=False if direction == "both" else None))
+    with_roles = Ego(radii, direction=direction, edges="roles")
+    plain = Ego(radii, direction=direction)
+    assert with_roles.decompose(drawn.graphs) == plain.decompose(drawn.graphs)
+    assert with_roles.fit(drawn.graphs) == plain.fit(drawn.graphs)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections(), radii_lists)
+def test_edges_between_the_vertices_of_an_ego_graph_are_its_parts(direction, drawn, radii):
+    ego = Ego(radii, labels="degree", direction=direction, edges="objects")
+    hierarchy = ego.decompose(drawn.graphs)
+    assert hierarchy.attributes == vertices_and_edges(drawn.graphs, "degree", None, direction)
+    assert hierarchy.relations[0].alphabet == ("root", "elem", "edge")
+    assert hierarchy.names == ("vertices and edges", "ego graphs", "graphs")
+    n, edges = drawn.graphs.n_nodes, drawn.all_edges()
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            ball = {vertex for vertex, distance in far.items() if distance <= radius}
+            expected = [("root" if vertex == root else "elem", vertex) for vertex in ball]
+            expected += [
+                ("edge", n + number) for number, (u, v, _) in enumerate(edges) if {u, v} <= ball
+            ]
+            assert named_entries(hierarchy, root * len(radii) + place) == sorted(expected)
+
+
+@pytest.mark.parametrize("edges", ["none", "roles"])
+@given(st.sampled_from(DIRECTIONS), labelled_collections(), radii_lists)
+def test_with_distances_the_bottom_is_the_vertices_at_distances(edges, direction, drawn, radii):
+    ego = Ego(radii, labels="degree,distance", direction=direction, edges=edges)
+    hierarchy = ego.decompose(drawn.graphs)
+    values = values_of(hierarchy.attributes)
+    degrees = labels_of(Ego(labels="degree", direction=direction).decompose(drawn.graphs))
+    met: set[tuple[int, int]] = set()
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            if edges == "roles":
+                expected = list(near_and_far(drawn, direction, root, far, radius))
+            else:
+                expected = [
+                    ("elem" if distance else "root", vertex, distance)
+                    for vertex, distance in far.items()
+                    if distance <= radius
+                ]
+            found = [
+                (role, values[part])
+                for role, part in named_entries(hierarchy, root * len(radii) + place)
+            ]
+            assert sorted(found) == sorted((role, (degrees[v], d)) for role, v, d in expected)
+            met |= {(v, d) for _, v, d in expected}
+    assert values == [(degrees[v], d) for v, d in sorted(met)]
+
+
+def test_vectors_stand_beside_distances():
+    vectors = np.linspace(0, 1, 10).reshape(5, 2)
+    graphs = labelled(node_attributes=vectors)
+    made = Ego((1,), labels="attributes,distance").fit(graphs).decompose(graphs).attributes
+    assert values_of(made) == [0, 1] * 5
+    assert np.array_equal(made.vectors, vectors.repeat(2, axis=0))
+
+
+def test_edges_that_are_parts_may_be_counted_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    edges = np.argwhere(np.triu(rng.random((30, 30)) < 0.2))
+    graphs = Graphs.from_edge_lists([edges.tolist()] * 2)
+    ego = Ego((0, 1, 2), labels="degree", edges="objects")
+    whole = ego.decompose(graphs)
+    monkeypatch.setattr("saen.arrays.BLOCK", 3)
+    assert ego.decompose(graphs) == whole
+
+
+@pytest.mark.parametrize("edges", ["roles", "objects"])
+@given(st.booleans(), st.sampled_from([1, 1, 2]), st.data())
+def test_kinds_of_edges_that_were_not_fitted_are_left_out(edges, directed, width, data):
+    known, new = (data.draw(labelled_collections(directed, width)) for _ in range(2))
+    ego = Ego((0, 1, 2), labels="degree", edges=edges).fit(known.graphs)
+    free = replace(ego, vocabulary=None, kinds=None)
+    fitted, fresh = ego.decompose(new.graphs), free.decompose(new.graphs)
+    names = ego.decompose(known.graphs).relations[0].alphabet
+    assert fitted.relations[0].alphabet == names
+    assert fitted.attributes == fresh.attributes.recoded(ego.vocabulary)
+    for number in range(fitted.relations[0].n_wholes):
+        kept = [entry for entry in named_entries(fresh, number) if entry[0] in names]
+        assert named_entries(fitted, number) == kept
+
+
+def test_a_fitted_decomposition_with_kinds_can_be_kept_in_a_file():
+    graphs = labelled(edge_labels=["single", "double", "single"])
+    ego = Ego(labels="degree,distance", edges="roles").fit(graphs)
+    assert ego.kinds == Vocabulary(["single", "double"])
+    assert decomposition_from_json(json.loads(json.dumps(decomposition_to_json(ego)))) == ego
+
+
+def test_graphs_without_the_kinds_that_were_fitted_are_refused():
+    ego = Ego(edges="roles").fit(labelled(edge_labels=["single", "double", "single"]))
+    with pytest.raises(InputError) as error:
+        ego.decompose(labelled())
+    assert str(error.value) == (
+        "these graphs have neither edge labels nor directions, but the decomposition was fitted "
+        "on edges of the kinds double, single"
+    )
+
+
+# -- chemistry: what only the bonds tell -------------------------------------------------------
+
+
+def rings(n: int, seed: int) -> Graphs:
+    """Rings of six atoms with tails, in pairs that differ in the order of the ring's bonds alone.
+
+    Single and double bonds alternate in one class and stand together in the other, so that both
+    classes have equally many of them.
+    """
+    rng = np.random.default_rng(seed)
+    edge_lists, bonds, atoms = [], [], []
+    for _ in range(n // 2):
+        tail = [(int(rng.integers(0, new)), new) for new in range(6, 6 + rng.integers(0, 4))]
+        tail_bonds = rng.integers(1, 3, len(tail)).tolist()
+        for ring_bonds in ([1, 2, 1, 2, 1, 2], [1, 1, 1, 2, 2, 2]):
+            edge_lists.append([(v, (v + 1) % 6) for v in range(6)] + tail)
+            bonds += ring_bonds + tail_bonds
+            atoms += ["C"] * 6 + ["O"] * len(tail)
+    return Graphs.from_edge_lists(
+        edge_lists,
+        node_labels=np.array(atoms),
+        edge_labels=np.array(bonds),
+        targets=np.arange(n) % 2,
+    )
+
+
+def test_bonds_that_are_ignored_leave_the_classes_the_same():
+    graphs = rings(120, seed=1)
+    for edges, best in (("none", 0.5), ("roles", 1.0), ("objects", 1.0)):
+        made = compress_graphs(graphs, Ego((0, 1), edges=edges).fit(graphs))
+        assert ceiling(made.top, graphs.targets) == best
+
+
+@pytest.mark.parametrize("edges", ["roles", "objects"])
+def test_a_class_that_depends_on_bonds_alone_is_learnt(edges):
+    train, test = rings(80, seed=1), rings(40, seed=2)
+    model = SAENClassifier(f"ego(edges={edges})", radii=(0, 1), n_models=1, epochs=30)
+    assert model.fit(train, train.targets).score(test, test.targets) > 0.95
+
+
 # -- the promises of a decomposition -----------------------------------------------------------
+
+
+MODES = [
+    {"labels": "degree"},
+    {"labels": "degree", "edges": "roles"},
+    {"labels": "degree", "edges": "objects"},
+    {"labels": "core,distance"},
+    {"labels": "triangles,distance", "edges": "roles"},
+]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(labelled_collections(), st.data())
+def test_numbers_of_vertices_do_not_matter_whatever_edges_tell(mode, drawn, data):
+    names = [data.draw(st.permutations(range(size))) for size in drawn.sizes]
+    ego = Ego(radii=(0, 1, 2), **mode)
+    assert equivalent(ego.decompose(drawn.graphs), ego.decompose(drawn.renamed(names)))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(labelled_collections(), st.integers(0, 4))
+def test_a_collection_is_decomposed_piece_by_piece(mode, drawn, cut):
+    ego = Ego(radii=(0, 2), **mode).fit(drawn.graphs)
+    whole = ego.decompose(drawn.graphs)
+    assert Ego(radii=(0, 2), **mode).decompose(drawn.graphs) == whole
+    pieces = [ego.decompose(piece) for piece in (drawn.graphs[:cut], drawn.graphs[cut:])]
+    together = Hierarchy.concatenate(pieces)
+    # The edges of a piece stand before the vertices of the next one.
+    assert equivalent(together, whole) if ego.edges == "objects" else together == whole
+    assert compress_graphs(drawn.graphs, ego) == compress(whole)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(st.sampled_from(DIRECTIONS), labelled_collections(), radii_lists)
+def test_costs_bound_the_entries_whatever_edges_tell(mode, direction, drawn, radii):
+    ego = Ego(radii, direction=direction, **mode)
+    egos = ego.decompose(drawn.graphs).relations[0]
+    entries = np.diff(egos.indptr[drawn.graphs.node_offsets * len(radii)])
+    assert (ego.costs(drawn.graphs) >= entries).all()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_empty_graphs_and_single_vertices_have_a_decomposition_in_every_mode(mode):
+    for sizes in ([], [0, 0], [1], [0, 3]):
+        empty = Graphs.from_edge_lists([[] for _ in sizes], sizes=sizes)
+        made = Ego((0, 1), **mode).fit(empty).decompose(empty)
+        assert made.sizes == (sum(sizes), 2 * sum(sizes), len(sizes))
+        arrows = Graphs.from_edge_lists(
+            [[] for _ in sizes], sizes=sizes, directed=True, edge_labels=np.empty(0, np.int64)
+        )
+        assert Ego((0, 1), **mode).fit(arrows).decompose(arrows).sizes == made.sizes
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -251,6 +522,7 @@ def test_settings_are_json_and_build_it_again():
         "radii": [0, 2],
         "labels": "log-degree:4",
         "direction": "in",
+        "edges": "none",
     }
     assert Ego(**{key: value for key, value in settings.items() if key != "name"}) == ego
 
@@ -263,15 +535,31 @@ def test_settings_are_json_and_build_it_again():
         ({"radii": (-1,)}, "radii must be distinct whole numbers from 0 on, at least one: (-1,)"),
         ({"radii": (0.5,)}, "radii must be whole numbers, found (0.5,)"),
         ({"radii": 1}, "radii must be whole numbers, found 1"),
-        ({"direction": "up"}, "direction is both, out or in, not 'up'"),
+        ({"direction": "up"}, "direction is one of both, out, in, not 'up'"),
+        (
+            {"edges": "role"},
+            "edges is one of none, roles, objects, not 'role' (did you mean roles?)",
+        ),
+        (
+            {"edges": "objects", "labels": "node,distance"},
+            "edges='objects' have no distance to the root: leave the label 'distance' out, "
+            "or use edges='roles'",
+        ),
         (
             {"labels": "degre"},
-            "unknown label 'degre' (did you mean degree?): "
-            "choose from node, degree, log-degree, attributes",
+            "unknown label 'degre' (did you mean degree?): choose from node, degree, core, "
+            "triangles, log-degree, log-core, log-triangles, distance, attributes",
         ),
         (
             {"labels": "node,?"},
-            "unknown label '?': choose from node, degree, log-degree, attributes",
+            "unknown label '?': choose from node, degree, core, triangles, log-degree, log-core, "
+            "log-triangles, distance, attributes",
+        ),
+        ({"labels": "core:2"}, "the label 'core' takes no argument, found 'core:2'"),
+        ({"labels": "distance:2"}, "the label 'distance' takes no argument, found 'distance:2'"),
+        (
+            {"labels": "log-core:-1"},
+            "log-core:b needs a whole number of bins per doubling, found 'log-core:-1'",
         ),
         ({"labels": "degree:2"}, "the label 'degree' takes no argument, found 'degree:2'"),
         (

@@ -463,7 +463,8 @@ def test_anything_else_is_refused(X: Any) -> None:
     with pytest.raises(InputError) as raised:
         SAENClassifier().fit(X, [0, 1])
     assert str(raised.value) == (
-        "X must be saen.Graphs, a list of networkx graphs or of PyG Data, or a saen.Hierarchy, "
+        "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
+        "or a saen.Hierarchy, "
         f"not {type(X).__name__}"
     )
 

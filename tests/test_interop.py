@@ -13,7 +13,8 @@ from scipy import sparse
 
 from saen.errors import InputError, MissingExtraError
 from saen.graphs import Graphs
-from saen.interop import from_networkx, from_scipy, to_networkx
+from saen.interop import from_networkx, from_scipy, to_networkx, to_scipy
+from tests.properties.strategies import graph_collections
 
 NAMES = ["a", "b", 7, (1, 2), 3.5, frozenset(), True]
 LABELS = {
@@ -429,4 +430,68 @@ def test_node_labels_of_matrices_come_one_sequence_each():
 def test_matrices_that_cannot_be_taken_are_named(matrices, options, message):
     with pytest.raises(InputError) as caught:
         from_scipy(matrices, **options)
+    assert str(caught.value) == message
+
+
+@given(graph_collections(), st.booleans())
+def test_from_scipy_undoes_to_scipy(drawn, weights):
+    graphs = drawn.graphs.with_targets(np.arange(len(drawn.graphs)))
+    if weights:
+        values = np.arange(len(graphs.indices))[:, None] / 4 - 100
+        graphs = graphs._with(edge_attributes=values)
+    matrices = to_scipy(graphs, weights=weights)
+    labels = None
+    if graphs.node_labels is not None and graphs.n_nodes:
+        labels = [graph.node_labels for graph in graphs]
+    elif graphs.node_labels is not None:
+        graphs = graphs._with(node_labels=None)
+    returned = from_scipy(
+        matrices,
+        node_labels=labels,
+        targets=graphs.targets,
+        directed=graphs.directed,
+        weights=weights,
+    )
+    assert returned == graphs
+
+
+@given(graph_collections())
+def test_matrices_hold_a_one_for_every_edge(drawn):
+    matrices = to_scipy(drawn.graphs)
+    assert len(matrices) == len(drawn.sizes)
+    for matrix, size, edges in zip(matrices, drawn.sizes, drawn.edge_lists, strict=True):
+        dense = np.zeros((size, size), dtype=np.int64)
+        for row, column in edges:
+            dense[row, column] = 1
+            if not drawn.directed:
+                dense[column, row] = 1
+        assert matrix.format == "csr"
+        assert matrix.toarray().tolist() == dense.tolist()
+        assert matrix.has_canonical_format
+
+
+def test_matrices_are_copies_that_can_be_changed():
+    graphs = Graphs.from_edge_lists([[(0, 1)]], edge_attributes=[[2.0]])
+    [matrix] = to_scipy(graphs, weights=True)
+    matrix.data[:] = 5
+    matrix.indices[:] = 0
+    assert graphs.edge_attributes.tolist() == [[2.0], [2.0]]
+    assert graphs.indices.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        (None, "weights are one column of edge attributes, found none"),
+        (np.ones((2, 2)), "weights are one column of edge attributes, found 2 columns"),
+        (
+            np.array([[1.0], [0.0]]),
+            "graph 2 has an edge of weight 0, which a sparse matrix takes for no edge",
+        ),
+    ],
+)
+def test_weights_that_no_matrix_can_hold_are_named(attributes, message):
+    graphs = Graphs.from_edges([(0, 1), (2, 3)], [2, 0, 2], edge_attributes=attributes)
+    with pytest.raises(InputError) as caught:
+        to_scipy(graphs, weights=True)
     assert str(caught.value) == message

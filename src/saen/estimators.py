@@ -340,9 +340,10 @@ class _Targets:
 class SAENClassifier(ClassifierMixin, _Estimator):
     """Classify graphs and other structures with Shift Aggregate Extract Networks.
 
-    `X` is `Graphs`, a list of networkx graphs or of PyG `Data`, whatever else the decomposition
-    takes (`Documents`, `Structures`), or a ready `Hierarchy`; `y` holds integers or strings. What
-    the arguments leave open follows the modern recipe (`saen.recipes`).
+    `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
+    else the decomposition takes (`Documents`, `Structures`), or a ready `Hierarchy`; `y` holds
+    integers or strings. What the arguments leave open follows the modern recipe
+    (`saen.recipes`).
 
     - `decomposition`: an object, a name, or a name with parameters as in
       `"neighbourhoods(depth=4)"`; `radii` and `labels` set up a decomposition by name (`auto` may

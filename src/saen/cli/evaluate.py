@@ -38,6 +38,18 @@ class Stop(StrEnum):
 def command(
     name: Name,
     preset: Annotated[str, typer.Option(help="modern, paper, or a .toml file.")] = "modern",
+    decomposition: Annotated[
+        str | None,
+        typer.Option(
+            "--decomposition",
+            "-d",
+            help="Instead of the preset's: a name or name(parameter=value, …), as listed by "
+            "saen decompositions.",
+        ),
+    ] = None,
+    labels: Annotated[str | None, typer.Option(help="Vertex labels instead of the preset's.")] = (
+        None
+    ),
     stop: Annotated[
         Stop,
         typer.Option(
@@ -80,7 +92,12 @@ def command(
         folds=folds,
         seed=seed,
         splits=splits,
-        overrides={"epochs": epochs, "n_models": n_models},
+        overrides={
+            "decomposition": decomposition,
+            "labels": labels,
+            "epochs": epochs,
+            "n_models": n_models,
+        },
         at_once=at_once,
         out=out,
         device=device,

@@ -9,17 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import offsets, row_blocks, segment_ids, segment_reduce, smallest_unsigned
-from saen.decompositions.base import Decomposition, one_of, whole_numbers
+from saen.arrays import (
+    Ints,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+    segment_reduce,
+    smallest_unsigned,
+)
+from saen.decompositions.base import FITTED, Decomposition, one_of, whole_numbers
 from saen.decompositions.labels import (
     DIRECTIONS,
     LABELS,
     check_labels,
+    knows_root,
     resolve_labels,
+    rooted_attributes,
     vertex_attributes,
 )
+from saen.decompositions.links import EDGES, WAYS, Links, kind_names, vertices_and_edges
+from saen.errors import InputError
 from saen.graphs import Direction, Graphs
-from saen.hierarchy import Hierarchy, Relation
+from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.vocabulary import UNSEEN, Vocabulary
 
 ROLES = ("root", "elem")
 
@@ -28,14 +41,22 @@ ROLES = ("root", "elem")
 class Ego(Decomposition):
     """Ego graphs of every vertex and every radius.
 
-    - level 0: vertices, told apart by `labels`: `node`, `degree`, `log-degree:b`, `attributes`, or
-      several joined by commas; `auto` is `node` where the graphs have labels, else `degree`;
+    - level 0: vertices, told apart by `labels`: `node`, `degree`, `core`, `triangles` (these three
+      also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are then
+      vertices at a distance), or several joined by commas; `auto` is `node` where the graphs have
+      labels, else `degree`;
     - level 1: for every vertex v and every radius r the vertices within distance r of v, with role
       `root` for v itself and `elem` for the others; ego graph (v, i-th radius) is object
       v · len(radii) + i;
     - level 2: graphs, with the radius of each ego graph as its role.
 
     `direction` says which edges of a directed graph to follow (and to count in degrees).
+
+    `edges="roles"` gives the neighbours of the root the role `elem KIND` by the label and, in
+    directed graphs followed both ways, the direction of their edge; kinds that `fit` did not see
+    are left out, and graphs without edge labels and directions are decomposed as with `none`.
+    `edges="objects"` adds the edges to level 0, after the vertices; those between the vertices of
+    an ego graph, loops included, are its parts with role `edge`.
 
     >>> triangle = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0)]])
     >>> hierarchy = Ego(radii=(0, 1)).decompose(triangle)
@@ -50,26 +71,48 @@ class Ego(Decomposition):
     radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "radii of the ego graphs"})
     labels: str = field(default="auto", metadata={"help": LABELS})
     direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
+    edges: str = field(default="none", metadata={"help": EDGES})
+    kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
         one_of("direction", self.direction, ("both", "out", "in"))
+        one_of("edges", self.edges, WAYS)
         check_labels(self.labels)
+        if self.edges == "objects" and knows_root(self.labels):
+            raise InputError(
+                "edges='objects' have no distance to the root: leave the label 'distance' out, "
+                "or use edges='roles'"
+            )
 
     def fit(self, graphs: Graphs) -> Ego:
-        """A copy with the labels resolved and the vocabulary of these graphs."""
-        labels = resolve_labels(self.labels, graphs)
-        attributes = vertex_attributes(graphs, labels, None, self.direction)
-        return replace(self, labels=labels, vocabulary=attributes.vocabulary)
+        """A copy with labels and edges resolved, and the vocabularies of these graphs."""
+        fresh = replace(
+            self, labels=resolve_labels(self.labels, graphs), vocabulary=None, kinds=None
+        )
+        if fresh.edges == "roles":
+            columns = Links.of(graphs, self.direction).kinds
+            fresh = (
+                replace(fresh, kinds=Vocabulary.fit(columns)[0])
+                if columns
+                else replace(fresh, edges="none")
+            )
+        if knows_root(fresh.labels):
+            met = fresh._met(graphs)
+            bottom, _ = rooted_attributes(graphs, fresh.labels, None, self.direction, *met)
+        else:
+            bottom = fresh._bottom(graphs)
+        return replace(fresh, vocabulary=bottom.vocabulary)
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
-        """The hierarchy of these graphs; with a fitted vocabulary, other labels are unseen."""
-        labels = resolve_labels(self.labels, graphs)
-        return Hierarchy(
-            vertex_attributes(graphs, labels, self.vocabulary, self.direction),
-            (self._ego_graphs(graphs), self._graphs(graphs)),
-            ("vertices", "ego graphs", "graphs"),
-        )
+        """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
+        links = self._links(graphs) if self.edges == "roles" else None
+        if links is None and self.edges != "objects" and not knows_root(self.labels):
+            bottom, egos = self._bottom(graphs), self._ego_graphs(graphs)
+        else:
+            bottom, egos = self._detailed(graphs, links)
+        below = "vertices and edges" if self.edges == "objects" else "vertices"
+        return Hierarchy(bottom, (egos, self._graphs(graphs)), (below, "ego graphs", "graphs"))
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
@@ -84,7 +127,17 @@ class Ego(Decomposition):
                 ball = np.minimum(ball + adjacency.astype(np.float32) @ ball, size)
             if radius in self.radii:
                 total += ball
+                if self.edges == "objects":
+                    total += _most_edges(graphs, ball)
+                elif self.edges == "roles" and radius:  # neighbours both ways stand twice
+                    total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
+
+    def _bottom(self, graphs: Graphs) -> Attributes:
+        """Vertices, followed by edges where these are objects."""
+        labels = resolve_labels(self.labels, graphs)
+        attributes = vertices_and_edges if self.edges == "objects" else vertex_attributes
+        return attributes(graphs, labels, self.vocabulary, self.direction)
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""
@@ -107,6 +160,66 @@ class Ego(Decomposition):
                 roots = members == first + segment_ids(own - own[0])
                 roles[place[roots]] = 0  # root
         return Relation(indptr, parts, roles, ROLES, n)
+
+    def _detailed(self, graphs: Graphs, links: _Links | None) -> tuple[Attributes, Relation]:
+        """Bottom and R_1 where neighbours have kinds, edges are parts, or distances are labels."""
+        balls = self._all_balls(graphs)
+        alphabet = ROLES if links is None else ROLES + links.names
+        runs: list[_Run] = []
+        for distance, ring in enumerate(_rings(balls)):
+            places = [place for place, radius in enumerate(self.radii) if radius >= distance]
+            if links is not None and distance == 1:
+                runs += [_Run(p, links.indptr, links.neighbours, links.roles, 1) for p in places]
+            else:
+                role = min(distance, 1)
+                runs += [_Run(p, ring.indptr, ring.indices, role, distance) for p in places]
+        if self.edges == "objects":
+            alphabet = (*ROLES, "edge")
+            for place, radius in enumerate(self.radii):
+                pointers, edges = _induced(balls[radius], graphs)
+                runs.append(_Run(place, pointers, graphs.n_nodes + edges, len(ROLES), 0))
+        indptr, parts, roles, distances = _woven(runs, graphs.n_nodes, len(self.radii))
+        if knows_root(self.labels):
+            bottom, parts = rooted_attributes(
+                graphs, self.labels, self.vocabulary, self.direction, parts, distances
+            )
+        else:
+            bottom = self._bottom(graphs)
+        width = smallest_unsigned(len(alphabet) - 1)
+        return bottom, Relation(indptr, parts, roles.astype(width), alphabet, len(bottom))
+
+    def _met(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Vertices and distances from some root at which they are met, every such pair once."""
+        rings = _rings(self._all_balls(graphs))
+        vertices = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
+        return np.concatenate(vertices), segment_ids(offsets(np.array(list(map(len, vertices)))))
+
+    def _all_balls(self, graphs: Graphs) -> list[sparse.csr_array]:
+        """The balls of every radius up to the largest."""
+        return _balls(graphs.adjacency(self.direction), tuple(range(max(self.radii) + 1)))
+
+    def _links(self, graphs: Graphs) -> _Links | None:
+        """The neighbours of every vertex by seen kinds; None where links have no kinds at all."""
+        links = Links.of(graphs, self.direction)
+        if not links.kinds:
+            if self.kinds is None:
+                return None
+            raise InputError(
+                "these graphs have neither edge labels nor directions, but the decomposition "
+                f"was fitted on edges of the kinds {', '.join(kind_names(self.kinds))}"
+            )
+        if self.kinds is None:
+            kinds, codes = Vocabulary.fit(links.kinds)
+        else:
+            kinds, codes = self.kinds, self.kinds.encode(links.kinds)
+        seen = codes != UNSEEN
+        rows = segment_ids(links.indptr)[seen]
+        return _Links(
+            offsets(np.bincount(rows, minlength=graphs.n_nodes)),
+            links.neighbours[seen],
+            len(ROLES) + codes[seen],
+            tuple(f"elem {name}" for name in kind_names(kinds)),
+        )
 
     def _graphs(self, graphs: Graphs) -> Relation:
         """R_2: every ego graph belongs to its graph with its radius as role."""
@@ -132,3 +245,73 @@ def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.c
         if radius in radii:
             balls.append(ball)
     return balls
+
+
+def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
+    """The vertices at distance 0, 1, … exactly, from all balls up to some radius."""
+    whole = [ball.astype(np.int8) for ball in balls]
+    between = [sparse.csr_array(a - b) for a, b in zip(whole[1:], whole[:-1], strict=True)]
+    return [whole[0], *between]
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The neighbours of every vertex, one CSR, with a role for each, and the names of the roles."""
+
+    indptr: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+    roles: Ints
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Parts at one distance of the ego graphs of the radius at `place`: one CSR over the roots."""
+
+    place: int
+    indptr: Ints
+    parts: Ints
+    roles: Ints | int
+    distance: int
+
+
+def _woven(
+    runs: list[_Run], n: int, width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """All runs as one CSR over ego graphs: pointers, and of every entry part, role and distance."""
+    lengths = np.zeros((n, width), dtype=np.int64)
+    for run in runs:
+        lengths[:, run.place] += np.diff(run.indptr)
+    indptr = offsets(lengths.ravel())
+    free = indptr[:-1].reshape(n, width).copy()  # where the next run of each ego graph begins
+    parts, roles, distances = (np.empty(indptr[-1], dtype=np.int64) for _ in range(3))
+    for run in runs:
+        own = np.diff(run.indptr)
+        entries = ranges(free[:, run.place], own)
+        parts[entries], roles[entries], distances[entries] = run.parts, run.roles, run.distance
+        free[:, run.place] += own
+    return indptr, parts, roles, distances
+
+
+def _induced(ball: sparse.csr_array, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The edges of `graphs.edges()` with both ends in each ball, loops included: one CSR."""
+    edges = graphs.edges()
+    ends = sparse.csr_array(
+        (np.ones(edges.size, np.int8), (edges.T.ravel(), np.tile(np.arange(len(edges)), 2))),
+        shape=(graphs.n_nodes, len(edges)),
+    )
+    lengths, inside = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    # Blocks of 16 · BLOCK entries, because every product also passes once over all edges.
+    for first, last in row_blocks(offsets(ball @ np.diff(ends.indptr)) // 16):
+        met = sparse.csr_array(ball[first:last].astype(np.int8) @ ends)
+        whole = met.data == 2  # both ends, or a loop, whose one end counts twice
+        lengths.append(np.bincount(segment_ids(met.indptr)[whole], minlength=last - first))
+        inside.append(met.indices[whole].astype(np.int64))
+    return offsets(np.concatenate(lengths)), np.concatenate(inside)
+
+
+def _most_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Upper bound of the edges among that many vertices around each vertex, shape (N,)."""
+    edges = segment_reduce(np.add, graphs.degrees(), graphs.node_offsets) / 2
+    all_edges: NDArray[np.float64] = np.repeat(edges, graphs.sizes)
+    return np.minimum(all_edges, ball * ball if graphs.directed else ball * (ball + 1) / 2)

@@ -98,13 +98,19 @@ def edge_values(
     if not graphs.directed:
         pairs.sort(axis=1)
     columns: list[Array] = [*pairs.T]
+    names: list[tuple[Any, ...]] = [()]
     if graphs.edge_labels is not None:
-        listed = segment_ids(graphs.indptr) <= graphs.indices
-        own = graphs.edge_labels if graphs.directed else graphs.edge_labels[listed]
-        columns.extend(np.atleast_2d(own.T))
-    triples, local = Vocabulary.fit(columns)
-    rows: list[Any] = list(triples)
-    values: list[Value] = [("edge", ends[a], ends[b], *rest) for a, b, *rest in rows]
+        own, labelled = Vocabulary.fit(list(np.atleast_2d(graphs.edge_labels.T)))
+        names = [value if isinstance(value, tuple) else (value,) for value in own]
+        # Where the two directions of an undirected edge disagree, the first label counts.
+        first = np.full(len(pairs), len(names))
+        np.minimum.at(first, _edge_of_entry(graphs), labelled)
+        columns.append(first)
+    rows, local = Vocabulary.fit(columns)
+    values: list[Value] = [
+        ("edge", ends[a], ends[b], *names[label[0] if label else 0])
+        for a, b, *label in list[Any](rows)
+    ]
     return local.astype(np.int64), values
 
 

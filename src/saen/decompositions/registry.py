@@ -8,11 +8,18 @@ from typing import Any
 
 from saen.decompositions.base import Decomposition
 from saen.decompositions.ego import Ego
+from saen.decompositions.flat import Edges, Vertices
+from saen.decompositions.neighbourhoods import Neighbourhoods
+from saen.decompositions.nested import Nested
+from saen.decompositions.paths import Paths
+from saen.decompositions.text import Text
 from saen.errors import InputError
 from saen.text import did_you_mean
 from saen.vocabulary import Vocabulary
 
-DECOMPOSITIONS: dict[str, type[Decomposition]] = {cls.name: cls for cls in (Ego,)}
+DECOMPOSITIONS: dict[str, type[Decomposition]] = {
+    cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Vertices, Edges, Nested, Text)
+}
 """By the name that the command line and saved files use."""
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from saen.arrays import Array, segment_ids
 from saen.errors import InputError, MissingExtraError
 from saen.graphs import Graphs
+from saen.interop.directions import check_both_directions
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -105,7 +105,7 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     networkx = _networkx()
     kind = networkx.DiGraph if graphs.directed else networkx.Graph
     if not graphs.directed:
-        _check_both_directions(graphs)
+        check_both_directions(graphs, "networkx")
     rows = segment_ids(graphs.indptr)
     kept = slice(None) if graphs.directed else rows <= graphs.indices
     ends = graphs.edges()
@@ -251,30 +251,6 @@ def _check_graph(networkx: ModuleType, number: int, graph: Any, directed: bool |
             f"graph {number} is {'' if graph.is_directed() else 'un'}directed, but those before "
             "it are not: convert them with to_directed() or to_undirected()"
         )
-
-
-def _check_both_directions(graphs: Graphs) -> None:
-    entries = np.arange(len(graphs.indices))
-    square = (graphs.n_nodes, graphs.n_nodes)
-    matrix = sparse.csr_array((entries, graphs.indices, graphs.indptr), shape=square)
-    opposite = sparse.csr_array(matrix.T).data
-    for key in ("edge_labels", "edge_attributes"):
-        column = getattr(graphs, key)
-        if column is None:
-            continue
-        differ = column != column[opposite]
-        if column.dtype.kind == "f":
-            differ &= ~(np.isnan(column) & np.isnan(column[opposite]))
-        if differ.any():
-            entry = int(np.flatnonzero(differ.reshape(len(column), -1).any(axis=1))[0])
-            source, target = int(segment_ids(graphs.indptr)[entry]), int(graphs.indices[entry])
-            graph = int(segment_ids(graphs.node_offsets)[source])
-            start = int(graphs.node_offsets[graph])
-            raise InputError(
-                f"graph {graph}: the two directions of the edge {source - start} – "
-                f"{target - start} differ in their {key.replace('_', ' ')}, "
-                "and networkx keeps only one"
-            )
 
 
 def _dictionaries(labels: Array | None, attributes: Array | None) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
-"""Graphs from scipy's sparse matrices."""
+"""Graphs from and to scipy's sparse matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,38 @@ def from_scipy(
     )
 
 
+def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[Any]]:
+    """One square adjacency matrix in CSR per graph: 1 for an edge from row to column.
+
+    With `weights=True` the values are those of the one column of `edge_attributes`. Labels and
+    targets have no place in a matrix: pass `[graph.node_labels for graph in graphs]` and
+    `graphs.targets` to `from_scipy` to have the same graphs again. Edge labels, and attributes of
+    several columns or of vertices, are left out.
+
+    Raises `InputError` where the weights are not one column, or one of them is 0, which a sparse
+    matrix takes for no edge.
+
+    >>> [path] = to_scipy(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
+    >>> path.toarray()
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    values = _values(graphs) if weights else np.ones(len(graphs.indices), dtype=np.int64)
+    return [
+        sparse.csr_array(
+            (
+                values[graphs.indptr[first] : graphs.indptr[last]],
+                graphs.indices[graphs.indptr[first] : graphs.indptr[last]] - first,
+                graphs.indptr[first : last + 1] - graphs.indptr[first],
+            ),
+            shape=(last - first, last - first),
+            copy=True,
+        )
+        for first, last in pairwise(graphs.node_offsets.tolist())
+    ]
+
+
 def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
     """A copy in canonical CSR: sorted, without repetitions and without stored zeros."""
     is_sparse: bool = sparse.issparse(matrix)
@@ -113,3 +146,17 @@ def _weights(patterns: list[sparse.csr_array[Any]]) -> Any:
             raise InputError(f"graph {number}: weights must be real numbers, not {pattern.dtype}")
     columns = [pattern.data.astype(np.float64) for pattern in patterns]
     return np.concatenate([np.empty(0), *columns])[:, None]
+
+
+def _values(graphs: Graphs) -> Any:
+    column = graphs.edge_attributes
+    if column is None or column.shape[1] != 1:
+        found = "none" if column is None else f"{column.shape[1]} columns"
+        raise InputError(f"weights are one column of edge attributes, found {found}")
+    zero = np.flatnonzero(column[:, 0] == 0)
+    if len(zero):
+        graph = int(np.searchsorted(graphs.indptr[graphs.node_offsets], zero[0], "right")) - 1
+        raise InputError(
+            f"graph {graph} has an edge of weight 0, which a sparse matrix takes for no edge"
+        )
+    return column[:, 0]

@@ -9,6 +9,7 @@ from saen.graphs import Graphs
 from saen.hierarchy import Hierarchy
 from saen.interop.networkx import from_networkx
 from saen.interop.pyg import from_pyg
+from saen.interop.rdkit import from_rdkit
 
 
 def as_structures(X: Any, takes: str = "graphs") -> Any:
@@ -20,6 +21,8 @@ def as_structures(X: Any, takes: str = "graphs") -> Any:
     """
     if isinstance(X, Graphs | Hierarchy) or takes != "graphs":
         return X
+    if hasattr(X, "edge_index"):
+        return from_pyg(X)
     try:
         items = list(X)
     except TypeError:
@@ -28,7 +31,11 @@ def as_structures(X: Any, takes: str = "graphs") -> Any:
         return from_pyg(items)
     if items and hasattr(items[0], "adjacency") and hasattr(items[0], "nodes"):
         return from_networkx(items)
+    if items and hasattr(items[0], "GetAtoms"):
+        return from_rdkit(items)
+    if items and isinstance(items[0], str) and not isinstance(X, str):
+        raise InputError("X holds strings: if they are SMILES, pass saen.from_smiles(X)")
     raise InputError(
-        "X must be saen.Graphs, a list of networkx graphs or of PyG Data, or a saen.Hierarchy, "
-        f"not {type(X).__name__}"
+        "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
+        f"or a saen.Hierarchy, not {type(X).__name__}"
     )

@@ -1,0 +1,203 @@
+"""Message passing as parts of parts: every vertex with its neighbours, depth upon depth."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
+from saen.decompositions.base import FITTED, Decomposition, one_of
+from saen.decompositions.labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    resolve_labels,
+    vertex_attributes,
+)
+from saen.decompositions.links import EDGES, WAYS, Links, kind_names, vertices_and_edges
+from saen.errors import InputError
+from saen.graphs import Direction, Graphs
+from saen.hierarchy import Attributes, Hierarchy, Relation
+from saen.vocabulary import UNSEEN, Vocabulary
+
+
+@dataclass(frozen=True)
+class Neighbourhoods(Decomposition):
+    """Unrolled message passing: what is within one step, two steps, … of every vertex.
+
+    - level 0: vertices, told apart by `labels` (see `Ego`);
+    - level l = 1 … depth: for every vertex v the object (v, l), made of v's (v, l - 1) with role
+      `root` and of its neighbours' (u, l - 1) with role `elem`; the shallower objects (v, d),
+      d < l, are carried up by one-part objects with role `carry`. Object (v, d) of level l is
+      number v · (l + 1) + d;
+    - top: graphs, gathering the objects of every depth d = 0 … depth with role `depth d`.
+
+    Collapsing equal objects is Weisfeiler-Lehman colour refinement: the classes of depth d are the
+    colours after d rounds.
+
+    `edges="roles"` gives neighbours the role `elem KIND` by the label and, in directed graphs
+    followed both ways, the direction of their edge; kinds that `fit` did not see are left out, and
+    graphs without edge labels and directions are decomposed as with `none`. `edges="objects"` adds
+    the edges themselves to the bottom, after the vertices; those at v are parts of (v, 1) with
+    role `edge`.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    >>> hierarchy = Neighbourhoods(depth=2).decompose(path)
+    >>> hierarchy
+    Hierarchy(3 vertices → 6 depth 1 → 9 depth 2 → 1 graphs)
+    >>> hierarchy.relations[0].matrix("elem").toarray()[3]  # (vertex 1, depth 1)
+    array([1, 0, 1])
+    """
+
+    name: ClassVar[str] = "neighbourhoods"
+
+    depth: int = field(default=3, metadata={"help": "rounds of gathering neighbours"})
+    labels: str = field(default="auto", metadata={"help": LABELS})
+    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
+    edges: str = field(default="none", metadata={"help": EDGES})
+    kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "depth", operator.index(self.depth))
+        except TypeError:
+            raise InputError(f"depth must be a whole number, found {self.depth!r}") from None
+        if self.depth < 1:
+            raise InputError(f"depth must be at least 1, found {self.depth}")
+        one_of("direction", self.direction, ("both", "out", "in"))
+        one_of("edges", self.edges, WAYS)
+        check_labels(self.labels)
+
+    def fit(self, graphs: Graphs) -> Neighbourhoods:
+        """A copy with labels and edges resolved, and the vocabularies of these graphs."""
+        fresh = replace(
+            self, labels=resolve_labels(self.labels, graphs), vocabulary=None, kinds=None
+        )
+        if self.edges == "roles":
+            columns = Links.of(graphs, self.direction).kinds
+            found = {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
+            fresh = replace(fresh, **found)
+        return replace(fresh, vocabulary=fresh._bottom(graphs).vocabulary)
+
+    def decompose(self, graphs: Graphs) -> Hierarchy:
+        """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
+        bottom, around = self._bottom(graphs), self._around(graphs)
+        first = around.with_edges(graphs, self.direction) if self.edges == "objects" else around
+        relations = [first.gathered(1, len(bottom))]
+        for level in range(2, self.depth + 1):
+            relations.append(around.gathered(level, relations[-1].n_wholes))
+        return Hierarchy(
+            bottom,
+            (*relations, self._graphs(graphs)),
+            (
+                "vertices and edges" if self.edges == "objects" else "vertices",
+                *(f"depth {level}" for level in range(1, self.depth + 1)),
+                "graphs",
+            ),
+        )
+
+    def costs(self, graphs: Graphs) -> NDArray[np.int64]:
+        """Upper bound of the entries of all relations per graph, shape (G,)."""
+        # Level l has l + 1 entries per vertex beside its links, the top one per depth.
+        fixed = (self.depth + 1) * (self.depth + 2) // 2 - 1 + self.depth + 1
+        times = self.depth + (self.edges == "objects")
+        entries = fixed + times * graphs.degrees(self.direction)
+        return segment_reduce(np.add, entries, graphs.node_offsets).astype(np.int64)
+
+    def _bottom(self, graphs: Graphs) -> Attributes:
+        labels = resolve_labels(self.labels, graphs)
+        attributes = vertices_and_edges if self.edges == "objects" else vertex_attributes
+        return attributes(graphs, labels, self.vocabulary, self.direction)
+
+    def _around(self, graphs: Graphs) -> _Around:
+        """The neighbours of every vertex, by kind of link where edges are roles."""
+        if self.edges == "roles":
+            links = Links.of(graphs, self.direction)
+            if links.kinds:
+                return self._by_kind(links)
+            if self.kinds is not None:
+                raise InputError(
+                    "these graphs have neither edge labels nor directions, but the decomposition "
+                    f"was fitted on links of the kinds {', '.join(kind_names(self.kinds))}"
+                )
+        adjacency = graphs.adjacency(self.direction)
+        vertices = segment_ids(adjacency.indptr)
+        apart = vertices != adjacency.indices  # a loop makes no vertex its own neighbour
+        others = adjacency.indices[apart]
+        elem = np.ones(len(others), dtype=np.uint8)
+        return _Around(graphs.n_nodes, vertices[apart], others, elem, ("elem",))
+
+    def _by_kind(self, links: Links) -> _Around:
+        kinds = Vocabulary.fit(links.kinds)[0] if self.kinds is None else self.kinds
+        codes = kinds.encode(links.kinds)
+        seen = codes != UNSEEN
+        return _Around(
+            len(links.indptr) - 1,
+            segment_ids(links.indptr)[seen],
+            links.neighbours[seen],
+            codes[seen] + 1,
+            tuple(f"elem {kind}" for kind in kind_names(kinds)),
+        )
+
+    def _graphs(self, graphs: Graphs) -> Relation:
+        """R_L: the objects of every vertex belong to its graph with their depth as role."""
+        depths = np.arange(self.depth + 1).astype(smallest_unsigned(self.depth))
+        n_objects = graphs.n_nodes * len(depths)
+        return Relation(
+            graphs.node_offsets * len(depths),
+            np.arange(n_objects, dtype=np.int64),
+            np.tile(depths, graphs.n_nodes),
+            tuple(f"depth {depth}" for depth in depths.tolist()),
+            n_objects,
+        )
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What lies around every vertex, sorted by vertex: other objects with their roles.
+
+    Role 0 is `root`; those of `names` are numbered from 1 on, and `carry` comes last.
+    """
+
+    n_vertices: int
+    vertices: Ints
+    others: Ints
+    roles: Ints
+    names: tuple[str, ...]
+
+    def with_edges(self, graphs: Graphs, direction: Direction) -> _Around:
+        """Beside the neighbours, the edges at every vertex, numbered after all vertices."""
+        ends = graphs.edges()
+        if graphs.directed and direction != "both":
+            ends = ends[:, :1] if direction == "out" else ends[:, 1:]
+        kept = np.ones(ends.shape, dtype=np.bool_)
+        kept[:, 1:] = ends[:, 1:] != ends[:, :1]  # a loop is one edge at its vertex
+        edges, _ = np.nonzero(kept)
+        vertices = np.concatenate([self.vertices, ends[kept]])
+        others = np.concatenate([self.others, edges + self.n_vertices])
+        roles = np.concatenate([self.roles, np.full(len(edges), len(self.names) + 1)])
+        order = np.argsort(vertices, kind="stable")
+        names = (*self.names, "edge")
+        return _Around(self.n_vertices, vertices[order], others[order], roles[order], names)
+
+    def gathered(self, level: int, n_parts: int) -> Relation:
+        """R_l: object (v, l) is (v, l - 1) and what is around it; (v, d < l) is carried up."""
+        n, width = self.n_vertices, level + 1
+        lengths = np.ones((n, width), dtype=np.int64)
+        lengths[:, level] += np.bincount(self.vertices, minlength=n)
+        indptr = offsets(lengths.ravel())
+        carry = len(self.names) + 1
+        parts = np.empty(indptr[-1], dtype=np.int32 if n_parts < 2**31 else np.int64)
+        roles = np.empty(indptr[-1], dtype=smallest_unsigned(carry))
+        # Every object begins with its own vertex: carried, or the root of the new depth.
+        own = np.minimum(np.arange(width), level - 1)
+        parts[indptr[:-1]] = (np.arange(n)[:, None] * level + own).ravel()
+        roles[indptr[:-1]] = np.tile([carry] * level + [0], n)
+        place = np.arange(len(self.vertices)) + (self.vertices + 1) * width
+        parts[place] = self.others.astype(parts.dtype) * level + (level - 1)
+        roles[place] = self.roles
+        return Relation(indptr, parts, roles, ("root", *self.names, "carry"), n_parts)

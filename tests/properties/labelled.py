@@ -1,0 +1,112 @@
+"""Random graphs with labels on their edges, beside the plain lists that they were made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from properties.strategies import DrawnGraphs, graph_collections
+
+from saen import Graphs
+
+Value = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class LabelledGraphs(DrawnGraphs):
+    """`edge_labels[g][i]` are the labels of the i-th listed edge of graph g, or () without any."""
+
+    edge_labels: list[list[Value]]
+
+    def links(self, direction: str) -> list[list[tuple[int, Value, tuple[int, int]]]]:
+        """For every vertex of the collection (neighbour, kind, listed edge), all numbered through.
+
+        The kind is the labels of the edge, then out or in for directed graphs followed both ways.
+        """
+        out: list[list[tuple[int, Value, tuple[int, int]]]] = [[] for _ in range(sum(self.sizes))]
+        both_ways = self.directed and direction == "both"
+        for u, v, labels in self.all_edges():
+            if u == v:
+                continue
+            if not self.directed or direction in ("both", "out"):
+                out[u].append((v, labels + (("out",) if both_ways else ()), (u, v)))
+            if not self.directed or direction in ("both", "in"):
+                out[v].append((u, labels + (("in",) if both_ways else ()), (u, v)))
+        return out
+
+    def all_edges(self) -> list[tuple[int, int, Value]]:
+        """(source, target, labels) of all graphs in canonical order, undirected smaller first."""
+        found, first = [], 0
+        for size, edges, labels in zip(self.sizes, self.edge_lists, self.edge_labels, strict=True):
+            for (u, v), own in zip(edges, labels, strict=True):
+                ends = (u, v) if self.directed else (min(u, v), max(u, v))
+                found.append((first + ends[0], first + ends[1], own))
+            first += size
+        return sorted(found)
+
+    def renamed(self, names: list[list[int]]) -> Graphs:
+        """The same graphs with other numbers for their vertices: `names[g][v]` instead of v."""
+        edge_lists = [
+            [(name[u], name[v]) for u, v in edges]
+            for name, edges in zip(names, self.edge_lists, strict=True)
+        ]
+        firsts = np.cumsum([0, *self.sizes])
+        order = np.concatenate(
+            [np.empty(0, np.int64)]
+            + [first + np.argsort(name) for first, name in zip(firsts[:-1], names, strict=True)]
+        ).astype(np.int64)
+        labels = self.graphs.node_labels
+        return labelled_graphs(
+            edge_lists,
+            self.sizes,
+            self.directed,
+            None if labels is None else labels[order],
+            self.edge_labels,
+            0
+            if self.graphs.edge_labels is None
+            else int(np.prod(self.graphs.edge_labels.shape[1:])),
+        )
+
+
+def labelled_graphs(
+    edge_lists: list[list[tuple[int, int]]],
+    sizes: list[int],
+    directed: bool,
+    node_labels: np.ndarray | None,
+    edge_labels: list[list[Value]],
+    width: int,
+) -> Graphs:
+    """The collection of these lists; `width` says how many labels an edge has."""
+    rows = [labels for graph in edge_labels for labels in graph]
+    column = None
+    if width:
+        column = np.array(rows).reshape(-1, width) if rows else np.empty((0, width), np.int64)
+        column = column[:, 0] if width == 1 else column
+    return Graphs.from_edge_lists(
+        edge_lists, sizes, directed=directed, node_labels=node_labels, edge_labels=column
+    )
+
+
+@st.composite
+def labelled_collections(
+    draw: st.DrawFn, directed: bool | None = None, width: int | None = None
+) -> LabelledGraphs:
+    """`graph_collections` whose edges have no label, one (numbers or strings), or two."""
+    drawn = draw(graph_collections(directed))
+    width = draw(st.sampled_from([0, 1, 1, 2])) if width is None else width
+    value = st.sampled_from(["a", "b", "π"]) if draw(st.booleans()) else st.integers(-1, 1)
+    labels = [
+        [tuple(draw(value) for _ in range(width)) for _ in edges] for edges in drawn.edge_lists
+    ]
+    node_labels = drawn.graphs.node_labels
+    graphs = labelled_graphs(
+        drawn.edge_lists, drawn.sizes, drawn.directed, node_labels, labels, width
+    )
+    return LabelledGraphs(graphs, drawn.sizes, drawn.edge_lists, drawn.directed, labels)
+
+
+def values_of(attributes: Any) -> list[Any]:
+    """The label of every bottom object, `unseen` where the vocabulary lacks it."""
+    return ["unseen" if code < 0 else attributes.vocabulary[code] for code in attributes.codes]
