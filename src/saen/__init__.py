@@ -15,7 +15,18 @@ from saen.compression import (
     merge,
 )
 from saen.datasets import catalog, generate_threads, load_dataset, read_tu
-from saen.decompositions import Decomposition, Ego
+from saen.decompositions import (
+    Decomposition,
+    Edges,
+    Ego,
+    Neighbourhoods,
+    Nested,
+    Paths,
+    Text,
+    Vertices,
+    make_decomposition,
+)
+from saen.documents import Documents
 from saen.errors import (
     DatasetNotFoundError,
     FileError,
@@ -25,22 +36,39 @@ from saen.errors import (
 )
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.interop import from_networkx, from_pyg, from_scipy, to_networkx
+from saen.interop import (
+    ToHierarchy,
+    from_networkx,
+    from_pyg,
+    from_rdkit,
+    from_scipy,
+    from_smiles,
+    from_spacy,
+    hierarchy_from_pyg,
+    read_conllu,
+    to_networkx,
+    to_pyg,
+    to_rdkit,
+    to_scipy,
+)
 from saen.storage import load, save
+from saen.structures import Structures
 from saen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from saen.estimators import SAENClassifier, SAENRegressor, SAENTransformer
+    from saen.features import SAFeatures
     from saen.model import SAEN, Architecture
     from saen.training import Settings, train
 
 __version__ = "0.1.0"
 
-# What needs torch is imported when it is first used: `import saen` stays quick.
+# What needs torch or scikit-learn is imported when it is first used: `import saen` stays quick.
 _LAZY = {
     "SAENClassifier": "saen.estimators",
     "SAENRegressor": "saen.estimators",
     "SAENTransformer": "saen.estimators",
+    "SAFeatures": "saen.features",
     "SAEN": "saen.model",
     "Architecture": "saen.model",
     "Settings": "saen.training",
@@ -54,18 +82,28 @@ __all__ = [
     "Compressed",
     "DatasetNotFoundError",
     "Decomposition",
+    "Documents",
+    "Edges",
     "Ego",
     "FileError",
     "Graphs",
     "Hierarchy",
     "InputError",
     "MissingExtraError",
+    "Neighbourhoods",
+    "Nested",
+    "Paths",
     "Relation",
     "SAENClassifier",
     "SAENRegressor",
     "SAENTransformer",
+    "SAFeatures",
     "SaenError",
     "Settings",
+    "Structures",
+    "Text",
+    "ToHierarchy",
+    "Vertices",
     "Vocabulary",
     "catalog",
     "ceiling",
@@ -77,14 +115,23 @@ __all__ = [
     "extend",
     "from_networkx",
     "from_pyg",
+    "from_rdkit",
     "from_scipy",
+    "from_smiles",
+    "from_spacy",
     "generate_threads",
+    "hierarchy_from_pyg",
     "load",
     "load_dataset",
+    "make_decomposition",
     "merge",
+    "read_conllu",
     "read_tu",
     "save",
     "to_networkx",
+    "to_pyg",
+    "to_rdkit",
+    "to_scipy",
     "train",
 ]
 

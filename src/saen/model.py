@@ -126,9 +126,11 @@ class SAEN(nn.Module):
                 for parameter in self.parameters():
                     fan_in = parameter.shape[1] if parameter.ndim == 3 else 0
                     draw = torch.rand(parameter.shape[1:], generator=generator, dtype=torch.float64)
-                    # A row of the label table is the whole input of its object: fan-in one.
-                    is_table = parameter is self.bottom.table
-                    bound = 1.0 if is_table else (3.0 / fan_in) ** 0.5 if fan_in else 0.0
+                    bound = (3.0 / fan_in) ** 0.5 if fan_in else 0.0
+                    if parameter is self.bottom.table:
+                        # A row of the label table is the whole input of its object: fan-in one.
+                        # Beside vectors it is a correction of what they say, and starts at none.
+                        bound = 1.0 if self.bottom.map is None else 0.0
                     parameter[model] = (2 * draw - 1) * bound
 
     @property

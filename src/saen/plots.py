@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from saen.arrays import Ints
 from saen.compression import compress
 from saen.decompositions import Decomposition
+from saen.documents import Documents
 from saen.errors import InputError, MissingExtraError
 from saen.files import atomic_write
 from saen.graphs import Graphs
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Style = dict[str, Any]
+Structures = Any
+"""Graphs, documents, or other structures, as the decomposition takes them."""
 
 FORMATS = (".svg", ".png", ".pdf")
 MOST_NUMBERS = 60  # multiplicities written on the lines of one relation
@@ -54,9 +57,11 @@ _NOTE: Style = {"y": 0.02, "va": "bottom", "size": 8, "style": "italic"}
 
 
 def draw_decomposition(
-    graphs: Graphs, decomposition: Decomposition, title: str | None = None
+    structures: Structures, decomposition: Decomposition, title: str | None = None
 ) -> Figure:
-    """A graph beside its hierarchy. `graphs` holds one graph, which `title` names.
+    """A graph beside its hierarchy, or the words of a document; other structures without.
+
+    `structures` holds one structure, which `title` names.
 
     >>> from saen import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
@@ -64,23 +69,32 @@ def draw_decomposition(
     'path: 3 vertices → 6 ego graphs → 1 graph'
     """
     figure = new_figure(12, 5.2)
-    hierarchy = _hierarchy(graphs, decomposition)
+    hierarchy = _hierarchy(structures, decomposition)
     shown = untangled(hierarchy, sampled(hierarchy))
     paint = vertex_paint = _Paint.of(hierarchy.attributes)
-    if hierarchy.names[0] != "vertices" or hierarchy.sizes[0] != graphs.n_nodes:
-        vertex_paint = _Paint.plain(graphs.n_nodes)  # the bottom objects are something else
-    note = _draw_graph(figure.add_axes((0.01, 0.11, 0.26, 0.79)), graphs, vertex_paint)
-    _draw_hierarchy(figure.add_axes((0.4, 0.11, 0.59, 0.79)), "hierarchy", hierarchy, shown, paint)
-    _text(figure, f"{title or graphs.name or 'graph'}: {_chain(hierarchy)}", **_TITLE)
-    _text(figure, note, x=0.01, **_NOTE)
-    _text(figure, _omitted(hierarchy, shown), x=0.4, **_NOTE)
+    _text(figure, f"{title or structures.name or 'structure'}: {_chain(hierarchy)}", **_TITLE)
+    graphs = structures.sentences if isinstance(structures, Documents) else structures
+    left = 0.1
+    if isinstance(graphs, Graphs):
+        left = 0.4
+        if isinstance(structures, Documents):
+            assert graphs.node_labels is not None
+            words = [_label(word) for word in graphs.node_labels.tolist()]
+            vertex_paint = _Paint.plain(len(words), words)
+        elif hierarchy.names[0] != "vertices" or hierarchy.sizes[0] != graphs.n_nodes:
+            vertex_paint = _Paint.plain(graphs.n_nodes)  # the bottom objects are something else
+        note = _draw_graph(figure.add_axes((0.01, 0.11, 0.26, 0.79)), graphs, vertex_paint)
+        _text(figure, note, x=0.01, **_NOTE)
+    axes = figure.add_axes((left, 0.11, 0.99 - left, 0.79))
+    _draw_hierarchy(axes, "hierarchy", hierarchy, shown, paint)
+    _text(figure, _omitted(hierarchy, shown), x=left, **_NOTE)
     return figure
 
 
 def draw_compression(
-    graphs: Graphs, decomposition: Decomposition, title: str | None = None
+    structures: Structures, decomposition: Decomposition, title: str | None = None
 ) -> Figure:
-    """The hierarchy of one graph beside its compressed form, where equal objects are one node.
+    """The hierarchy of one structure beside its compressed form, where equal objects are one node.
 
     >>> from saen import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
@@ -88,7 +102,7 @@ def draw_compression(
     'path: 3 vertices → 6 ego graphs → 1 graph, collapsed to 2 → 4 → 1'
     """
     figure = new_figure(12, 5.2)
-    before = _hierarchy(graphs, decomposition)
+    before = _hierarchy(structures, decomposition)
     compressed = compress(before)
     after = compressed.hierarchy
     objects = untangled(before, sampled(before))
@@ -112,7 +126,7 @@ def draw_compression(
     paint = _Paint.of(after.attributes)
     _draw_hierarchy(right, "compressed", after, classes, paint, members=members)
     chain = f"{_chain(before)}, collapsed to {' → '.join(f'{size:,}' for size in after.sizes)}"
-    _text(figure, f"{title or graphs.name or 'graph'}: {chain}", **_TITLE)
+    _text(figure, f"{title or structures.name or 'structure'}: {chain}", **_TITLE)
     _text(figure, _omitted(before, objects), x=0.01, **_NOTE)
     key = "in or under a node: how many objects are equal; ×n, where there is room: n equal parts"
     _text(figure, f"{_omitted(after, classes)}\n{key}".strip(), x=0.55, **_NOTE)
@@ -181,10 +195,13 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), facecolor="white")
 
 
-def _hierarchy(graphs: Graphs, decomposition: Decomposition) -> Hierarchy:
-    if len(graphs) != 1:
-        raise InputError(f"one graph can be drawn, not {len(graphs)}: choose one, as in graphs[3]")
-    return decomposition.decompose(graphs)
+def _hierarchy(structures: Structures, decomposition: Decomposition) -> Hierarchy:
+    if len(structures) != 1:
+        raise InputError(
+            f"one {decomposition.takes.removesuffix('s')} can be drawn, not {len(structures)}: "
+            f"choose one, as in {decomposition.takes}[3:4]"
+        )
+    return decomposition.decompose(structures)
 
 
 def _points(axes: Axes) -> Floats:
