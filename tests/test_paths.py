@@ -426,6 +426,22 @@ def test_edges_both_ways_are_two_links_of_one_path():
     ]
 
 
+def test_two_links_of_a_step_are_told_from_one():
+    # From either end, the smallest kinds are 0 out and then 0 in; one link comes before two.
+    arrows = [(0, 1), (1, 0), (2, 1)]
+    graph = labelled(arrows, ["A", "B", "A"], directed=True, edge_labels=np.array([0, 1, 0]))
+    hierarchy = Paths((1,), 2, edges="roles").decompose(graph)
+    longest = int(hierarchy.relations[1].take(np.array([1])).parts[-1])
+    names = hierarchy.relations[0].alphabet
+    entries = reference.entries_of(hierarchy.relations[0], longest)
+    assert sorted((names[role], vertex) for role, vertex, _ in entries) == [
+        ("index 0", 2),
+        ("index 1 0 out", 1),
+        ("index 2 0 in", 0),
+        ("index 2 1 out", 0),
+    ]
+
+
 def test_kinds_of_edges_that_were_not_fitted_are_left_out():
     known = labelled([(0, 1)], ["A", "B"], edge_labels=np.array([1]))
     new = labelled([(0, 1), (1, 2)], ["A", "B", "C"], edge_labels=np.array([1, 7]))
@@ -561,6 +577,15 @@ def test_costs_are_not_far_from_the_entries(edges, radius):
     paths = Paths((radius,))
     entries = sum(relation.n_entries for relation in paths.decompose(graph).relations)
     assert entries <= paths.costs(graph)[0] <= 2 * entries
+
+
+@pytest.mark.parametrize("edges", ["none", "roles", "objects"])
+def test_costs_count_both_links_of_a_step(edges):
+    arrows = [(u, v) for u in range(9) for v in range(9) if u != v]
+    graph = Graphs.from_edge_lists([arrows], directed=True)
+    paths = Paths((1,), 1, edges=edges)
+    entries = sum(relation.n_entries for relation in paths.decompose(graph).relations)
+    assert paths.costs(graph).tolist() == [entries]
 
 
 def test_settings_are_json_and_build_it_again():

@@ -358,6 +358,7 @@ class Backwards:
     """A decomposition of somebody else's."""
 
     ego: Ego
+    takes = "graphs"
 
     def fit(self, graphs: Graphs) -> Backwards:
         return Backwards(self.ego.fit(graphs))

@@ -367,7 +367,7 @@ def test_a_newer_format_asks_for_a_newer_saen(tmp_path):
 
 def test_types_that_saen_never_writes_are_refused(tmp_path):
     path = tmp_path / "half.safetensors"
-    save_file({"codes": np.zeros(3, np.float16)}, path, metadata={"saen": "{}"})
+    save_file({"codes": np.zeros(3, np.float16)}, path, metadata={"saen": '{"version": 1}'})
     with pytest.raises(FileError, match="not a readable saen file"):
         load(path)
 

@@ -437,11 +437,15 @@ GOOD = '{"parts": {"x": [1]}}'
         ),
         (
             f'{{"parts": {{}}, "target": 0}}\n{GOOD}',
-            "toy.jsonl, line 2: no target, but the first structure has one",
+            "toy.jsonl, line 2: no target, but the first structure has a number as target",
         ),
         (
             f'{GOOD}\n{{"parts": {{}}, "target": 0}}',
-            "toy.jsonl, line 2: a target, but the first structure has none",
+            "toy.jsonl, line 2: a number as target, but the first structure has no target",
+        ),
+        (
+            '{"parts": {}, "target": "a"}\n{"parts": {}, "target": 1}',
+            "toy.jsonl, line 2: a number as target, but the first structure has a string as target",
         ),
         (
             '{"parts": {}, "target": {}}',

@@ -14,7 +14,15 @@ from saen.compression import (
     extend,
     merge,
 )
-from saen.datasets import catalog, generate_threads, load_dataset, read_tu
+from saen.datasets import (
+    catalog,
+    generate_threads,
+    load_dataset,
+    read_nested,
+    read_tu,
+    stdlib_functions,
+    write_nested,
+)
 from saen.decompositions import (
     Decomposition,
     Edges,
@@ -126,13 +134,16 @@ __all__ = [
     "make_decomposition",
     "merge",
     "read_conllu",
+    "read_nested",
     "read_tu",
     "save",
+    "stdlib_functions",
     "to_networkx",
     "to_pyg",
     "to_rdkit",
     "to_scipy",
     "train",
+    "write_nested",
 ]
 
 

@@ -25,7 +25,6 @@ from scipy import sparse
 from saen.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
 from saen.decompositions import Decomposition
 from saen.errors import InputError
-from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.keys import Keys, attribute_keys, row_keys
 
@@ -276,7 +275,7 @@ def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_classes: bool = T
 
 
 def compress_graphs(
-    graphs: Graphs,
+    graphs: Any,
     decomposition: Decomposition,
     *,
     lower_classes: bool = True,
@@ -284,6 +283,7 @@ def compress_graphs(
 ) -> Compressed:
     """Decompose and compress in chunks of graphs: the uncompressed hierarchy is never held whole.
 
+    `graphs` may be whatever else the decomposition takes: documents, nested structures.
     A few chunks are in work at a time, one per core; the result does not depend on how many.
     `progress` is called with the number of graphs done after each chunk.
 

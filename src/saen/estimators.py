@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -33,6 +40,17 @@ from saen.training import History, Settings, outputs, train
 
 Structures = Any
 """What a decomposition takes (graphs of any library, documents, …), or a `Hierarchy`."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Structures taken apart and collapsed, to fit on more than once: what `prepare` gives."""
+
+    decomposition: Decomposition | None
+    compressed: Compressed
+
+    def __len__(self) -> int:
+        return len(self.compressed)
 
 
 class InterruptedTrainingWarning(UserWarning):
@@ -100,14 +118,17 @@ class _Estimator(BaseEstimator):
 
     def _fit(self, X: Structures, task: _Targets, sample_weight: ArrayLike | None) -> Self:
         self._check_arguments()
-        structures = as_structures(X, self._takes())
+        structures = X if isinstance(X, Prepared) else as_structures(X, self._takes())
         n = len(structures)
         if n == 0:
             raise InputError("nothing to fit: the collection is empty")
         if len(task.values) != n:
             raise InputError(f"{n} structures, but {len(task.values)} targets")
         weights = _checked_weights(sample_weight, n)
-        compressed = self._decompose_to_fit(structures)
+        prepared = self.prepare(structures)
+        self.decomposition_, compressed = prepared.decomposition, prepared.compressed
+        # Names, roles and vocabulary, without any object: what later structures must agree with.
+        self.schema_ = compressed.hierarchy.select([])
         seed = _seed(self.random_state)
         self.network_ = self._network(
             compressed.hierarchy, task.n_outputs, [(seed, model) for model in range(self.n_models)]
@@ -157,16 +178,30 @@ class _Estimator(BaseEstimator):
             return chosen.takes
         return named_decomposition(parse_decomposition(chosen)[0]).takes
 
-    def _decompose_to_fit(self, structures: Any) -> Compressed:
+    def prepare(
+        self, X: Structures, *, progress: Callable[[int], object] | None = None
+    ) -> Prepared:
+        """Take structures apart and collapse them, as `fit` does before it trains.
+
+        `fit` takes what this gives in place of the structures, and so do `predict` and the like of
+        an estimator that was fitted on it. `progress` is called with the number of structures
+        done.
+
+        >>> import saen
+        >>> threads = saen.generate_threads(40, seed=1)
+        >>> model = SAENClassifier(epochs=2)
+        >>> prepared = model.prepare(threads)
+        >>> model.fit(prepared, threads.targets).predict(prepared).shape
+        (40,)
+        """
+        if isinstance(X, Prepared):
+            return X
+        structures = as_structures(X, self._takes())
         if isinstance(structures, Hierarchy):
-            self.decomposition_ = None
-            compressed = compress(structures)
-        else:
-            self.decomposition_ = self._chosen_decomposition(structures).fit(structures)
-            compressed = compress_graphs(structures, self.decomposition_, lower_classes=False)
-        # Names, roles and vocabulary, without any object: what later structures must agree with.
-        self.schema_ = compressed.hierarchy.select([])
-        return compressed
+            return Prepared(None, compress(structures))
+        fitted = self._chosen_decomposition(structures).fit(structures)
+        compressed = compress_graphs(structures, fitted, lower_classes=False, progress=progress)
+        return Prepared(fitted, compressed)
 
     def _chosen_decomposition(self, structures: Any) -> Decomposition:
         if not isinstance(self.decomposition, str):
@@ -247,6 +282,10 @@ class _Estimator(BaseEstimator):
     def _compressed(self, X: Structures, lower_classes: bool = False) -> Compressed:
         check_is_fitted(self, "network_")
         fitted = self.decomposition_
+        if isinstance(X, Prepared):
+            if X.decomposition != fitted:
+                raise InputError("these structures were prepared for another estimator")
+            return X.compressed
         structures = as_structures(X, "graphs" if fitted is None else fitted.takes)
         if not isinstance(structures, Hierarchy):
             if fitted is None:
@@ -441,9 +480,15 @@ class SAENClassifier(ClassifierMixin, _Estimator):
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
         weights = None
         if self.class_weight is not None:
-            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+            used = _checked_weights(sample_weight, len(labels)) > 0
+            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels[used])
         loss = "binary" if n_classes == 2 else "classes"
         return self._fit(X, _Targets(codes, loss, n_classes, weights), sample_weight)
+
+    def predict_each(self, X: Structures) -> NDArray[np.float64]:
+        """Class probabilities by every network alone, shape (n, n_models, classes)."""
+        made, top = self._outputs(X)
+        return probabilities(made)[top]
 
     def predict_proba(self, X: Structures) -> NDArray[np.float64]:
         """Class probabilities, averaged over the models, shape (n, classes)."""
@@ -496,16 +541,24 @@ class SAENRegressor(RegressorMixin, _Estimator):
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, _Targets(standard, "squares", 0), sample_weight)
 
+    def predict_each(self, X: Structures) -> NDArray[np.float64]:
+        """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
+        made, top = self._outputs(X)
+        return self._scaled(made)[top]
+
     def predict(self, X: Structures) -> NDArray[np.float64]:
         """Predicted numbers, shape (n,) or (n, k)."""
         made, top = self._outputs(X)
-        rows = made.mean(axis=1)[top]
-        rows = rows[:, 0] if np.ndim(self.mean_) == 0 else rows
+        return self._scaled(made.mean(axis=1))[top]
+
+    def _scaled(self, made: Array) -> NDArray[np.float64]:
+        """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
+        rows = made[..., 0] if np.ndim(self.mean_) == 0 else made
         scaled: NDArray[np.float64] = rows * self.scale_ + self.mean_
         return scaled
 
 
-class SAENTransformer(TransformerMixin, SAENClassifier):
+class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENClassifier):
     """Learned vectors of structures as features for another estimator.
 
     Trains like `SAENClassifier`; `transform` gives `embed(X)`, one row per structure.
@@ -515,6 +568,12 @@ class SAENTransformer(TransformerMixin, SAENClassifier):
     >>> SAENTransformer(epochs=5).fit_transform(threads, threads.targets).shape
     (40, 96)
     """
+
+    @property
+    def _n_features_out(self) -> int:
+        """What `get_feature_names_out` counts."""
+        sizes = self.network_.architecture.layers[-1]
+        return int(self.network_.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
     def transform(self, X: Structures) -> NDArray[np.float64]:
         """The vectors of structures, shape (n, n_models · width)."""

@@ -74,7 +74,7 @@ def draw_decomposition(
     paint = vertex_paint = _Paint.of(hierarchy.attributes)
     _text(figure, f"{title or structures.name or 'structure'}: {_chain(hierarchy)}", **_TITLE)
     graphs = structures.sentences if isinstance(structures, Documents) else structures
-    left = 0.1
+    left = 0.14
     if isinstance(graphs, Graphs):
         left = 0.4
         if isinstance(structures, Documents):
@@ -383,6 +383,7 @@ def _draw_nodes(
     """Draw nodes of a diameter in points with their labels inside; whether the labels fit."""
     style: Style = {"s": diameter**2, "c": paint.shades[paint.rank], "marker": shape, "gid": name}
     style |= {"edgecolors": _INK, "linewidths": min(0.8, diameter / 12), "zorder": 3}
+    style["clip_on"] = False  # the top row stands at the edge
     axes.scatter(places[:, 0], places[:, 1], **style)
     longest = max(map(len, paint.names), default=0)
     if diameter < max(7.5, 2.4 * longest):
@@ -413,7 +414,10 @@ def _draw_captions(
 def _draw_roles(axes: Axes, y: float, alphabet: Sequence[str], colours: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
-    names = [_label(role, 18) for role in alphabet[:7]]
+    # As many lines of text as there is room for between two levels.
+    room = int(_points(axes)[1] / np.ptp(axes.get_ylim()) / 13) - 2
+    most = len(alphabet) if len(alphabet) <= room else max(room - 1, 1)
+    names = [_label(role, 18) for role in alphabet[:most]]
     handles = [Line2D([], [], color=colour, linewidth=2) for colour in colours[: len(names)]]
     if len(names) < len(alphabet):
         names.append(f"… {len(alphabet)} roles")

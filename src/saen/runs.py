@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from saen.arrays import Ints
 from saen.errors import FileError, InputError
 from saen.files import atomic_write, make_folder
+from saen.vocabulary import Vocabulary
 
 Fold = tuple[Ints, Ints]
 """Training and test structures of one fold."""
 
 
 @contextmanager
-def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
+def open_run(
+    folder: str | Path,
+    settings: dict[str, Any],
+    *,
+    anew: bool = False,
+    advice: str = "choose another folder",
+) -> Iterator[Path]:
     """Enter a run directory alone; a directory with a run of other settings is refused.
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
-    goes on.
+    goes on. With `anew`, a run of other settings makes place for this one.
     """
     path = make_folder(folder)
     lock = FileLock(path / ".lock")
@@ -39,22 +49,59 @@ def open_run(folder: str | Path, settings: dict[str, Any]) -> Iterator[Path]:
         raise FileError(f"cannot be written ({error.strerror})", path=path) from None
     try:
         kept = path / "settings.json"
-        if kept.exists():
-            known = read_json(kept)
-            if not isinstance(known, dict):
-                raise FileError("does not hold the settings of a run", path=kept)
-            plain = json.loads(json.dumps(settings))
-            changed = sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
-            if changed:
-                raise InputError(
-                    f"{path} holds a run with other settings ({', '.join(changed)}): "
-                    "choose another folder"
-                )
-        else:
+        changed = _changed(kept, settings) if kept.exists() else []
+        if changed and not anew:
+            raise InputError(
+                f"{path} holds a run with other settings ({', '.join(changed)}): {advice}"
+            )
+        if changed:
+            for file in path.iterdir():
+                if file.name != ".lock":
+                    file.unlink()
+        if not kept.exists():
             write_json(kept, settings)
         yield path
     finally:
         lock.release()
+
+
+def _changed(kept: Path, settings: dict[str, Any]) -> list[str]:
+    """The settings that are not as they were."""
+    known = read_json(kept)
+    if not isinstance(known, dict):
+        raise FileError("does not hold the settings of a run", path=kept)
+    plain = json.loads(json.dumps(settings))
+    return sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
+
+
+def digest(*things: Any) -> str:
+    """What a run is about: a digest of collections, whatever their names, and of arrays.
+
+    >>> from saen import Graphs
+    >>> one, two = (Graphs.from_edge_lists([[(0, 1)]], name=name) for name in "ab")
+    >>> digest(one) == digest(two), digest(one) == digest(one, np.zeros(1))
+    (True, False)
+    """
+    state = hashlib.blake2b(digest_size=16)
+    for column in _columns(things):
+        state.update(f"{column.dtype.str} {column.shape}".encode())
+        state.update(np.ascontiguousarray(column).tobytes())
+    return state.hexdigest()
+
+
+def _columns(thing: Any) -> Iterator[NDArray[Any]]:
+    """All arrays of a thing, and all that can be written as one."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif is_dataclass(thing):
+        for field in fields(thing):
+            if field.name != "name":
+                yield from _columns(getattr(thing, field.name))
+    elif isinstance(thing, list | tuple | Vocabulary):
+        for part in thing:
+            yield from _columns(part)
+    elif isinstance(thing, str | int):
+        yield np.array(thing)
 
 
 def write_json(path: Path, document: Any) -> None:

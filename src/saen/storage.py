@@ -11,6 +11,7 @@ import json
 import mmap
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -145,18 +146,55 @@ def write(
         return temporary.stat().st_size
 
 
+@dataclass(frozen=True)
+class Header:
+    """What a file says about itself: kind and format, its JSON, and the shapes of its arrays."""
+
+    kind: str
+    version: int
+    document: dict[str, Any]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def read_header(path: str | Path) -> Header:
+    """What a file that `write` made says about itself; its arrays are neither read nor checked.
+
+    >>> file = getfixture("tmp_path") / "toy.saen"
+    >>> _ = save(Graphs.from_edge_lists([[(0, 1)]]), file)
+    >>> header = read_header(file)
+    >>> header.kind, header.version, header.shapes["node_offsets"]
+    ('graphs', 1, (2,))
+
+    Raises `FileError` for a file that is missing, foreign or of a newer format.
+    """
+    metadata, shapes = _metadata_of(path)
+    document = metadata.get("document")
+    return Header(str(metadata.get("kind")), int(metadata["version"]), document or {}, shapes)
+
+
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     """Kind, JSON and memory-mapped arrays of a file that `write` made."""
-    source = Path(path)
-    if source.is_dir():
+    metadata, _ = _metadata_of(path)
+    try:
+        arrays = _map(Path(path))
+    except (OSError, ValueError, KeyError) as error:
+        raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
+    if metadata.pop("checksum", None) != _checksum(metadata, arrays):
+        raise FileError("damaged: its contents do not match their checksum", path=path)
+    return str(metadata.get("kind")), metadata.get("document"), arrays  # type: ignore[return-value]
+
+
+def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """What saen wrote into the metadata of a file, and the shapes of its arrays."""
+    if Path(path).is_dir():
         raise FileError("a folder, not a file", path=path)
     try:
-        with safe_open(source, framework="numpy") as opened:  # checks the structure of the file
+        with safe_open(path, framework="numpy") as opened:  # checks the structure of the file
             metadata = opened.metadata() or {}
-        arrays = _map(source)
+            shapes = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
     except FileNotFoundError as error:
         raise FileError("no such file", path=path) from error
-    except (OSError, SafetensorError, ValueError, KeyError) as error:
+    except (OSError, SafetensorError, ValueError) as error:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if FORMAT not in metadata:
         raise FileError("a safetensors file, but not one that saen wrote", path=path)
@@ -170,9 +208,7 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
             f"format version {version}, but this saen reads up to {VERSION}: upgrade saen",
             path=path,
         )
-    if header.pop("checksum", None) != _checksum(header, arrays):
-        raise FileError("damaged: its contents do not match their checksum", path=path)
-    return str(header.get("kind")), header.get("document"), arrays
+    return header, shapes
 
 
 def _map(path: Path) -> dict[str, Array]:

@@ -16,7 +16,7 @@ from saen.errors import InputError
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.keys import Keys, attribute_keys, row_keys
 from saen.text import plural
-from saen.vocabulary import Value, Vocabulary, _plain
+from saen.vocabulary import Value, Vocabulary, as_value
 
 NO_ROLE = "part"
 """Stands in the alphabet of a level whose wholes are all empty."""
@@ -333,7 +333,7 @@ class _Reader:
         """The number of the bottom object with this label."""
         if type(value) is not str and type(value) is not int:
             try:
-                value = _plain(value)
+                value = as_value(value)
             except InputError as error:
                 raise _MisfitError(str(error)) from None
         if depth != self.bottom:

@@ -31,7 +31,7 @@ class Vocabulary(Sequence[Value]):
     """
 
     def __init__(self, values: Iterable[Value] = ()) -> None:
-        self._values = tuple(sorted({_plain(value) for value in values}, key=_rank))
+        self._values = tuple(sorted({as_value(value) for value in values}, key=_rank))
         self._codes = {value: code for code, value in enumerate(self._values)}
 
     @classmethod
@@ -62,7 +62,7 @@ class Vocabulary(Sequence[Value]):
 
     def codes(self, values: Iterable[Value]) -> NDArray[np.int32]:
         """The code of every value; `UNSEEN` for those that are not in the vocabulary."""
-        codes = [self._codes.get(_plain(value), UNSEEN) for value in values]
+        codes = [self._codes.get(as_value(value), UNSEEN) for value in values]
         return np.array(codes, dtype=np.int32)
 
     def __getitem__(self, code: Any) -> Any:
@@ -121,14 +121,14 @@ def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]
     return codes, list(zip(*rows, strict=True))
 
 
-def _plain(value: Any) -> Value:
+def as_value(value: Any) -> Value:
     """The label as Python's own int, str or tuple."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, tuple | list):
-        return tuple(_plain(part) for part in value)
+        return tuple(as_value(part) for part in value)
     raise InputError(f"a label must be an integer, a string or a tuple of these, not {value!r}")
 
 

@@ -22,8 +22,7 @@ from saen.cli.app import (
     table,
 )
 from saen.compression import Compressed, ceiling, compress_graphs
-from saen.datasets import load_dataset
-from saen.graphs import Graphs
+from saen.datasets import load_structures
 from saen.plots import plot_levels, save_figure
 from saen.progress import bar
 from saen.storage import file_bytes, original_bytes, save
@@ -44,41 +43,41 @@ def command(
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
     times: dict[str, float] = {}
-    start = perf_counter()
-    graphs = load_dataset(name)
-    times["load"] = perf_counter() - start
     chosen = chosen_decomposition(name, decomposition, radii, labels)
     start = perf_counter()
-    chosen = chosen.fit(graphs)
+    structures = load_structures(name, chosen.takes)
+    times["load"] = perf_counter() - start
+    start = perf_counter()
+    chosen = chosen.fit(structures)
     times["fit"] = perf_counter() - start
     start = perf_counter()
-    with bar("decomposing and collapsing", len(graphs)) as update:
-        compressed = compress_graphs(graphs, chosen, progress=update)
+    with bar("decomposing and collapsing", len(structures)) as update:
+        compressed = compress_graphs(structures, chosen, progress=update)
     times["compress"] = perf_counter() - start
     if out is not None:
         start = perf_counter()
         save(compressed, out)
         times["save"] = perf_counter() - start
-    report = _report(graphs, compressed, times) | {"decomposition": chosen.settings()}
+    report = _report(structures, compressed, times) | {"decomposition": chosen.settings()}
     if plot is not None:
-        title = f"{graphs.name or name}: what is left after collapsing equal objects"
+        title = f"{structures.name or name}: what is left after collapsing equal objects"
         save_figure(plot_levels(compressed.levels(), title), plot)
     if json:
         print_json(report)
     else:
-        _print(graphs.name or name, report, out)
+        _print(structures.name or name, report, out)
 
 
-def _report(graphs: Graphs, compressed: Compressed, times: dict[str, float]) -> dict[str, Any]:
+def _report(structures: Any, compressed: Compressed, times: dict[str, float]) -> dict[str, Any]:
     before, after = original_bytes(compressed), file_bytes(compressed)
-    targets = graphs.targets
+    targets = structures.targets
     has_classes = targets is not None and targets.dtype.kind != "f"
     return {
-        "name": graphs.name,
+        "name": structures.name,
         "levels": compressed.levels(),
         "bytes": {"original": before, "compressed": after, "ratio": after / before},
         "distinct_graphs": len(compressed.hierarchy),
-        "ceiling": ceiling(compressed.top, targets) if has_classes else None,  # type: ignore[arg-type]
+        "ceiling": ceiling(compressed.top, targets) if has_classes else None,
         "seconds": times,
         "peak_memory_bytes": peak_memory(),
     }
@@ -114,11 +113,11 @@ def _print(name: str, report: dict[str, Any], out: Path | None) -> None:
             *(entries if level["level"] else ("", "")),
         )
     console().print(levels)
-    size = report["bytes"]
+    size, top = report["bytes"], report["levels"][-1]
     lines = [
         f"size       {human_bytes(size['original'])} → {human_bytes(size['compressed'])} "
         f"(ratio {size['ratio']:.3f})",
-        f"distinct   {report['distinct_graphs']:,} of {report['levels'][-1]['objects']:,} graphs",
+        f"distinct   {report['distinct_graphs']:,} of {top['objects']:,} {top['name']}",
     ]
     if report["ceiling"] is not None:
         lines.append(

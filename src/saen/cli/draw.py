@@ -1,4 +1,4 @@
-"""`saen draw`: the paper's two figures for any graph."""
+"""`saen draw`: the paper's two figures for any graph or other structure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from saen.cli.app import (
     console,
     print_json,
 )
-from saen.datasets import load_dataset
+from saen.datasets import load_structures
 from saen.errors import InputError
 from saen.plots import draw_compression, draw_decomposition, save_figure
 
@@ -32,7 +32,9 @@ class Figure(StrEnum):
 
 def command(
     name: Name,
-    graph: Annotated[int, typer.Option("--graph", "-g", help="Number of the graph, from 0.")] = 0,
+    graph: Annotated[
+        int, typer.Option("--graph", "-g", help="Number of the structure, from 0.")
+    ] = 0,
     figure: Annotated[
         Figure,
         typer.Option(help="The graph beside its parts, or the parts beside their classes."),
@@ -47,13 +49,16 @@ def command(
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
-    graphs = load_dataset(name)
-    if not 0 <= graph < len(graphs):
-        raise InputError(f"there is no graph {graph}: the graphs are 0 … {len(graphs) - 1}")
     chosen = chosen_decomposition(name, decomposition, radii, labels)
+    structures = load_structures(name, chosen.takes)
+    what = chosen.takes.removesuffix("s")
+    if not 0 <= graph < len(structures):
+        raise InputError(
+            f"there is no {what} {graph}: the {chosen.takes} are 0 … {len(structures) - 1}"
+        )
     function = draw_decomposition if figure is Figure.decomposition else draw_compression
-    title = f"{graphs.name or name}, graph {graph}"
-    save_figure(function(graphs[graph], chosen, title), out)
+    title = f"{structures.name or name}, {what} {graph}"
+    save_figure(function(structures[graph : graph + 1], chosen, title), out)
     if json:
         print_json({"figure": str(out), "graph": graph, "decomposition": chosen.settings()})
     else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -14,16 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 import saen
 from saen.cli.app import AsJson, Name, console, heading, print_json
-from saen.datasets import find_entry, load_dataset
+from saen.datasets import find_entry, load_structures
+from saen.decompositions.registry import named_decomposition, parse_decomposition
 from saen.errors import InputError
 from saen.progress import bar
+from saen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from saen.evaluation import Evaluation
-    from saen.graphs import Graphs
     from saen.presets import Preset
 
 
@@ -130,42 +133,50 @@ def evaluate_dataset(
     from saen.presets import load_preset
     from saen.runs import open_run, splits_from_json, write_json
 
-    start = perf_counter()
-    graphs = load_dataset(name)
-    loaded = perf_counter() - start
-    if graphs.targets is None or graphs.targets.dtype.kind == "f":
-        raise InputError(f"{name} has no classes to predict")
     chosen = load_preset(preset)
     entry = find_entry(name)
-    settings = chosen.settings(entry.name if entry is not None else graphs.name)
+    settings = chosen.settings(entry.name if entry is not None else name)
     settings |= {key: value for key, value in (overrides or {}).items() if value is not None}
-    given = None if splits is None else splits_from_json(splits, len(graphs))
+    start = perf_counter()
+    structures = load_structures(name, _takes(settings))
+    loaded = perf_counter() - start
+    if structures.targets is None or structures.targets.dtype.kind == "f":
+        raise InputError(f"{name} has no classes to predict")
+    given = None if splits is None else splits_from_json(splits, len(structures))
     protocol = {
         "repeats": repeats if given is None else len(given),
         "folds": folds if given is None else len(given[0]),
         "stop": str(stop),
     }
     recorded = {
-        "dataset": graphs.name or name,
+        "dataset": structures.name or name,
         "preset": chosen.name,
         "settings": settings,
         "grid": chosen.grid if stop == "nested" else {},
         "protocol": protocol,
         "seed": seed,
         "at_once": at_once,
-        "data": _digest(graphs, given),
+        "data": _digest(structures, given),
         "versions": _versions(),
     }
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
-        found = _evaluate(graphs, chosen, settings, protocol, seed, given, at_once, folder, device)
+        found = _evaluate(
+            structures, chosen, settings, protocol, seed, given, at_once, folder, device
+        )
         report = _report(recorded, found, loaded, device)
         if folder is not None:
             write_json(folder / "summary.json", report)
     return report, found
 
 
+def _takes(settings: dict[str, Any]) -> str:
+    """What the decomposition that the settings name takes apart."""
+    name, _ = parse_decomposition(settings.get("decomposition", "ego"))
+    return named_decomposition(name).takes
+
+
 def _evaluate(
-    graphs: Graphs,
+    structures: Any,
     preset: Preset,
     settings: dict[str, Any],
     protocol: dict[str, Any],
@@ -178,12 +189,11 @@ def _evaluate(
     from saen.estimators import SAENClassifier
     from saen.evaluation import cross_validate
 
-    assert graphs.targets is not None
     with bar("networks × epochs", 1) as update:
         return cross_validate(
             SAENClassifier(**settings, device=device),
-            graphs,
-            graphs.targets,
+            structures,
+            structures.targets,
             repeats=protocol["repeats"],
             folds=protocol["folds"],
             seed=seed,
@@ -196,16 +206,29 @@ def _evaluate(
         )
 
 
-def _digest(graphs: Graphs, splits: Any) -> str:
-    """What a run is about: the graphs, their targets and the splits that were given."""
+def _digest(structures: Any, splits: Any) -> str:
+    """What a run is about: the structures, their targets and the splits that were given."""
     digest = hashlib.blake2b(digest_size=16)
-    columns = [getattr(graphs, field.name) for field in fields(graphs)]
     folds = [part for parts in splits or [] for fold in parts for part in fold]
-    for column in [*columns, *folds]:
-        if isinstance(column, np.ndarray):
-            digest.update(f"{column.dtype.str} {column.shape}".encode())
-            digest.update(np.ascontiguousarray(column).tobytes())
+    for column in [*_columns(structures), *folds]:
+        digest.update(f"{column.dtype.str} {column.shape}".encode())
+        digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()
+
+
+def _columns(value: Any) -> Iterator[NDArray[Any]]:
+    """All arrays of a collection, and its labels and roles."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, Vocabulary | Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _columns(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.name != "name":
+                yield from _columns(getattr(value, field.name))
+    elif isinstance(value, str | int):
+        yield np.array(value)
 
 
 def _versions() -> dict[str, str]:

@@ -68,9 +68,9 @@ def read_nested(path: str | Path) -> Structures:
                 message = f"'parts' maps roles to lists of parts, as an object: found {found}"
                 raise FileError(message, path=path, line=line)
             targets.append(document.get("target"))
-            if (targets[-1] is None) != (targets[0] is None):
-                found, first_has = ("a", "none") if targets[0] is None else ("no", "one")
-                message = f"{found} target, but the first structure has {first_has}"
+            here, there = _kind(targets[-1]), _kind(targets[0])
+            if here != there:
+                message = f"{here}, but the first structure has {there}"
                 raise FileError(message, path=path, line=line)
             yield document["parts"]
 
@@ -107,6 +107,12 @@ def _documents(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise FileError("no such file", path=path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot be read ({error})", path=path) from None
+
+
+def _kind(target: Any) -> str:
+    if target is None:
+        return "no target"
+    return "a string as target" if isinstance(target, str) else "a number as target"
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

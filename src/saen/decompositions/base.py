@@ -49,7 +49,8 @@ class Decomposition(ABC):
 
     def fit(self, structures: Any) -> Self:
         """A copy that knows the vocabulary of these structures; values beyond it become unseen."""
-        return replace(self, vocabulary=self.decompose(structures).attributes.vocabulary)
+        made = replace(self, vocabulary=None).decompose(structures)
+        return replace(self, vocabulary=made.attributes.vocabulary)
 
     def costs(self, structures: Any) -> NDArray[np.int64]:
         """About how many entries each structure will take, shape (n,): chunks are cut by it."""
