@@ -11,9 +11,12 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
-from saen.datasets import catalog, locate
+from saen.datasets import catalog, load_dataset, locate
+from saen.decompositions import make_decomposition
 from saen.paper import tables
 
 DOCS = Path(__file__).parent
@@ -26,11 +29,72 @@ def saen(*arguments: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+SENTENCES = """
+# newdoc
+1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
+2\tdog\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_
+3\tbit\tbite\tVERB\t_\t_\t0\troot\t_\t_
+4\thim\the\tPRON\t_\t_\t3\tobj\t_\t_
+
+1\tHe\the\tPRON\t_\t_\t2\tnsubj\t_\t_
+2\thowled\thowl\tVERB\t_\t_\t0\troot\t_\t_
+"""
+DRAWN = {
+    "paths": ("MUTAG", "paths(radii=(1,), max_length=2)"),
+    "neighbourhoods": ("MUTAG", "neighbourhoods(depth=2)"),
+    "flat": ("MUTAG", "edges"),
+    "nested": ("stdlib-functions", "nested"),
+}
+"""Dataset and decomposition of the figures of the pages."""
+TABULATED = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "flat", "edges")
+MOST_ENTRIES = 10**8
+"""Hierarchies that might have more are left out of the table."""
+
+
 def draw_figures() -> None:
     for figure in ("decomposition", "compression"):
         out = DOCS / "figures" / f"{figure}.svg"
         options = ["--graph", "0", "--radii", "0,1", "--figure", figure, "--out", str(out)]
         saen("draw", "IMDB-BINARY", *options)
+    for figure, (name, decomposition) in DRAWN.items():
+        out = DOCS / "figures" / f"{figure}.svg"
+        saen("draw", name, "--graph", "3", "-d", decomposition, "--out", str(out))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "two sentences.conllu"
+        path.write_text(SENTENCES.lstrip(), encoding="utf-8")
+        saen("draw", str(path), "-d", "text(max_length=3)", "--out", f"{DOCS}/figures/text.svg")
+
+
+def decompositions_table(names: list[str]) -> None:
+    """Sizes before and after compression, by dataset and decomposition, into docs/results."""
+    reports: dict[str, dict[str, Any]] = {name: {} for name in names}
+    lines = [
+        "# Sizes by decomposition",
+        "",
+        "Objects and entries of all levels before and after collapsing equal objects, and the size "
+        "of the file after against before. Written by `make docs`.",
+        "",
+        "| dataset | decomposition | levels | objects | after | entries | after | size |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in names:
+        graphs = load_dataset(name)
+        for decomposition in TABULATED:
+            if make_decomposition(decomposition).costs(graphs).sum() > MOST_ENTRIES:
+                lines.append(f"| {name} | {decomposition} | too large | | | | | |")
+                continue
+            report = json.loads(saen("compress", name, "-d", decomposition, "--json"))
+            kept = ("levels", "bytes", "decomposition", "distinct_graphs", "ceiling")
+            reports[name][decomposition] = {key: report[key] for key in kept}
+            levels = report["levels"]
+            total = {key: sum(level[key] for level in levels) for key in levels[1] if key != "name"}
+            lines.append(
+                f"| {name} | {decomposition} | {len(levels)} | {total['objects']:,} "
+                f"| {total['classes']:,} | {total['entries']:,} | {total['entries_compressed']:,} "
+                f"| × {report['bytes']['ratio']:.3f} |"
+            )
+    (RESULTS / "decompositions.json").write_text(json.dumps(reports, indent=1) + "\n", "utf-8")
+    (RESULTS / "decompositions.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def compression_table(names: list[str]) -> str:
@@ -79,9 +143,10 @@ def main() -> None:
     readme = DOCS.parent / "README.md"
     here = [name for name in catalog() if locate(name)]
     if here:
-        if "IMDB-BINARY" in here:
+        if {"IMDB-BINARY", "MUTAG"} <= set(here):
             draw_figures()
         replace_table(readme, "compression", compression_table(here))
+        decompositions_table(here)
     else:
         print("no datasets here (set SAEN_DATA): figures and the compression table stay")
     replace_table(readme, "accuracy", accuracy_table())
