@@ -395,7 +395,7 @@ def test_a_fitted_decomposition_wants_the_kinds_that_it_was_fitted_on():
         made.decompose(Graphs.from_edge_lists([[(0, 1)]]))
     assert str(error.value) == (
         "these graphs have neither edge labels nor directions, but the decomposition was fitted "
-        "on links of the kinds -, ="
+        "on edges of the kinds -, ="
     )
 
 

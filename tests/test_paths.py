@@ -459,7 +459,7 @@ def test_kinds_of_edges_that_were_not_fitted_are_left_out():
         fitted.decompose(without)
     assert str(error.value) == (
         "these graphs have neither edge labels nor directions, but the decomposition was fitted "
-        "on links of the kinds 1"
+        "on edges of the kinds 1"
     )
     assert Paths(edges="roles").fit(without).edges == "none"
     assert equivalent(

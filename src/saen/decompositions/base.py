@@ -83,6 +83,17 @@ def whole_numbers(name: str, values: Any, least: int = 0) -> tuple[int, ...]:
     return numbers
 
 
+def whole_number(name: str, value: Any, least: int) -> int:
+    """One whole number, not below `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number, found {value!r}") from None
+    if number < least:
+        raise InputError(f"{name} must be at least {least}, found {number}")
+    return number
+
+
 def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise unless a parameter has one of its values."""
     if value not in choices:

@@ -26,9 +26,16 @@ from saen.decompositions.labels import (
     knows_root,
     resolve_labels,
     rooted_attributes,
-    vertex_attributes,
 )
-from saen.decompositions.links import EDGES, WAYS, Links, kind_names, vertices_and_edges
+from saen.decompositions.links import (
+    EDGES,
+    WAYS,
+    bottom_attributes,
+    bottom_name,
+    coded_links,
+    edges_of,
+    kind_names,
+)
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
@@ -87,16 +94,9 @@ class Ego(Decomposition):
 
     def fit(self, graphs: Graphs) -> Ego:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        fresh = replace(
-            self, labels=resolve_labels(self.labels, graphs), vocabulary=None, kinds=None
-        )
-        if fresh.edges == "roles":
-            columns = Links.of(graphs, self.direction).kinds
-            fresh = (
-                replace(fresh, kinds=Vocabulary.fit(columns)[0])
-                if columns
-                else replace(fresh, edges="none")
-            )
+        labels = resolve_labels(self.labels, graphs)
+        found = edges_of(graphs, self.edges, self.direction)
+        fresh = replace(self, labels=labels, vocabulary=None, **found)
         if knows_root(fresh.labels):
             met = fresh._met(graphs)
             bottom, _ = rooted_attributes(graphs, fresh.labels, None, self.direction, *met)
@@ -111,8 +111,8 @@ class Ego(Decomposition):
             bottom, egos = self._bottom(graphs), self._ego_graphs(graphs)
         else:
             bottom, egos = self._detailed(graphs, links)
-        below = "vertices and edges" if self.edges == "objects" else "vertices"
-        return Hierarchy(bottom, (egos, self._graphs(graphs)), (below, "ego graphs", "graphs"))
+        relations = (egos, by_radius(graphs, self.radii))
+        return Hierarchy(bottom, relations, (bottom_name(self.edges), "ego graphs", "graphs"))
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
@@ -134,10 +134,7 @@ class Ego(Decomposition):
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
 
     def _bottom(self, graphs: Graphs) -> Attributes:
-        """Vertices, followed by edges where these are objects."""
-        labels = resolve_labels(self.labels, graphs)
-        attributes = vertices_and_edges if self.edges == "objects" else vertex_attributes
-        return attributes(graphs, labels, self.vocabulary, self.direction)
+        return bottom_attributes(graphs, self.labels, self.vocabulary, self.direction, self.edges)
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""
@@ -200,18 +197,10 @@ class Ego(Decomposition):
 
     def _links(self, graphs: Graphs) -> _Links | None:
         """The neighbours of every vertex by seen kinds; None where links have no kinds at all."""
-        links = Links.of(graphs, self.direction)
-        if not links.kinds:
-            if self.kinds is None:
-                return None
-            raise InputError(
-                "these graphs have neither edge labels nor directions, but the decomposition "
-                f"was fitted on edges of the kinds {', '.join(kind_names(self.kinds))}"
-            )
-        if self.kinds is None:
-            kinds, codes = Vocabulary.fit(links.kinds)
-        else:
-            kinds, codes = self.kinds, self.kinds.encode(links.kinds)
+        found = coded_links(graphs, self.direction, self.kinds)
+        if found is None:
+            return None
+        links, kinds, codes = found
         seen = codes != UNSEEN
         rows = segment_ids(links.indptr)[seen]
         return _Links(
@@ -221,14 +210,15 @@ class Ego(Decomposition):
             tuple(f"elem {name}" for name in kind_names(kinds)),
         )
 
-    def _graphs(self, graphs: Graphs) -> Relation:
-        """R_2: every ego graph belongs to its graph with its radius as role."""
-        n_egos = graphs.n_nodes * len(self.radii)
-        width = smallest_unsigned(len(self.radii) - 1)
-        roles = np.tile(np.arange(len(self.radii)).astype(width), graphs.n_nodes)
-        names = tuple(f"radius {radius}" for radius in self.radii)
-        indptr = graphs.node_offsets * len(self.radii)
-        return Relation(indptr, np.arange(n_egos, dtype=np.int64), roles, names, n_egos)
+
+def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
+    """R_L over one part per vertex and radius, with the radius as its role."""
+    n_parts = graphs.n_nodes * len(radii)
+    width = smallest_unsigned(len(radii) - 1)
+    roles = np.tile(np.arange(len(radii)).astype(width), graphs.n_nodes)
+    names = tuple(f"radius {radius}" for radius in radii)
+    indptr = graphs.node_offsets * len(radii)
+    return Relation(indptr, np.arange(n_parts, dtype=np.int64), roles, names, n_parts)
 
 
 def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.csr_array]:

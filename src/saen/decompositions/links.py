@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from saen.arrays import Array, offsets, segment_ids
-from saen.decompositions.labels import label_columns
+from saen.decompositions.labels import label_columns, resolve_labels, vertex_attributes
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
 from saen.hierarchy import Attributes
@@ -69,6 +69,33 @@ class Links:
         )
 
 
+def edges_of(graphs: Graphs, edges: str, direction: Direction) -> dict[str, Any]:
+    """What `fit` finds out about edges: their kinds, or that edges as roles say nothing here."""
+    if edges != "roles":
+        return {"kinds": None}
+    columns = Links.of(graphs, direction).kinds
+    return {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none", "kinds": None}
+
+
+def coded_links(
+    graphs: Graphs, direction: Direction, kinds: Vocabulary | None
+) -> tuple[Links, Vocabulary, NDArray[np.int32]] | None:
+    """Links, their kinds and the code of every link's kind; None where links have no kinds.
+
+    With fitted `kinds`, others are `UNSEEN`, and graphs without any are refused.
+    """
+    links = Links.of(graphs, direction)
+    if links.kinds:
+        known = Vocabulary.fit(links.kinds)[0] if kinds is None else kinds
+        return links, known, known.encode(links.kinds)
+    if kinds is None:
+        return None
+    raise InputError(
+        "these graphs have neither edge labels nor directions, but the decomposition was fitted "
+        f"on edges of the kinds {', '.join(kind_names(kinds))}"
+    )
+
+
 def kind_names(kinds: Vocabulary) -> list[str]:
     """What the kinds of links are called in role names.
 
@@ -112,6 +139,23 @@ def edge_values(
         for a, b, *label in list[Any](rows)
     ]
     return local.astype(np.int64), values
+
+
+def bottom_attributes(
+    graphs: Graphs,
+    labels: str,
+    vocabulary: Vocabulary | None,
+    direction: Direction = "both",
+    edges: str = "none",
+) -> Attributes:
+    """Bottom attributes of all vertices, followed by all edges where these are `objects`."""
+    attributes = vertices_and_edges if edges == "objects" else vertex_attributes
+    return attributes(graphs, resolve_labels(labels, graphs), vocabulary, direction)
+
+
+def bottom_name(edges: str) -> str:
+    """What the bottom objects are."""
+    return "vertices and edges" if edges == "objects" else "vertices"
 
 
 def vertices_and_edges(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -10,16 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
-from saen.decompositions.base import FITTED, Decomposition, one_of
+from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number
 from saen.decompositions.labels import (
     DIRECTIONS,
     LABELS,
     check_labels,
     resolve_labels,
-    vertex_attributes,
 )
-from saen.decompositions.links import EDGES, WAYS, Links, kind_names, vertices_and_edges
-from saen.errors import InputError
+from saen.decompositions.links import (
+    EDGES,
+    WAYS,
+    Links,
+    bottom_attributes,
+    bottom_name,
+    coded_links,
+    edges_of,
+    kind_names,
+)
 from saen.graphs import Direction, Graphs
 from saen.hierarchy import Attributes, Hierarchy, Relation
 from saen.vocabulary import UNSEEN, Vocabulary
@@ -62,25 +68,16 @@ class Neighbourhoods(Decomposition):
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "depth", operator.index(self.depth))
-        except TypeError:
-            raise InputError(f"depth must be a whole number, found {self.depth!r}") from None
-        if self.depth < 1:
-            raise InputError(f"depth must be at least 1, found {self.depth}")
+        object.__setattr__(self, "depth", whole_number("depth", self.depth, 1))
         one_of("direction", self.direction, ("both", "out", "in"))
         one_of("edges", self.edges, WAYS)
         check_labels(self.labels)
 
     def fit(self, graphs: Graphs) -> Neighbourhoods:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        fresh = replace(
-            self, labels=resolve_labels(self.labels, graphs), vocabulary=None, kinds=None
-        )
-        if self.edges == "roles":
-            columns = Links.of(graphs, self.direction).kinds
-            found = {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
-            fresh = replace(fresh, **found)
+        labels = resolve_labels(self.labels, graphs)
+        found = edges_of(graphs, self.edges, self.direction)
+        fresh = replace(self, labels=labels, vocabulary=None, **found)
         return replace(fresh, vocabulary=fresh._bottom(graphs).vocabulary)
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
@@ -94,7 +91,7 @@ class Neighbourhoods(Decomposition):
             bottom,
             (*relations, self._graphs(graphs)),
             (
-                "vertices and edges" if self.edges == "objects" else "vertices",
+                bottom_name(self.edges),
                 *(f"depth {level}" for level in range(1, self.depth + 1)),
                 "graphs",
             ),
@@ -109,21 +106,14 @@ class Neighbourhoods(Decomposition):
         return segment_reduce(np.add, entries, graphs.node_offsets).astype(np.int64)
 
     def _bottom(self, graphs: Graphs) -> Attributes:
-        labels = resolve_labels(self.labels, graphs)
-        attributes = vertices_and_edges if self.edges == "objects" else vertex_attributes
-        return attributes(graphs, labels, self.vocabulary, self.direction)
+        return bottom_attributes(graphs, self.labels, self.vocabulary, self.direction, self.edges)
 
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every vertex, by kind of link where edges are roles."""
         if self.edges == "roles":
-            links = Links.of(graphs, self.direction)
-            if links.kinds:
-                return self._by_kind(links)
-            if self.kinds is not None:
-                raise InputError(
-                    "these graphs have neither edge labels nor directions, but the decomposition "
-                    f"was fitted on links of the kinds {', '.join(kind_names(self.kinds))}"
-                )
+            found = coded_links(graphs, self.direction, self.kinds)
+            if found is not None:
+                return self._by_kind(*found)
         adjacency = graphs.adjacency(self.direction)
         vertices = segment_ids(adjacency.indptr)
         apart = vertices != adjacency.indices  # a loop makes no vertex its own neighbour
@@ -131,9 +121,8 @@ class Neighbourhoods(Decomposition):
         elem = np.ones(len(others), dtype=np.uint8)
         return _Around(graphs.n_nodes, vertices[apart], others, elem, ("elem",))
 
-    def _by_kind(self, links: Links) -> _Around:
-        kinds = Vocabulary.fit(links.kinds)[0] if self.kinds is None else self.kinds
-        codes = kinds.encode(links.kinds)
+    @staticmethod
+    def _by_kind(links: Links, kinds: Vocabulary, codes: Ints) -> _Around:
         seen = codes != UNSEEN
         return _Around(
             len(links.indptr) - 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -19,7 +18,8 @@ from saen.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen.decompositions.base import FITTED, Decomposition, one_of, whole_numbers
+from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number, whole_numbers
+from saen.decompositions.ego import by_radius
 from saen.decompositions.labels import (
     DIRECTIONS,
     LABELS,
@@ -27,9 +27,17 @@ from saen.decompositions.labels import (
     knows_root,
     resolve_labels,
     rooted_attributes,
-    vertex_attributes,
 )
-from saen.decompositions.links import EDGES, WAYS, Links, kind_names, vertices_and_edges
+from saen.decompositions.links import (
+    EDGES,
+    WAYS,
+    Links,
+    bottom_attributes,
+    bottom_name,
+    coded_links,
+    edges_of,
+    kind_names,
+)
 from saen.decompositions.shortest import Reader, Rows, shortest_paths
 from saen.errors import InputError
 from saen.graphs import Direction, Graphs
@@ -61,7 +69,8 @@ class Paths(Decomposition):
     `none`. `edges="objects"` adds the edges themselves to the bottom, after the vertices; the i-th
     edge of a path is its part with role `edge i`.
 
-    The paths of a dense neighbourhood, or of one with a hub, are as many as its pairs of vertices.
+    A subgraph has about as many paths as pairs of vertices, which is very many in dense graphs and
+    around hubs: keep the radii small there.
 
     >>> square = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0)]])
     >>> hierarchy = Paths(radii=(1,), max_length=2).decompose(square)
@@ -84,8 +93,8 @@ class Paths(Decomposition):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
-        object.__setattr__(self, "max_length", _whole("max_length", self.max_length, 0))
-        object.__setattr__(self, "cap", _whole("cap", self.cap, 1))
+        object.__setattr__(self, "max_length", whole_number("max_length", self.max_length, 0))
+        object.__setattr__(self, "cap", whole_number("cap", self.cap, 1))
         one_of("direction", self.direction, ("both", "out", "in"))
         one_of("edges", self.edges, WAYS)
         if not isinstance(self.both_ways, bool):
@@ -97,11 +106,8 @@ class Paths(Decomposition):
     def fit(self, graphs: Graphs) -> Paths:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
         labels = resolve_labels(self.labels, graphs)
-        fresh = replace(self, labels=labels, vocabulary=None, kinds=None)
-        if self.edges == "roles":
-            columns = Links.of(graphs, self.direction).kinds
-            found = {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
-            fresh = replace(fresh, **found)
+        found = edges_of(graphs, self.edges, self.direction)
+        fresh = replace(self, labels=labels, vocabulary=None, **found)
         # Only distances to a root depend on the subgraphs.
         radii = self.radii if knows_root(labels) else ()
         subgraphs = _Subgraphs.of(graphs, radii, self.direction)
@@ -140,10 +146,10 @@ class Paths(Decomposition):
                     subgraphs.n,
                     len(owners),
                 ),
-                self._graphs(graphs),
+                by_radius(graphs, self.radii),
             ),
             (
-                "vertices and edges" if self.edges == "objects" else "vertices",
+                bottom_name(self.edges),
                 "paths",
                 "subgraphs",
                 "graphs",
@@ -181,19 +187,10 @@ class Paths(Decomposition):
 
     def _bottom(self, graphs: Graphs, subgraphs: _Subgraphs) -> tuple[Attributes, Ints]:
         """Bottom attributes, and the bottom object of every member of every subgraph."""
-        labels = resolve_labels(self.labels, graphs)
-        if knows_root(labels):
-            return rooted_attributes(
-                graphs,
-                labels,
-                self.vocabulary,
-                self.direction,
-                subgraphs.vertices,
-                subgraphs.distances,
-            )
-        attributes = vertices_and_edges if self.edges == "objects" else vertex_attributes
-        made = attributes(graphs, labels, self.vocabulary, self.direction)
-        return made, subgraphs.vertices
+        given = graphs, resolve_labels(self.labels, graphs), self.vocabulary, self.direction
+        if knows_root(self.labels):
+            return rooted_attributes(*given, subgraphs.vertices, subgraphs.distances)
+        return bottom_attributes(*given, self.edges), subgraphs.vertices
 
     def _steps(self, graphs: Graphs, attributes: Attributes) -> _Steps:
         """Where paths may go, and the roles of what they meet there."""
@@ -208,30 +205,15 @@ class Paths(Decomposition):
             codes = attributes.codes[objects]
             return _Steps.along(links, codes, names, roles=roles, width=1, objects=objects)
         if self.edges == "roles":
-            links = Links.of(graphs, self.direction)
-            if links.kinds:
-                kinds = Vocabulary.fit(links.kinds)[0] if self.kinds is None else self.kinds
+            found = coded_links(graphs, self.direction, self.kinds)
+            if found is not None:
+                links, kinds, codes = found
                 named = (f"index {i} {kind}" for i in steps for kind in kind_names(kinds))
-                codes = kinds.encode(links.kinds)
                 roles = np.where(codes == UNSEEN, UNSEEN, codes + 1)
                 return _Steps.along(
                     links, codes, (indices[0], *named), roles=roles, width=len(kinds)
                 )
-            if self.kinds is not None:
-                raise InputError(
-                    "these graphs have neither edge labels nor directions, but the decomposition "
-                    f"was fitted on links of the kinds {', '.join(kind_names(self.kinds))}"
-                )
         return _Steps(graphs.without_loops().adjacency(self.direction), indices)
-
-    def _graphs(self, graphs: Graphs) -> Relation:
-        """R_3: every subgraph belongs to its graph with its radius as role."""
-        n_subgraphs = graphs.n_nodes * len(self.radii)
-        width = smallest_unsigned(len(self.radii) - 1)
-        roles = np.tile(np.arange(len(self.radii)).astype(width), graphs.n_nodes)
-        names = tuple(f"radius {radius}" for radius in self.radii)
-        indptr = graphs.node_offsets * len(self.radii)
-        return Relation(indptr, np.arange(n_subgraphs, dtype=np.int64), roles, names, n_subgraphs)
 
 
 @dataclass(frozen=True)
@@ -347,6 +329,7 @@ class _LinkParts:
 
 
 def _by_index(rows: Ints) -> Triples:
+    """(path, part, role) of parts whose roles are their places in the row."""
     path, index = np.indices(rows.shape).reshape(2, -1)
     return path, rows.ravel(), index
 
@@ -388,13 +371,3 @@ def content_ranks(attributes: Attributes) -> NDArray[np.int64]:
     ranks = np.empty(len(attributes), dtype=np.int64)
     ranks[order] = np.cumsum(new)
     return ranks
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be a whole number, found {value!r}") from None
-    if number < least:
-        raise InputError(f"{name} must be at least {least}, found {number}")
-    return number

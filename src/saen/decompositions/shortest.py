@@ -124,26 +124,35 @@ class _Paths:
 
         Row v of `into` holds the vertices with an edge to v.
         """
-        n, codes = beyond.shape[0], _codes(pairs)
         firsts, lasts = segment_ids(beyond.indptr), beyond.indices
-        degrees = np.diff(into.indptr)[lasts]
+        sizes = np.diff(self.pointers)
+        # The last vertex but one is near the first and has an edge to the last: look for it among
+        # the fewer of the two.
+        near, before = np.diff(pairs.indptr)[firsts], np.diff(into.indptr)[lasts]
+        look_near = near.sum() <= before.sum()
+        codes = _codes(into if look_near else pairs)
         rows, counts = [np.empty((0, self.rows.shape[1] + 1), np.int64)], [np.empty(0, np.int64)]
-        for start, stop in row_blocks(offsets(degrees)):
-            pair = np.repeat(np.arange(start, stop), degrees[start:stop])
-            before = into.indices[ranges(into.indptr[lasts[start:stop]], degrees[start:stop])]
-            wanted = firsts[pair] * n + before
-            place = np.searchsorted(codes, wanted)
-            nearer = np.take(codes, place, mode="clip") == wanted
-            pair, place = pair[nearer], place[nearer]
-            paths = np.diff(self.pointers)[place]
-            pair = np.repeat(pair, paths)
-            made = np.column_stack([self.rows[ranges(self.pointers[place], paths)], lasts[pair]])
+        for start, stop in row_blocks(offsets(near if look_near else before)):
+            u, v = firsts[start:stop], lasts[start:stop]
+            if look_near:
+                pair = np.repeat(np.arange(stop - start), near[start:stop])
+                place = ranges(pairs.indptr[u], near[start:stop])
+                _, found = _find(
+                    codes, v[pair].astype(np.int64) * into.shape[0] + pairs.indices[place]
+                )
+            else:
+                pair = np.repeat(np.arange(stop - start), before[start:stop])
+                vertices = into.indices[ranges(into.indptr[v], before[start:stop])]
+                place, found = _find(codes, u[pair] * into.shape[0] + vertices)
+            pair, place = pair[found], place[found]
+            pair = np.repeat(pair, sizes[place])
+            made = np.column_stack([self.rows[ranges(self.pointers[place], sizes[place])], v[pair]])
             if cap is not None:
                 # A path among the smallest begins with one among the smallest: the rest can go now.
-                kept = _smallest(pair - start, made, reader.read, cap)
+                kept = _smallest(pair, made, reader.read, cap)
                 pair, made = pair[kept], made[kept]
             rows.append(made)
-            counts.append(np.bincount(pair - start, minlength=stop - start))
+            counts.append(np.bincount(pair, minlength=stop - start))
         return _Paths(np.concatenate(rows), offsets(np.concatenate(counts)))
 
     def once(self, reader: Reader, cap: int | None) -> Rows:
@@ -166,6 +175,14 @@ class _Paths:
 def _codes(pairs: sparse.csr_array) -> NDArray[np.int64]:
     """Row and column of every entry as one number; they ascend."""
     return segment_ids(pairs.indptr) * pairs.shape[0] + pairs.indices
+
+
+def _find(
+    codes: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each number would stand among ascending ones, and whether it does."""
+    place = np.searchsorted(codes, wanted)
+    return place, np.take(codes, place, mode="clip") == wanted
 
 
 def _smallest(
