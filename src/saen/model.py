@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from saen.compression import Compressed
 from saen.errors import InputError
 from saen.hierarchy import Hierarchy
-from saen.unrolled import Unrolled, UnrolledRelation
+from saen.unrolled import Rows, Unrolled, UnrolledRelation
 
 NORMALISATIONS = ("batch", "none")
 
@@ -374,8 +374,8 @@ class _Level(nn.Module):
         weight = weight * self.seen[:, :, None, None]
         if self.normalised and self.training:
             a = self._aggregate(relation, h)
-            weight, bias = self._folded(weight, *self.norm(a, uses))
-            x = self._first_layer(a, weight, bias)
+            weight, bias = self._folded(weight, *self.norm(a, uses, relation.rows))
+            x = self._first_layer(relation, a, weight, bias)
         else:
             bias = self.bias
             if self.normalised:
@@ -383,20 +383,34 @@ class _Level(nn.Module):
             if self._parts_first(relation):
                 x = self._map_then_aggregate(relation, h, weight, bias)
             else:
-                x = self._first_layer(self._aggregate(relation, h), weight, bias)
+                x = self._first_layer(relation, self._aggregate(relation, h), weight, bias)
         out: Tensor = self.layers(x, noise, hidden)
         return out.transpose(0, 1).contiguous()
 
     def _aggregate(self, relation: UnrolledRelation, h: Tensor) -> Tensor:
-        """a_l = Σ_π z_π ⊗ Σ h_{l-1}: (roles, n, M, d)."""
+        """a_l = Σ_π z_π ⊗ Σ h_{l-1}: (roles, n, M, d), or (P, M, d) where few rows have parts."""
         flat = relation.by_role @ h.flatten(1)
+        if relation.rows is not None:
+            return flat.view(-1, *h.shape[1:])
         return flat.view(self.n_roles, relation.n_wholes, *h.shape[1:])
 
-    def _first_layer(self, a: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        x = bias[:, None]
-        for role in range(self.n_roles):
-            x = torch.baddbmm(x, a[role].transpose(0, 1), weight[role])
-        return x
+    def _first_layer(
+        self, relation: UnrolledRelation, a: Tensor, weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        if relation.rows is None:
+            x = bias[:, None]
+            for role in range(self.n_roles):
+                x = torch.baddbmm(x, a[role].transpose(0, 1), weight[role])
+            return x
+        mapped = torch.cat(
+            [
+                torch.bmm(a[start:stop].transpose(0, 1), weight[role])
+                for role, (start, stop) in enumerate(pairwise(relation.rows.starts))
+            ],
+            dim=1,
+        )
+        flat = relation.rows.gather @ mapped.transpose(0, 1).flatten(1)
+        return (flat.view(relation.n_wholes, *bias.shape) + bias).transpose(0, 1)
 
     def _map_then_aggregate(
         self, relation: UnrolledRelation, h: Tensor, weight: Tensor, bias: Tensor
@@ -408,9 +422,9 @@ class _Level(nn.Module):
 
     def _parts_first(self, relation: UnrolledRelation) -> bool:
         """Whether mapping the parts before aggregating takes fewer multiplications."""
-        size, layer = self.weight.shape[2], self.n_roles * self.below * self.weight.shape[2]
-        after = relation.n_entries * self.below + relation.n_wholes * layer
-        before = relation.n_entries * size + relation.n_parts * layer
+        size = self.weight.shape[2]
+        after = self.below * (relation.n_entries + relation.n_rows * size)
+        before = size * (relation.n_entries + relation.n_parts * self.n_roles * self.below)
         return before < after
 
     def _folded(self, weight: Tensor, mean: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
@@ -438,12 +452,16 @@ class _Statistics(nn.Module):
         self.register_buffer("variance", torch.ones(n_roles, n_models, width))
         self.register_buffer("started", torch.zeros(n_models, dtype=torch.bool))
 
-    def forward(self, a: Tensor, uses: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, a: Tensor, uses: Tensor | None, rows: Rows | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Mean and 1 / standard deviation, (roles, M, d): of this batch in training."""
         if not self.training or uses is None:
             return self.running()
-        moments: tuple[Tensor, Tensor] = _WeightedMoments.apply(a, uses)  # type: ignore[no-untyped-call]
-        mean, variance = moments
+        if rows is None:
+            mean, variance = _WeightedMoments.apply(a, uses)  # type: ignore[no-untyped-call]
+        else:
+            mean, variance = _moments_of_rows(a, uses, rows)
         with torch.no_grad():
             self._remember(mean, variance, uses.sum(0) > 0)
         return mean, (variance + self.epsilon).rsqrt()
@@ -460,6 +478,18 @@ class _Statistics(nn.Module):
         self.mean.lerp_(mean, step)
         self.variance.lerp_(variance, step)
         self.started.logical_or_(active)
+
+
+def _moments_of_rows(a: Tensor, uses: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Weighted mean and variance of aggregates (P, M, d) whose missing rows are zero."""
+    share = (uses / uses.sum(0).clamp_min(torch.finfo(uses.dtype).tiny))[rows.wholes, :, None]
+    spans = list(pairwise(rows.starts))
+    mean = torch.stack([(a[i:j] * share[i:j]).sum(0) for i, j in spans])
+    present = torch.stack([share[i:j].sum(0) for i, j in spans])
+    squares = [
+        ((a[i:j] - mean[role]).square() * share[i:j]).sum(0) for role, (i, j) in enumerate(spans)
+    ]
+    return mean, torch.stack(squares) + (1 - present) * mean.square()
 
 
 class _WeightedMoments(torch.autograd.Function):

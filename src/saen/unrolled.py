@@ -16,6 +16,9 @@ from torch import Tensor
 from saen.arrays import segment_ids
 from saen.hierarchy import Hierarchy, Relation
 
+MOSTLY = 0.5
+"""Share of (role, whole) pairs with parts below which the others are left out."""
+
 
 @dataclass
 class SparseProduct:
@@ -58,9 +61,23 @@ class _Multiply(torch.autograd.Function):
 
 
 @dataclass
+class Rows:
+    """The (role, whole) pairs that have parts, sorted by role: P of them.
+
+    Those of role π are `starts[π] … starts[π + 1] - 1`; `gather @ Y` adds the rows of every whole,
+    (n, P) times (P, w).
+    """
+
+    wholes: Tensor
+    starts: list[int]
+    gather: SparseProduct
+
+
+@dataclass
 class UnrolledRelation:
     """R_l for the network. `by_role @ H` stacks R_{l,π} H over roles: (roles · n, m) times (m, w).
 
+    Where most of these rows would be empty, `rows` lists the others, and `by_role` has only them.
     `joined @ [H W_1; …]` is Σ_π R_{l,π} (H W_π), (n, roles · m) times (roles · m, w): the same sum
     once the first layer has been applied to the parts. Each is built when first asked for.
     """
@@ -69,6 +86,8 @@ class UnrolledRelation:
     n_parts: int
     n_roles: int
     n_entries: int
+    n_rows: int
+    rows: Rows | None
     _build: Callable[[str], SparseProduct]
     _built: dict[str, SparseProduct] = field(default_factory=dict)
 
@@ -89,7 +108,8 @@ class UnrolledRelation:
 
     def uses(self, weights: Tensor) -> Tensor:
         """w_{l-1} = Σ_π R_{l,π}ᵀ w_l: how often each part is used, (n, M) to (m, M)."""
-        return self.by_role.T @ weights.repeat(self.n_roles, 1)
+        spread = weights.repeat(self.n_roles, 1) if self.rows is None else weights[self.rows.wholes]
+        return self.by_role.T @ spread
 
 
 @dataclass
@@ -133,22 +153,37 @@ class Unrolled:
 
 
 def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> UnrolledRelation:
+    n, m, k = relation.n_wholes, relation.n_parts, relation.n_roles
+    wholes = segment_ids(relation.indptr)
+    roles = relation.roles.astype(np.int64)
+    used = np.zeros(k * n, dtype=np.bool_)
+    used[roles * n + wholes] = True
+    n_rows = int(np.count_nonzero(used))
+    rows = None
+    if n_rows < MOSTLY * k * n:
+        pairs = np.flatnonzero(used)
+        ones = np.ones(n_rows)
+        gather = sparse.csr_array((ones, (pairs % n, np.arange(n_rows))), shape=(n, n_rows))
+        rows = Rows(
+            torch.from_numpy(pairs % n).to(device),
+            np.searchsorted(pairs, np.arange(k + 1) * n).tolist(),
+            SparseProduct.of(gather, dtype, device),
+        )
+
     def build(form: str) -> SparseProduct:
-        rows = segment_ids(relation.indptr)
         parts = relation.parts.astype(np.int64)
-        roles = relation.roles.astype(np.int64)
         counts = np.ones(len(parts)) if relation.counts is None else relation.counts
-        n, m, k = relation.n_wholes, relation.n_parts, relation.n_roles
-        if form == "by_role":
-            rows, shape = roles * n + rows, (k * n, m)
+        at, shape = wholes, (n, k * m)
+        if form == "joined":
+            parts = roles * m + parts
         else:
-            parts, shape = roles * m + parts, (n, k * m)
-        matrix = sparse.csr_array((counts.astype(np.float64), (rows, parts)), shape=shape)
+            at, shape = roles * n + wholes, (k * n, m)
+            if rows is not None:
+                at, shape = (np.cumsum(used) - 1)[at], (n_rows, m)
+        matrix = sparse.csr_array((counts.astype(np.float64), (at, parts)), shape=shape)
         return SparseProduct.of(matrix, dtype, device)
 
-    return UnrolledRelation(
-        relation.n_wholes, relation.n_parts, relation.n_roles, relation.n_entries, build
-    )
+    return UnrolledRelation(n, m, k, relation.n_entries, n_rows, rows, build)
 
 
 def _csr(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:

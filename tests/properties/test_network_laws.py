@@ -19,6 +19,7 @@ from saen import SAEN, Compressed, Hierarchy, compress
 from saen.batches import cut_batches, seen_in_training
 from saen.model import NORMALISATIONS, _Level
 from saen.tasks import Task
+from saen.unrolled import Unrolled
 
 MODELS = 2
 TOLERANCE = 1e-10
@@ -345,3 +346,30 @@ def test_models_side_by_side_do_not_see_each_other(data: st.DataObject) -> None:
         assert_close(outputs[:, [model]], alone_too[0], TOLERANCE)
     assert_close(losses[[model]], alone_too[1], TOLERANCE)
     assert_same_gradients([g[[model]] for g in gradients], alone_too[2])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(data=st.data())
+def test_leaving_out_empty_rows_changes_nothing(device: str, data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    network = data.draw(networks(hierarchy, device=device))
+    network.train(data.draw(st.booleans()))
+    start = {key: value.clone() for key, value in network.state_dict().items()}
+    weights = np.random.default_rng(data.draw(seeds)).uniform(0, 2, (len(hierarchy), MODELS))
+    found = []
+    for mostly in (0.0, 2.0):  # keep all rows, keep only those with parts
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("saen.unrolled.MOSTLY", mostly)
+            network.load_state_dict(start)
+            unrolled = Unrolled.of(hierarchy, dtype=network.dtype, device=network.device)
+            uses = unrolled.uses(torch.from_numpy(weights).to(network.device))
+            made = network(unrolled, uses)
+            gradients = torch.autograd.grad(
+                made.square().sum(), list(network.parameters()), allow_unused=True
+            )
+            found.append([made, *uses, *gradients, *network.state_dict().values()])
+        kept = [relation.rows is not None for relation in unrolled.relations]
+        assert all(kept) == any(kept) == (mostly > 0)
+    for one, other in zip(*found, strict=True):
+        if one is not None:
+            assert_close(numbers(one), numbers(other), TOLERANCE, floor=1e-9)
