@@ -23,7 +23,7 @@ demo: .venv/installed
 	$(BIN)/python examples/threads.py demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -q -m slow

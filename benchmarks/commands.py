@@ -10,14 +10,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from benchmarks.measure import MeasurementError, Stopwatch, measure
 from benchmarks.report import quantity, table
 from benchmarks.settings import Settings
-from saen import Graphs, catalog, generate_threads
-from saen.arrays import segment_ids
+from saen import catalog, generate_threads
+from saen.datasets.tu import write_tu
 
 TITLE = "Commands at the size of REDDIT-MULTI"
 
@@ -52,20 +49,6 @@ def command(line: str, folder: str) -> dict[str, Any]:
     with redirect_stdout(printed):
         watch(what, lambda: app([what, *arguments, *places, "--json"], standalone_mode=False))
     return {"seconds": watch.seconds, "printed": json.loads(printed.getvalue())}
-
-
-def write_tu(graphs: Graphs, folder: Path) -> None:
-    """Undirected graphs with classes in TUDataset's text format; classes become 1, 2, …"""
-    folder.mkdir(parents=True)
-    ends = np.column_stack([segment_ids(graphs.indptr), graphs.indices]) + 1
-    columns = {
-        "A": ends,
-        "graph_indicator": segment_ids(graphs.node_offsets) + 1,
-        "graph_labels": np.unique(graphs.targets, return_inverse=True)[1] + 1,
-    }
-    for part, column in columns.items():
-        file = folder / f"{folder.name}_{part}.txt"
-        pd.DataFrame(column).to_csv(file, header=False, index=False)
 
 
 # -- the part ----------------------------------------------------------------------------------

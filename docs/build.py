@@ -2,8 +2,8 @@
 
     python docs/build.py
 
-Figures and the compression table need the benchmark datasets (SAEN_DATA); without them the files
-that are there stay as they are. Accuracies are taken from docs/results, where
+Figures and measured sizes need the benchmark datasets (SAEN_DATA); without them the files that are
+there stay as they are. Accuracies are taken from docs/results, where
 `saen reproduce accuracy --out docs/results` put them.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 from saen.datasets import catalog, load_dataset, locate
 from saen.decompositions import make_decomposition
 from saen.paper import tables
+from saen.text import human_bytes
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
@@ -63,6 +64,10 @@ def draw_figures() -> None:
         path = Path(folder) / "two sentences.conllu"
         path.write_text(SENTENCES.lstrip(), encoding="utf-8")
         saen("draw", str(path), "-d", "text(max_length=3)", "--out", f"{DOCS}/figures/text.svg")
+        model = str(Path(folder) / "model.saen")
+        saen("train", "MUTAG", "--out", model, "--no-holdout")
+        out = str(DOCS / "figures" / "explanation.svg")
+        saen("explain", model, "MUTAG", "--graph", "17", "--out", out)
 
 
 def decompositions_table(names: list[str]) -> None:
@@ -97,19 +102,29 @@ def decompositions_table(names: list[str]) -> None:
     (RESULTS / "decompositions.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def compression_table(names: list[str]) -> str:
-    path = RESULTS / "compression.json"
-    reports = {name: json.loads(saen("compress", name, "--json")) for name in names}
-    for report in reports.values():
+def measure_compression(names: list[str]) -> None:
+    """What `saen compress` says of every dataset, into docs/results."""
+    reports = results("compression")
+    for name in names:
+        report = reports[name] = json.loads(saen("compress", name, "--json"))
         # Timings belong to the benchmarks, where they are repeated.
         del report["seconds"], report["peak_memory_bytes"]
-    path.write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "compression.json").write_text(json.dumps(reports, indent=1) + "\n", "utf-8")
+
+
+def results(name: str) -> dict[str, Any]:
+    """A file of results, by dataset."""
+    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return document
+
+
+def compression_table() -> str:
     paper = tables()["sizes_and_runtimes"]
     lines = [
         "| dataset | entries | after | graphs | distinct | size | paper's | ceiling |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, report in reports.items():
+    for name, report in results("compression").items():
         before = sum(level["entries"] for level in report["levels"])
         after = sum(level["entries_compressed"] for level in report["levels"])
         theirs = paper.get(name, {}).get("ratio")
@@ -126,9 +141,54 @@ def compression_table(names: list[str]) -> str:
 
 
 def accuracy_table() -> str:
-    """What `saen reproduce accuracy` wrote, without its heading."""
-    text = (RESULTS / "accuracy.md").read_text(encoding="utf-8")
-    return text.partition("\n\n")[2].strip()
+    """The paper's accuracies, ours, and what collapsing leaves of each dataset."""
+    sizes = results("compression")
+    lines = [
+        "| dataset | SAEN in the paper | preset `paper` | `modern`, nested | size after collapsing |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, found in results("accuracy").items():
+        mean, std = found["published"]["SAEN"]
+        ours = [found[run]["accuracy"] for run in ("paper", "nested")]
+        shown = [f"{100 * each['mean']:.2f} ± {100 * each['std']:.2f}" for each in ours]
+        ratio = f"× {sizes[name]['bytes']['ratio']:.3f}" if name in sizes else ""
+        lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(shown)} | {ratio} |")
+    return "\n".join(lines)
+
+
+def performance_table() -> str:
+    """A few lines of the benchmarks, in the form in which docs/results/benchmarks.md has them."""
+    parts = results("benchmarks")["parts"]
+    lines = ["| what | measured |", "|---|---:|"]
+    for row in parts["pipeline"]["rows"]:
+        about = f"{row['dataset']} ({row['entries']:,} part-of entries), from its zip to collapsed"
+        for way, when in (("cold", "the first time"), ("warm", "from then on")):
+            found = row[way]
+            memory = human_bytes(found["peak_memory_bytes"])
+            lines.append(f"| {about}, {when} | {found['seconds']['total']:.2f} s, {memory} |")
+        if row.get("times_faster"):
+            lines.append(
+                f"| {row['dataset']}: against PyTorch Geometric reading the same text "
+                f"| {row['times_faster']:.1f} × faster |"
+            )
+    for row in parts["scale"]["generated"]:
+        found = row["streaming"]
+        lines.append(
+            f"| a collection {row['collection']} ({row['vertices']:,} vertices), decomposed and "
+            f"collapsed chunk by chunk | {found['seconds']['total']:.2f} s, "
+            f"{human_bytes(found['peak_memory_bytes'])} |"
+        )
+    for row in parts["training"]["rows"]:
+        lines.append(
+            f"| {row['dataset']}: an epoch of one network, collapsed against not "
+            f"| {row['times_faster_compressed']:.1f} × faster |"
+        )
+    for row in parts["training"]["rows"]:
+        lines.append(
+            f"| {row['dataset']}: an epoch of {row['networks']} networks at once, against one by "
+            f"one | {row['times_faster_together']:.1f} × faster |"
+        )
+    return "\n".join(lines)
 
 
 def replace_table(document: Path, table: str, text: str) -> None:
@@ -145,10 +205,12 @@ def main() -> None:
     if here:
         if {"IMDB-BINARY", "MUTAG"} <= set(here):
             draw_figures()
-        replace_table(readme, "compression", compression_table(here))
+        measure_compression(here)
         decompositions_table(here)
     else:
-        print("no datasets here (set SAEN_DATA): figures and the compression table stay")
+        print("no datasets here (set SAEN_DATA): figures and sizes stay")
+    replace_table(DOCS / "compression.md", "compression", compression_table())
+    replace_table(DOCS / "performance.md", "performance", performance_table())
     replace_table(readme, "accuracy", accuracy_table())
 
 

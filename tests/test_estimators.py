@@ -894,3 +894,77 @@ def test_compression_before_fitting_changes_nothing(threads: Graphs) -> None:
     one = SAENClassifier(**options).fit(hierarchy, threads.targets)
     other = SAENClassifier(**options).fit(small, threads.targets)
     assert same_weights(one, other)
+
+
+# -- structures that are prepared once ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fitting_on_prepared_structures_is_fitting_on_the_structures(
+    threads: Graphs, cls: type[Any]
+) -> None:
+    y = threads.sizes if cls is SAENRegressor else threads.targets
+    one = cls(**SMALL).fit(threads, y)
+    shared = cls(**SMALL).prepare(threads)
+    assert len(shared) == len(threads)
+    other = cls(**SMALL).fit(shared, y)
+    assert same_weights(one, other)
+    assert_array_equal(other.predict(shared), one.predict(threads))
+    assert_array_equal(other.predict_each(shared), one.predict_each(threads))
+    assert_array_equal(other.predict(threads[3:5]), one.predict(threads[3:5]))
+
+
+def test_what_was_prepared_for_one_estimator_is_not_another_s(threads: Graphs) -> None:
+    shared = SAENClassifier(**SMALL).prepare(threads)
+    other = SAENClassifier(**SMALL | {"labels": "degree,log-degree:1"})
+    with pytest.raises(InputError, match="were prepared for another estimator"):
+        other.fit(threads, threads.targets).predict(shared)
+    with pytest.raises(InputError, match=r"\d+ structures, but 3 targets"):
+        other.fit(shared, [0, 1, 0])
+
+
+def test_preparing_tells_how_far_it_is(threads: Graphs) -> None:
+    told: list[int] = []
+    SAENClassifier(**SMALL).prepare(threads, progress=told.append)
+    assert told[-1] == len(threads)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_structures_of_no_weight_are_as_if_they_were_not_there(
+    threads: Graphs, class_weight: Any
+) -> None:
+    both = Graphs.concatenate([threads, threads])  # no label is lost with the second half
+    y = np.concatenate([threads.targets, np.repeat(threads.targets[:1], len(threads))])
+    options = SMALL | {"dtype": "float64", "batch_size": "all", "class_weight": class_weight}
+    weights = np.repeat([1, 0], len(threads))
+    one = SAENClassifier(**options).fit(both, y, sample_weight=weights)
+    other = SAENClassifier(**options).fit(threads, threads.targets)
+    assert_close(one.predict_proba(threads), other.predict_proba(threads), 1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_networks_one_by_one_average_to_the_ensemble(threads: Graphs, n_classes: int) -> None:
+    model = SAENClassifier(**SMALL).fit(threads, np.arange(len(threads)) % n_classes)
+    each = model.predict_each(threads)
+    assert each.shape == (len(threads), 2, n_classes)
+    assert_array_equal(each.mean(axis=1), model.predict_proba(threads))
+    made = model.network_(compress(model.decomposition_.decompose(threads))).detach().double()
+    alone = torch.softmax(made, 2) if n_classes > 2 else torch.sigmoid(made)
+    assert_close(each[:, :, -1], alone[:, :, -1].numpy(), 1e-6)
+    for y in (threads.sizes, np.column_stack([threads.sizes] * 2)):
+        regressor = SAENRegressor(**SMALL).fit(threads, y)
+        each = regressor.predict_each(threads)
+        assert each.shape == (len(threads), 2, *y.shape[1:])
+        assert_close(each.mean(axis=1), regressor.predict(threads), 1e-9)
+
+
+@pytest.mark.parametrize("top", [[6], []])
+def test_features_have_names_as_scikit_learn_gives_them(threads: Graphs, top: list[int]) -> None:
+    model = SAENTransformer(**SMALL | {"hidden": [[4], [6, 4], top]})
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()
+    width = model.fit_transform(threads, threads.targets).shape[1]
+    names = [f"saentransformer{i}" for i in range(width)]
+    assert model.get_feature_names_out().tolist() == names
+    frame = model.set_output(transform="pandas").transform(threads)
+    assert list(frame) == names

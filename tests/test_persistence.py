@@ -30,6 +30,10 @@ from saen import (
     generate_threads,
     storage,
 )
+from saen.decompositions.registry import DECOMPOSITIONS
+from saen.decompositions.text import Text
+from saen.documents import Documents
+from saen.structures import Structures
 
 SMALL: dict[str, Any] = {
     "hidden": ((4,), (6, 4), (6,)),
@@ -171,6 +175,99 @@ def test_a_model_of_labelled_graphs_comes_back_with_its_vocabulary(tmp_path: Pat
     assert other.decomposition_.vocabulary == Vocabulary(["C", "N", "ü"])
     new = graphs(["C", "ü", "never seen"])
     assert_array_equal(other.predict_proba(new), one.predict_proba(new))
+
+
+def molecules(n: int, seed: int, bonds: str) -> Graphs:
+    """Small labelled graphs with labelled edges."""
+    rng = np.random.default_rng(seed)
+    edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2), (2, 3)]]
+    lists = [edges[i % 2] for i in range(n)]
+    return Graphs.from_edge_lists(
+        lists,
+        node_labels=rng.choice(["C", "N", "ü"], 4 * n),
+        edge_labels=rng.choice([*bonds], sum(map(len, lists))),
+    )
+
+
+def documents(n: int, words: list[str]) -> Documents:
+    """Documents of one or two sentences of three words."""
+    rng = np.random.default_rng(len(words))
+
+    def sentence() -> list[tuple[str, int | None, str]]:
+        first, verb, last = rng.choice(words, 3).tolist()
+        return [(first, 1, "nsubj"), (verb, None, "root"), (last, 1, "obj")]
+
+    return Documents.from_sentences([[sentence() for _ in range(1 + i % 2)] for i in range(n)])
+
+
+def notes(n: int, words: list[str]) -> Structures:
+    rng = np.random.default_rng(len(words))
+    return Structures(
+        [
+            {"line": [{"word": rng.choice(words, 2).tolist()}], "last": [{"end": ["."]}]}
+            for _ in range(n)
+        ]
+    )
+
+
+GRAPHS = (molecules(16, 0, "-="), molecules(8, 1, "-=#"))
+DOCUMENTS = (documents(16, ["a", "b"]), documents(8, ["a", "b", "new"]))
+NOTES = (notes(16, ["a", "b"]), notes(8, ["a", "b", "new"]))
+DECOMPOSED: dict[str, tuple[Any, Any]] = {
+    "ego": GRAPHS,
+    "ego(radii=(0, 2), labels='node,distance')": GRAPHS,
+    "ego(edges=roles)": GRAPHS,
+    "ego(edges=objects, direction=out)": GRAPHS,
+    "neighbourhoods": GRAPHS,
+    "neighbourhoods(depth=2, edges=roles)": GRAPHS,
+    "neighbourhoods(depth=1, edges=objects)": GRAPHS,
+    "paths": GRAPHS,
+    "paths(radii=(1,), max_length=2, edges=roles, both_ways=True)": GRAPHS,
+    "paths(radii=(1,), edges=objects)": GRAPHS,
+    "flat": GRAPHS,
+    "flat(labels='node,degree')": GRAPHS,
+    "edges": GRAPHS,
+    "nested": NOTES,
+    "nested(levels=('words', 'lines', 'notes'))": NOTES,
+    "text": DOCUMENTS,
+    "text(relations=True, sentences=position, max_length=2)": DOCUMENTS,
+}
+
+
+def test_every_decomposition_is_tried() -> None:
+    assert {text.partition("(")[0] for text in DECOMPOSED} == set(DECOMPOSITIONS)
+
+
+@pytest.mark.parametrize("text", DECOMPOSED)
+def test_a_model_comes_back_with_its_decomposition(text: str, tmp_path: Path) -> None:
+    training, new = DECOMPOSED[text]
+    # New structures hold labels, words and roles that the model never saw.
+    one = SAENClassifier(text, epochs=2, n_models=2, device="cpu").fit(training, np.arange(16) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert other.decomposition_ == one.decomposition_
+    assert type(other.decomposition_) is DECOMPOSITIONS[text.partition("(")[0]]
+    assert other.schema_ == one.schema_
+    for structures in (training, new):
+        assert_array_equal(other.predict_proba(structures), one.predict_proba(structures))
+    for level in range(one.schema_.depth + 1):
+        assert_array_equal(other.embed(new, level), one.embed(new, level))
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_model_over_word_vectors_comes_back_with_the_place_of_its_file(
+    tmp_path: Path, tune: bool
+) -> None:
+    (tmp_path / "words.txt").write_text("a 0.5 1\nnew 2 3\n")
+    training, new = DOCUMENTS
+    text = Text(vectors=tmp_path / "words.txt", tune=tune)
+    one = SAENClassifier(text, epochs=2, n_models=2).fit(training, np.arange(16) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert_array_equal(other.predict_proba(new), one.predict_proba(new))
+    (tmp_path / "words.txt").unlink()
+    with pytest.raises(FileError, match=r"words\.txt: "):
+        other.predict(new)
 
 
 @pytest.mark.parametrize("kind", ["codes", "vectors", "both"])

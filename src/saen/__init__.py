@@ -65,6 +65,7 @@ from saen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from saen.estimators import SAENClassifier, SAENRegressor, SAENTransformer
+    from saen.explanation import explain, explain_collection
     from saen.features import SAFeatures
     from saen.model import SAEN, Architecture
     from saen.training import Settings, train
@@ -76,6 +77,8 @@ _LAZY = {
     "SAENClassifier": "saen.estimators",
     "SAENRegressor": "saen.estimators",
     "SAENTransformer": "saen.estimators",
+    "explain": "saen.explanation",
+    "explain_collection": "saen.explanation",
     "SAFeatures": "saen.features",
     "SAEN": "saen.model",
     "Architecture": "saen.model",
@@ -120,6 +123,8 @@ __all__ = [
     "compress_stream",
     "compute_cd",
     "equivalent",
+    "explain",
+    "explain_collection",
     "extend",
     "from_networkx",
     "from_pyg",

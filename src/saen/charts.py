@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from saen.arrays import Array
 from saen.datasets import catalog
-from saen.plots import new_figure
+from saen.plots import NARROW, new_figure, short_label
+from saen.scores import Calibration, confusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +19,8 @@ if TYPE_CHECKING:
 
     from saen.evaluation import Evaluation
 
-_BLUE = "#0072B2"
+MOST_EPOCHS, MOST_POINTS, MOST_CELLS = 200, 1000, 12  # drawn of curves, clouds and matrices
+_BLUE, _GREY = "#0072B2", "#888888"
 _SLANTED: dict[str, Any] = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
 _ORANGE, _GREEN = "#E69F00", "#009E73"
 # Where a method's accuracy stands in the row of a dataset, and its colour.
@@ -33,32 +38,99 @@ def plot_evaluation(found: Evaluation, title: str = "") -> Figure:
     """Learning curves of all trainings, and the confusion matrix of their tests."""
     figure = new_figure(10, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    loss = found.loss
-    epochs = np.arange(1, len(loss) + 1)
-    low, middle, high = np.quantile(loss, (0.1, 0.5, 0.9), axis=1)
-    left.fill_between(epochs, low, high, color=_BLUE, alpha=0.2, linewidth=0)
-    left.plot(epochs, middle, color=_BLUE, label="loss in training")
-    left.set(xlabel="epoch", ylabel="cross entropy", ylim=(0, None))
-    left.set_title(f"{loss.shape[1]} trainings: median, 10 % to 90 %", size=10, loc="left")
-    left.spines[["top", "right"]].set_visible(False)
-    n = len(found.classes)
-    counts = np.zeros((n, n))
-    np.add.at(
-        counts, (np.broadcast_to(found.targets, found.predictions.shape), found.predictions), 1
-    )
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    right.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    names = [str(label) for label in found.classes]
-    right.set_xticks(range(n), names, rotation=30 if n > 3 else 0)
-    right.set_yticks(range(n), names)
-    right.set(xlabel="predicted", ylabel="true")
-    for i in range(n):
-        for j in range(n):
-            colour = "white" if share[i, j] > 0.5 else "black"
-            right.text(j, i, f"{100 * share[i, j]:.0f} %", ha="center", va="center", color=colour)
+    _draw_curves(left, {"loss in training": found.loss}, "cross entropy")
+    left.set_title(f"{found.loss.shape[1]} trainings: median, 10 % to 90 %", size=10, loc="left")
+    _draw_confusion(right, confusion(found.targets, found.predictions, len(found.classes)))
+    _name_classes(right, found.classes)
     accuracy = found.accuracies().mean()
     right.set_title(f"accuracy {100 * accuracy:.1f} %", size=10, loc="left")
-    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    figure.suptitle(title, x=0.01, ha="left", weight="bold", parse_math=False)
+    figure.tight_layout()
+    return figure
+
+
+def plot_curves(curves: Mapping[str, NDArray[np.float64]], unit: str) -> Figure:
+    """Learning curves by name, (epochs, networks) each: the median, and 10 % to 90 %."""
+    figure = new_figure(NARROW, 3)
+    axes = figure.subplots()
+    _draw_curves(axes, curves, unit)
+    if len(curves) > 1:
+        for text in axes.legend(frameon=False, fontsize=9).get_texts():
+            text.set_parse_math(False)
+    figure.tight_layout()
+    return figure
+
+
+def plot_confusion(counts: NDArray[np.int64], classes: Array) -> Figure:
+    """How the structures of every class were classified, as shares of each row.
+
+    `counts` is what `confusion` gives.
+    """
+    size = float(np.clip(1.2 + 0.55 * len(classes), 3, NARROW))
+    figure = new_figure(size, size)
+    axes = figure.subplots()
+    _draw_confusion(axes, counts)
+    _name_classes(axes, classes)
+    figure.tight_layout()
+    return figure
+
+
+def plot_calibration(bins: Calibration) -> Figure:
+    """How often predictions of a confidence come true, and how many there are of each.
+
+    `bins` is what `calibrate` gives.
+    """
+    figure = new_figure(NARROW, 4)
+    top, bottom = figure.subplots(2, 1, height_ratios=(3, 1), sharex=True)
+    met = bins.counts > 0
+    width = 1 / len(met)
+    centres = ((np.arange(len(met)) + 0.5) * width)[met]
+    top.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle="--", label="as it should be")
+    top.bar(centres, bins.accuracy[met], 0.92 * width, color=_BLUE, label="came true")
+    style: dict[str, Any] = {"color": _ORANGE, "marker": "D", "markersize": 5, "linestyle": "none"}
+    style |= {"markeredgecolor": "white", "label": "were expected to"}
+    top.plot(bins.confidence[met], bins.confidence[met], **style)
+    top.set(ylim=(0, 1), ylabel="share of predictions")
+    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 3}
+    top.legend(frameon=False, fontsize=8.5, columnspacing=1, handletextpad=0.5, **above)
+    bottom.bar(centres, bins.counts[met], 0.92 * width, color="#BBBBBB")
+    bottom.set(xlabel="confidence", ylabel="how many", xlim=(centres.min(initial=1) - width / 2, 1))
+    for axes in (top, bottom):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
+def plot_predictions(targets: NDArray[np.float64], predictions: NDArray[np.float64]) -> Figure:
+    """Predicted against true numbers, shape (n,) both; of very many, an even sample."""
+    shown = _spread(len(targets), MOST_POINTS)
+    x, y = targets[shown], predictions[shown]
+    figure = new_figure(NARROW, NARROW)
+    axes = figure.subplots()
+    span = min(x.min(), y.min()), max(x.max(), y.max())
+    axes.plot(span, span, color=_GREY, linewidth=1, linestyle="--")
+    axes.scatter(x, y, s=14, color=_BLUE, alpha=0.5, linewidths=0)
+    axes.set(xlabel="true", ylabel="predicted", aspect="equal")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
+def plot_sizes(sizes: NDArray[np.int64], unit: str, what: str) -> Figure:
+    """How many structures there are of every size, as a histogram."""
+    figure = new_figure(NARROW, 2.6)
+    axes = figure.subplots()
+    low, high = int(sizes.min()), int(sizes.max())
+    wide = low > 0 and high > 10 * low
+    if high - low < 30:
+        edges = np.arange(low, high + 2, dtype=np.float64) - 0.5
+    else:
+        edges = (np.geomspace if wide else np.linspace)(low, high + 1, 31)
+    axes.hist(sizes, np.unique(edges).tolist(), color=_BLUE)
+    axes.set(ylabel=what, xscale="log" if wide else "linear")
+    axes.set_xlabel(unit, parse_math=False)
+    axes.locator_params(axis="y" if wide else "both", integer=True)
+    axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     return figure
 
@@ -158,6 +230,49 @@ def plot_compression(data: dict[str, Any]) -> Figure:
     speeds.set_title("Speed-up of training: more is better", size=10, loc="left")
     figure.tight_layout()
     return figure
+
+
+# -- parts of charts ---------------------------------------------------------------------------
+
+
+def _draw_curves(axes: Axes, curves: Mapping[str, NDArray[np.float64]], unit: str) -> None:
+    for (name, values), colour in zip(curves.items(), (_BLUE, _ORANGE, _GREEN), strict=False):
+        shown = _spread(len(values), MOST_EPOCHS)
+        low, middle, high = np.quantile(values[shown], (0.1, 0.5, 0.9), axis=1)
+        axes.fill_between(shown + 1, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(shown + 1, middle, color=colour, label=name)
+    axes.set(xlabel="epoch", ylabel=unit, ylim=(0, None))
+    axes.locator_params(axis="x", integer=True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_confusion(axes: Axes, counts: NDArray[np.int64]) -> None:
+    n = len(counts)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    axes.set(xlabel="predicted", ylabel="true")
+    if n > MOST_CELLS:
+        return
+    percent = " %" if n <= 5 else ""
+    for i in range(n):
+        for j in range(n):
+            text = f"{100 * share[i, j]:.0f}{percent}"
+            colour = "white" if share[i, j] > 0.5 else "black"
+            axes.text(j, i, text, ha="center", va="center", color=colour, size=9)
+
+
+def _name_classes(axes: Axes, classes: Array) -> None:
+    """Names of the classes at both axes, of very many only some."""
+    places = _spread(len(classes), MOST_CELLS)
+    names = [short_label(classes[i], 16) for i in places.tolist()]
+    slanted = {**_SLANTED, "rotation": 45} if max(map(len, names)) * len(names) > 24 else {}
+    axes.set_xticks(places, names, parse_math=False, size=9, **slanted)
+    axes.set_yticks(places, names, parse_math=False, size=9)
+
+
+def _spread(n: int, most: int) -> NDArray[np.int64]:
+    """Up to `most` of the numbers 0 … n - 1, evenly spaced, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def _speedup(timing: dict[str, Any]) -> tuple[float | None, str]:

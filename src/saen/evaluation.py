@@ -41,6 +41,7 @@ class Evaluation:
     - `rows` (n,): equal structures have equal rows;
     - `loss` (epochs, networks): the training curves of the last stage;
     - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
+    - `levels`: of the hierarchy, before and after compression;
     - `seconds`: per step.
     """
 
@@ -53,6 +54,7 @@ class Evaluation:
     seconds: dict[str, float]
     stop: str = "fixed"
     chosen: list[Any] = field(default_factory=list)
+    levels: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -214,8 +216,9 @@ def cross_validate(
         repeat, fold = training.name
         fold_of[repeat, training.test] = fold
         found[repeat, training.test] = made[training.test, column]
+    levels = trainer.prepare(estimator).levels()
     return Evaluation(
-        classes, targets, fold_of, found, rows, loss, dict(trainer.seconds), stop, chosen
+        classes, targets, fold_of, found, rows, loss, dict(trainer.seconds), stop, chosen, levels
     )
 
 

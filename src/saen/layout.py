@@ -127,13 +127,13 @@ def untangled(hierarchy: Hierarchy, shown: Sequence[Ints]) -> list[Ints]:
     ]
 
 
-def neighbourhood(graphs: Graphs) -> Ints:
-    """All vertices, or `LARGEST_GRAPH` of them around the one of highest degree.
+def neighbourhood(graphs: Graphs, most: int = LARGEST_GRAPH) -> Ints:
+    """All vertices, or the `most` allowed of them around the one of highest degree.
 
     In a tree of shortest paths, each vertex is farther from its parent than its siblings of higher
     degree: what is shown hangs together, and no hub fills the picture with its leaves.
     """
-    if graphs.n_nodes <= LARGEST_GRAPH:
+    if graphs.n_nodes <= most:
         return np.arange(graphs.n_nodes)
     degrees = graphs.degrees()
     links = graphs.adjacency().astype(np.int8)
@@ -146,7 +146,7 @@ def neighbourhood(graphs: Graphs) -> Ints:
     far[order[0]] = 0.0
     for vertex in order[1:].tolist():
         far[vertex] = far[parent[vertex]] + step[vertex]
-    return np.sort(np.argsort(far, kind="stable")[:LARGEST_GRAPH])
+    return np.sort(np.argsort(far, kind="stable")[:most])
 
 
 def layout(edges: Ints, n: int) -> Floats:

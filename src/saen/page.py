@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -20,19 +20,26 @@ _STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #222; --dim: #666; --line: #ddd; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #16181c; --ink: #e4e4e4; --dim: #a0a0a0; --line: #3a3d42; }
+  svg { filter: invert(0.9) hue-rotate(180deg); }
 }
 body { background: var(--paper); color: var(--ink); margin: 0 auto; padding: 1rem;
   max-width: 60rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .note, caption, figcaption, footer { color: var(--dim); font-size: 0.875rem; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: 0.25rem; }
 th, td { padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid var(--line);
   text-align: left; vertical-align: middle; }
 .number { text-align: right; white-space: nowrap; }
-figure { margin: 1rem 0; }
+figure { display: inline-block; vertical-align: top; max-width: 100%;
+  margin: 0.5rem 1rem 0.5rem 0; }
 svg { background: #fff; border-radius: 4px; max-width: 100%; height: auto; }
+dl { display: grid; gap: 0.25rem 2rem; } dl div { display: flex; gap: 1rem; }
+dt { color: var(--dim); flex: 0 0 6rem; } dd { margin: 0; overflow-wrap: anywhere; }
+.short { grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); }
+.short dt { flex-basis: 9.5rem; }
+pre { white-space: pre-wrap; border: 1px solid var(--line); border-radius: 4px; padding: 0.5rem; }
 footer { margin-top: 3rem; }
 """
 # The page may load nothing at all: a browser that honours this proves that it is self-contained.
@@ -66,6 +73,19 @@ class Page:
         tag = '<p class="note">' if note else "<p>"
         self._body.append(f"{tag}{escape(text)}</p>")
 
+    def add_code(self, text: str) -> None:
+        """Text to copy, such as a command line."""
+        self._body.append(f"<pre><code>{escape(text)}</code></pre>")
+
+    def add_pairs(self, pairs: Mapping[str, str], *, short: bool = False) -> None:
+        """Names with what stands for them; `short` ones side by side where there is room."""
+        lines = [
+            f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>"
+            for name, text in pairs.items()
+        ]
+        tag = '<dl class="short">' if short else "<dl>"
+        self._body.append(f"{tag}{chr(10).join(lines)}</dl>")
+
     def add_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
@@ -91,7 +111,9 @@ class Page:
     def add_figure(self, figure: Figure, caption: str = "") -> None:
         """A matplotlib figure as inline SVG; `caption` also tells screen readers what it shows."""
         below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-        self._body.append(f"<figure>{self._svg(figure, caption)}{below}</figure>")
+        # As wide as the drawing, so that narrow ones stand side by side, whatever their captions.
+        width = f'style="width: {96 * figure.get_figwidth():.0f}px"'
+        self._body.append(f"<figure {width}>{self._svg(figure, caption)}{below}</figure>")
 
     def html(self) -> str:
         """The whole page as text."""
@@ -110,7 +132,8 @@ class Page:
     def write(self, path: str | Path) -> None:
         """Write the page, whole or not at all; `FileError` where the file cannot be written."""
         with atomic_write(path) as temporary:
-            temporary.write_text(self.html(), encoding="utf-8")
+            # File names of the command line may hold what is no text.
+            temporary.write_text(self.html(), encoding="utf-8", errors="xmlcharrefreplace")
 
     def _cell(self, value: Any) -> str:
         if _is_number(value):

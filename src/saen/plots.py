@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from saen.arrays import Ints
 from saen.compression import compress
 from saen.decompositions import Decomposition
+from saen.decompositions.labels import label_columns
 from saen.documents import Documents
 from saen.errors import InputError, MissingExtraError
 from saen.files import atomic_write
 from saen.graphs import Graphs
 from saen.hierarchy import Attributes, Hierarchy
 from saen.layout import (
+    LARGEST_GRAPH,
     LONGEST_ROW,
     Lines,
     layout,
@@ -34,7 +36,7 @@ from saen.layout import (
     sampled,
     untangled,
 )
-from saen.vocabulary import UNSEEN
+from saen.vocabulary import UNSEEN, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +50,8 @@ Structures = Any
 
 FORMATS = (".svg", ".png", ".pdf")
 MOST_NUMBERS = 60  # multiplicities written on the lines of one relation
+NARROW = 4.6  # inches: legible on a phone, two side by side on a page
+SMALL_GRAPH, MOST_EDGES = 80, 600  # vertices and edges of one among many small figures
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, without those too pale for lines.
 _ROLES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
@@ -79,7 +83,7 @@ def draw_decomposition(
         left = 0.4
         if isinstance(structures, Documents):
             assert graphs.node_labels is not None
-            words = [_label(word) for word in graphs.node_labels.tolist()]
+            words = [short_label(word) for word in graphs.node_labels.tolist()]
             vertex_paint = _Paint.plain(len(words), words)
         elif hierarchy.names[0] != "vertices" or hierarchy.sizes[0] != graphs.n_nodes:
             vertex_paint = _Paint.plain(graphs.n_nodes)  # the bottom objects are something else
@@ -133,6 +137,29 @@ def draw_compression(
     return figure
 
 
+def draw_graphs(graphs: Graphs) -> list[Figure]:
+    """Every graph as a small figure of its own; equal node labels have equal colours in all.
+
+    Of large graphs a part is shown, and the figure says so.
+
+    >>> len(draw_graphs(Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])))
+    2
+    """
+    paint = _Paint.plain(graphs.n_nodes)
+    if graphs.node_labels is not None:
+        vocabulary, codes = Vocabulary.fit(label_columns(graphs, "node"))
+        paint = _Paint.of(Attributes(codes, vocabulary))
+    figures = []
+    for start, graph in zip(graphs.node_offsets.tolist(), graphs, strict=False):
+        figure = new_figure(2.8, 2.8)
+        axes = figure.add_axes((0.03, 0.13, 0.94, 0.84))
+        mine = paint.take(np.arange(start, start + graph.n_nodes))
+        note = _draw_graph(axes, graph, mine, SMALL_GRAPH, MOST_EDGES)
+        _text(figure, textwrap.fill(note, 44), x=0.03, **{**_NOTE, "size": 7.5})
+        figures.append(figure)
+    return figures
+
+
 def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     """Objects and part-of entries of every level before and after compression, as bars.
 
@@ -141,28 +168,52 @@ def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     if not levels:
         raise InputError("nothing to draw: the list of levels is empty")
     figure = new_figure(10, 1.2 + 0.6 * len(levels))
-    bars = ("before", 0.2, "#BBBBBB"), ("after", -0.2, _ROLES[1])
-    for panel, keys in enumerate((("objects", "classes"), ("entries", "entries_compressed"))):
+    for panel, what in enumerate(("objects", "entries")):
         axes = figure.add_axes((0.11 + 0.45 * panel, 0.16, 0.43, 0.62))
-        rows = [row for row in levels if panel == 0 or row["level"] > 0]
-        for key, (label, shift, colour) in zip(keys, bars, strict=True):
-            y = [row["level"] + shift for row in rows]
-            # A logarithmic scale has no zero to begin at.
-            widths = [max(row[key] - 0.5, 0) for row in rows]
-            axes.barh(y, widths, 0.38, left=0.5, color=colour, label=label)
-            for row, at in zip(rows, y, strict=True):
-                _text(axes, f" {row[key]:,}", x=max(row[key], 0.5), y=at, va="center", size=8.5)
-        widest = max(row[key] for row in levels for key in keys)
-        axes.set(xscale="log", xlim=(0.5, 12 * max(widest, 1)), ylim=(-0.5, len(levels) - 0.5))
-        names = [row["name"] for row in levels] if panel == 0 else []
-        axes.set_yticks(range(len(names)), names, parse_math=False)
-        axes.set_title(keys[0], size=10, loc="left", color=_INK)
-        axes.tick_params(labelsize=9, labelcolor=_INK)
-        axes.spines[["top", "right"]].set_visible(False)
+        _draw_levels(axes, levels, what)
+        if panel:
+            axes.set_yticks([])
     corner: Style = {"loc": "upper right", "bbox_to_anchor": (0.99, 0.99)}
     figure.legend(*figure.axes[0].get_legend_handles_labels(), ncols=2, frameon=False, **corner)
     _text(figure, title, **_TITLE)
     return figure
+
+
+def plot_level_sizes(levels: Sequence[dict[str, Any]], what: str) -> Figure:
+    """The `objects` or the `entries` alone of `plot_levels`, in a narrow figure."""
+    rows = 0.6 * len(levels[what == "entries" :])
+    figure = new_figure(NARROW, rows + 0.8)
+    axes = figure.add_axes((0.25, 0.35 / (rows + 0.8), 0.73, rows / (rows + 0.8)))
+    _draw_levels(axes, levels, what)
+    axes.set_ylim(0.5 if what == "entries" else -0.5, None)
+    axes.legend(ncols=2, frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.98))
+    return figure
+
+
+def _draw_levels(axes: Axes, levels: Sequence[dict[str, Any]], what: str) -> None:
+    """Bars of every level that has such a thing: the bottom has no entries."""
+    keys = (what, {"objects": "classes", "entries": "entries_compressed"}[what])
+    rows = [row for row in levels if what == "objects" or row["level"] > 0]
+    bars = ("before", 0.2, "#BBBBBB"), ("after", -0.2, _ROLES[1])
+    for key, (label, shift, colour) in zip(keys, bars, strict=True):
+        y = [row["level"] + shift for row in rows]
+        # A logarithmic scale has no zero to begin at.
+        widths = [max(row[key] - 0.5, 0) for row in rows]
+        axes.barh(y, widths, 0.38, left=0.5, color=colour, label=label)
+        beside: Style = {"xytext": (3, 0), "textcoords": "offset points", "color": _INK}
+        for row, at in zip(rows, y, strict=True):
+            end = (max(row[key], 0.5), at)
+            axes.annotate(f"{row[key]:,}", end, va="center", size=8.5, **beside)
+    widest = max(1, *(row[key] for row in levels for key in keys))
+    # Room for the longest number at the end of the longest bar.
+    share = (6 + 5.5 * len(f"{widest:,}")) / float(_points(axes)[0])
+    axes.set(xscale="log", xlim=(0.5, 0.5 * (2 * widest) ** (1 / (1 - share))))
+    axes.set_ylim(-0.5, len(levels) - 0.5)
+    names = [short_label(row["name"], 24) for row in rows]
+    axes.set_yticks([row["level"] for row in rows], names, parse_math=False)
+    axes.set_title(what, size=10, loc="left", color=_INK)
+    axes.tick_params(labelsize=9, labelcolor=_INK)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
@@ -260,7 +311,7 @@ class _Paint:
         shades = mpl.colormaps["YlGnBu"](np.linspace(0.1, 0.9, max(len(codes), 2)))[: len(codes)]
         shades[codes == UNSEEN] = 1.0
         known = attributes.vocabulary
-        names = ["?" if code == UNSEEN else _label(known[code]) for code in codes.tolist()]
+        names = ["?" if code == UNSEEN else short_label(known[code]) for code in codes.tolist()]
         return _Paint(shades, tuple(names), rank)
 
     @staticmethod
@@ -277,7 +328,12 @@ class _Paint:
         return [self.names[i] for i in self.rank.tolist()]
 
 
-def _label(value: Any, longest: int = 12) -> str:
+def short_label(value: Any, longest: int = 12) -> str:
+    """A label as short text on one line, without what cannot be printed.
+
+    >>> short_label(("two\\nlines", 7)), short_label("electroencephalography")
+    ('two lines,7', 'electroence…')
+    """
     text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     text = "".join(c if c.isprintable() else "·" for c in " ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
@@ -286,15 +342,24 @@ def _label(value: Any, longest: int = 12) -> str:
 # -- the graph ---------------------------------------------------------------------------------
 
 
-def _draw_graph(axes: Axes, graphs: Graphs, paint: _Paint) -> str:
+def _draw_graph(
+    axes: Axes,
+    graphs: Graphs,
+    paint: _Paint,
+    most: int = LARGEST_GRAPH,
+    most_edges: int | None = None,
+) -> str:
     """Draw the graph; a note on what is left out, or nothing."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    kept = neighbourhood(graphs)
+    kept = neighbourhood(graphs, most)
     edges = positions(kept, graphs.n_nodes)[graphs.edges()]
     edges = edges[(edges >= 0).all(axis=1)]
     places = layout(edges, len(kept))
+    n_edges = len(edges)
+    if most_edges is not None:
+        edges = edges[:: max(-(-n_edges // most_edges), 1)]
     paint = paint.take(kept)
     size = float(np.clip(0.5 * _points(axes).min() / max(len(kept), 1) ** 0.5, 4, 20))
     thin = float(np.clip(14 / max(len(edges), 1) ** 0.5, 0.4, 1.4))
@@ -320,9 +385,14 @@ def _draw_graph(axes: Axes, graphs: Graphs, paint: _Paint) -> str:
         handles = [Line2D([], [], color=paint.shades[i], **dot) for i in chosen]
         names = [paint.names[i] for i in chosen]
         _add_legend(axes, handles, names, (0.5, 0.02), loc="upper center", ncols=len(names))
-    if len(kept) == graphs.n_nodes:
-        return "" if len(kept) else "the graph has no vertices"
-    return f"showing {len(kept)} of {graphs.n_nodes:,} vertices, around the one of highest degree"
+    if not len(kept):
+        return "the graph has no vertices"
+    notes = []
+    if len(kept) < graphs.n_nodes:
+        notes += [f"{len(kept)} of {graphs.n_nodes:,} vertices", "around the one of highest degree"]
+    if len(edges) < n_edges:
+        notes.append(f"{len(edges):,} of {n_edges:,} edges")
+    return f"showing {', '.join(notes)}" if notes else ""
 
 
 # -- the hierarchy -----------------------------------------------------------------------------
@@ -417,7 +487,7 @@ def _draw_roles(axes: Axes, y: float, alphabet: Sequence[str], colours: Sequence
     # As many lines of text as there is room for between two levels.
     room = int(_points(axes)[1] / np.ptp(axes.get_ylim()) / 13) - 2
     most = len(alphabet) if len(alphabet) <= room else max(room - 1, 1)
-    names = [_label(role, 18) for role in alphabet[:most]]
+    names = [short_label(role, 18) for role in alphabet[:most]]
     handles = [Line2D([], [], color=colour, linewidth=2) for colour in colours[: len(names)]]
     if len(names) < len(alphabet):
         names.append(f"… {len(alphabet)} roles")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from torch import Tensor
+from torch import Tensor, nn
 
 from saen.arrays import segment_ids
 from saen.hierarchy import Hierarchy, Relation
@@ -52,12 +52,29 @@ class _Multiply(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
-        ctx.transpose = transpose
-        return matrix @ dense
+        ctx.matrix, ctx.transpose = matrix, transpose
+        return _multiply(matrix, dense.detach().contiguous())
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.transpose @ gradients[0].contiguous(), None, None
+        # As a product of this kind again, so that gradients have gradients.
+        return _Multiply.apply(gradients[0], ctx.transpose, ctx.matrix), None, None  # type: ignore[no-untyped-call]
+
+
+def _multiply(matrix: Tensor, dense: Tensor) -> Tensor:
+    """A product of CSR and contiguous dense matrices."""
+    if dense.is_cuda or dense.dtype != torch.float32:
+        return matrix @ dense
+    # Rows of the product are weighted sums of rows: two to four times as fast as the product of
+    # matrices, which writes zeros, copies them, and then adds to the copy.
+    return nn.functional.embedding_bag(
+        matrix.col_indices(),
+        dense,
+        matrix.crow_indices(),
+        mode="sum",
+        per_sample_weights=matrix.values(),
+        include_last_offset=True,
+    )
 
 
 @dataclass

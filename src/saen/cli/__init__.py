@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from saen.cli import compress, datasets, decompositions, draw, evaluate, reproduce
+from saen.cli import (
+    compress,
+    convert,
+    datasets,
+    decompositions,
+    draw,
+    embed,
+    evaluate,
+    explain,
+    inspect,
+    plot,
+    predict,
+    reproduce,
+    train,
+    validate,
+)
 from saen.cli.app import app
 from saen.errors import SaenError
 
 app.command("datasets")(datasets.command)
 app.command("decompositions")(decompositions.command)
+app.command("validate")(validate.command)
+app.command("convert")(convert.command)
 app.command("compress")(compress.command)
 app.command("draw")(draw.command)
 app.command("evaluate")(evaluate.command)
+app.command("train")(train.command)
+app.command("predict")(predict.command)
+app.command("embed")(embed.command)
+app.add_typer(plot.app, name="plot")
+app.command("inspect")(inspect.command)
+app.command("explain")(explain.command)
 app.command("reproduce")(reproduce.command)
 
 __all__ = ["app", "main"]
@@ -21,6 +45,7 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except (SaenError, OSError) as error:
@@ -33,6 +58,11 @@ def main() -> None:
         if stopped.code == 130:  # what typer makes of Ctrl-C
             _interrupted()
         raise
+
+
+def _terminated(*_: Any) -> NoReturn:
+    """Leave by an exception, so that what is half-written is cleared away."""
+    sys.exit(128 + signal.SIGTERM)
 
 
 def _interrupted() -> NoReturn:

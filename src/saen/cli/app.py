@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,17 +13,24 @@ from rich.console import Console
 from rich.table import Table
 
 import saen
-from saen.datasets import find_entry
+from saen.datasets import find_entry, load_dataset, load_structures
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
-from saen.errors import InputError
+from saen.documents import Documents
+from saen.errors import FileError, InputError
+from saen.graphs import Graphs
+from saen.structures import Structures
+
+MOST_REPORTED = 10
+"""Lines about things that were left out."""
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learn from graphs and other things made of parts: decompose, collapse, train.",
-    epilog="Exit codes: 0 done, 2 a mistake in the input (one line on stderr), 130 interrupted.",
+    epilog="Exit codes: 0 done, 2 a mistake in the input (one line on stderr), 130 interrupted by "
+    "Ctrl-C, 143 terminated. What was interrupted leaves no half-written file.",
 )
 
 Name = Annotated[
@@ -45,6 +55,30 @@ Labels = Annotated[
         help="Vertex labels: node, degree, log-degree:b, attributes, or several joined by commas. "
         "[default: the paper's, else node labels, else the degree]"
     ),
+]
+OtherDecomposition = Annotated[
+    str | None,
+    typer.Option(
+        "--decomposition",
+        "-d",
+        help="Instead of the preset's: a name or name(parameter=value, …), as listed by "
+        "saen decompositions.",
+    ),
+]
+OtherLabels = Annotated[str | None, typer.Option(help="Vertex labels instead of the preset's.")]
+OtherRadii = Annotated[
+    str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
+]
+PresetName = Annotated[str, typer.Option(help="modern, paper, or a .toml file.")]
+Epochs = Annotated[int | None, typer.Option(help="Instead of the preset's.")]
+Seed = Annotated[int, typer.Option(help="Decides splits, weights and batches.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+ReportPage = Annotated[
+    Path | None,
+    typer.Option("--report", help="Write an HTML page about data, training and predictions here."),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and say what it was.")
 ]
 
 
@@ -88,6 +122,47 @@ def parse_radii(text: str) -> tuple[int, ...]:
         raise InputError(f"radii are whole numbers such as 0,1, not {text!r}") from None
 
 
+def load_data(
+    name: str,
+    takes: str,
+    *,
+    target: str | None = None,
+    skip_bad: bool = False,
+    taker: str = "this decomposition",
+) -> Graphs | Documents | Structures:
+    """The collection of a command's argument; what is left out is named on stderr.
+
+    `taker` is what wants it, for the message where it is no such thing.
+    """
+    skipped = 0
+
+    def report(error: FileError) -> None:
+        nonlocal skipped
+        skipped += 1
+        if skipped <= MOST_REPORTED:
+            typer.echo(f"saen: skipped: {error}", err=True)
+
+    structures: Graphs | Documents | Structures
+    wanted: Any = target
+    if takes == "graphs":
+        structures = load_dataset(name, target=wanted, skip_bad=skip_bad, report=report)
+    elif target is not None:
+        raise InputError(f"--target chooses among the targets of graphs, not of {takes}")
+    else:
+        try:
+            structures = load_structures(name, takes, skip_bad=skip_bad, report=report)
+        except InputError as error:
+            raise InputError(f"{taker} takes {takes}: {error}") from None
+    if skipped > MOST_REPORTED:
+        typer.echo(f"saen: skipped {skipped:,} in all", err=True)
+    return structures
+
+
+def command_line() -> str:
+    """The command that is running, as it was typed."""
+    return shlex.join(["saen", *sys.argv[1:]])
+
+
 def console() -> Console:
     """Where tables for people go."""
     out = Console(highlight=False)
@@ -107,6 +182,31 @@ def table(*columns: str) -> Table:
     for index, column in enumerate(columns):
         out.add_column(column, justify="right" if index else "left")
     return out
+
+
+def level_table(levels: list[dict[str, Any]]) -> Table:
+    """Objects and entries of every level, before and after collapsing."""
+    out = table("level", "objects", "classes", "entries", "after")
+    for level in levels:
+        entries = (f"{level['entries']:,}", f"{level['entries_compressed']:,}")
+        out.add_row(
+            f"{level['level']}  {level['name']}",
+            f"{level['objects']:,}",
+            f"{level['classes']:,}",
+            *(entries if level["level"] else ("", "")),
+        )
+    return out
+
+
+def described(settings: dict[str, Any]) -> str:
+    """A decomposition by its settings, in words."""
+    shown = {
+        key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in settings.items()
+        if key != "name"
+    }
+    words = ", ".join(f"{key} {value}" for key, value in shown.items())
+    return f"{settings['name']} decomposition ({words})"
 
 
 def print_json(document: dict[str, Any]) -> None:

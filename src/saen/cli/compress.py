@@ -17,9 +17,10 @@ from saen.cli.app import (
     Radii,
     chosen_decomposition,
     console,
+    described,
     heading,
+    level_table,
     print_json,
-    table,
 )
 from saen.compression import Compressed, ceiling, compress_graphs
 from saen.datasets import load_structures
@@ -34,7 +35,9 @@ def command(
     decomposition: DecompositionName = "ego",
     radii: Radii = None,
     labels: Labels = None,
-    out: Annotated[Path | None, typer.Option(help="Write the compressed hierarchy here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the compressed hierarchy here.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw objects before and after.")] = None,
     json: AsJson = False,
 ) -> None:
@@ -100,19 +103,8 @@ def peak_memory() -> int | None:
 
 
 def _print(name: str, report: dict[str, Any], out: Path | None) -> None:
-    settings = {k: v for k, v in report["decomposition"].items() if k != "name"}
-    described = ", ".join(f"{key} {_shown(value)}" for key, value in settings.items())
-    heading(f"{name}, {report['decomposition']['name']} decomposition ({described})")
-    levels = table("level", "objects", "classes", "entries", "after")
-    for level in report["levels"]:
-        entries = (f"{level['entries']:,}", f"{level['entries_compressed']:,}")
-        levels.add_row(
-            f"{level['level']}  {level['name']}",
-            f"{level['objects']:,}",
-            f"{level['classes']:,}",
-            *(entries if level["level"] else ("", "")),
-        )
-    console().print(levels)
+    heading(f"{name}, {described(report['decomposition'])}")
+    console().print(level_table(report["levels"]))
     size, top = report["bytes"], report["levels"][-1]
     lines = [
         f"size       {human_bytes(size['original'])} → {human_bytes(size['compressed'])} "
@@ -131,7 +123,3 @@ def _print(name: str, report: dict[str, Any], out: Path | None) -> None:
     if out is not None:
         lines.append(f"written    {out}")
     console().print("\n" + "\n".join(lines), soft_wrap=True)
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

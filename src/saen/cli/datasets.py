@@ -16,7 +16,10 @@ def command(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """List the catalog, or print the statistics of one dataset beside the paper's."""
+    """List the catalog, or print the statistics of one dataset beside the paper's.
+
+    Example: saen datasets MUTAG
+    """
     if name is None:
         _list(json)
     else:

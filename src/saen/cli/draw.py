@@ -39,7 +39,9 @@ def command(
         Figure,
         typer.Option(help="The graph beside its parts, or the parts beside their classes."),
     ] = Figure.decomposition,
-    out: Annotated[Path, typer.Option(help="An .svg, .png or .pdf file.")] = Path("figure.svg"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
+        "figure.svg"
+    ),
     decomposition: DecompositionName = "ego",
     radii: Radii = None,
     labels: Labels = None,

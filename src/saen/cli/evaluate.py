@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import saen
-from saen.cli.app import AsJson, Name, console, heading, print_json
+from saen.cli.app import (
+    AsJson,
+    Device,
+    Epochs,
+    Name,
+    OtherDecomposition,
+    OtherLabels,
+    OtherRadii,
+    PresetName,
+    ReportPage,
+    Seed,
+    command_line,
+    console,
+    described,
+    heading,
+    parse_radii,
+    print_json,
+)
 from saen.datasets import find_entry, load_structures
 from saen.decompositions.registry import named_decomposition, parse_decomposition
 from saen.errors import InputError
 from saen.progress import bar
-from saen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from saen.evaluation import Evaluation
@@ -40,19 +51,10 @@ class Stop(StrEnum):
 
 def command(
     name: Name,
-    preset: Annotated[str, typer.Option(help="modern, paper, or a .toml file.")] = "modern",
-    decomposition: Annotated[
-        str | None,
-        typer.Option(
-            "--decomposition",
-            "-d",
-            help="Instead of the preset's: a name or name(parameter=value, …), as listed by "
-            "saen decompositions.",
-        ),
-    ] = None,
-    labels: Annotated[str | None, typer.Option(help="Vertex labels instead of the preset's.")] = (
-        None
-    ),
+    preset: PresetName = "modern",
+    decomposition: OtherDecomposition = None,
+    labels: OtherLabels = None,
+    radii: OtherRadii = None,
     stop: Annotated[
         Stop,
         typer.Option(
@@ -62,22 +64,29 @@ def command(
     ] = Stop.fixed,
     repeats: Annotated[int, typer.Option(help="Cross-validations with other folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Parts of each cross-validation.")] = 10,
-    seed: Annotated[int, typer.Option(help="Decides folds, weights and batches.")] = 0,
+    seed: Seed = 0,
     splits: Annotated[
         Path | None, typer.Option(help="Folds from a JSON file, as a run directory keeps them.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Instead of the preset's.")] = None,
+    epochs: Epochs = None,
     n_models: Annotated[
-        int | None, typer.Option(help="Networks per fold whose answers are averaged.")
+        int | None,
+        typer.Option(
+            "--models", "--n-models", help="Networks per fold whose answers are averaged."
+        ),
     ] = None,
     at_once: Annotated[
         int | None, typer.Option(help="Networks trained side by side. [default: timed]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run directory: keeps everything, and goes on from there.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Run directory: keeps everything, and goes on from there."
+        ),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     plot: Annotated[Path | None, typer.Option(help="Draw curves and confusion here.")] = None,
+    page: ReportPage = None,
     json: AsJson = False,
 ) -> None:
     """Estimate the accuracy of a classifier on a dataset by repeated cross-validation.
@@ -98,12 +107,14 @@ def command(
         overrides={
             "decomposition": decomposition,
             "labels": labels,
+            "radii": None if radii is None else parse_radii(radii),
             "epochs": epochs,
             "n_models": n_models,
         },
         at_once=at_once,
         out=out,
         device=device,
+        page=page,
     )
     if plot is not None:
         protocol = report["protocol"]
@@ -128,11 +139,15 @@ def evaluate_dataset(
     at_once: int | None = None,
     out: Path | None = None,
     device: str = "auto",
+    page: Path | None = None,
 ) -> tuple[dict[str, Any], Evaluation]:
-    """Cross-validate a preset on a dataset, in a run directory if there is to be one."""
+    """Cross-validate a preset on a dataset, in a run directory and with a page, if asked for."""
     from saen.presets import load_preset
-    from saen.runs import open_run, splits_from_json, write_json
+    from saen.report import check_report
+    from saen.runs import digest, open_run, splits_from_json, write_json
 
+    if page is not None:
+        check_report(page)
     chosen = load_preset(preset)
     entry = find_entry(name)
     settings = chosen.settings(entry.name if entry is not None else name)
@@ -156,8 +171,8 @@ def evaluate_dataset(
         "protocol": protocol,
         "seed": seed,
         "at_once": at_once,
-        "data": _digest(structures, given),
-        "versions": _versions(),
+        "data": digest(structures, given),
+        "versions": versions(),
     }
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         found = _evaluate(
@@ -166,6 +181,8 @@ def evaluate_dataset(
         report = _report(recorded, found, loaded, device)
         if folder is not None:
             write_json(folder / "summary.json", report)
+    if page is not None:
+        _write_page(page, structures, report, found, splits)
     return report, found
 
 
@@ -206,32 +223,8 @@ def _evaluate(
         )
 
 
-def _digest(structures: Any, splits: Any) -> str:
-    """What a run is about: the structures, their targets and the splits that were given."""
-    digest = hashlib.blake2b(digest_size=16)
-    folds = [part for parts in splits or [] for fold in parts for part in fold]
-    for column in [*_columns(structures), *folds]:
-        digest.update(f"{column.dtype.str} {column.shape}".encode())
-        digest.update(np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()
-
-
-def _columns(value: Any) -> Iterator[NDArray[Any]]:
-    """All arrays of a collection, and its labels and roles."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, Vocabulary | Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _columns(item)
-    elif is_dataclass(value):
-        for field in fields(value):
-            if field.name != "name":
-                yield from _columns(getattr(value, field.name))
-    elif isinstance(value, str | int):
-        yield np.array(value)
-
-
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of everything that decides the digits of a result."""
     libraries = ("torch", "numpy", "scipy", "scikit-learn")
     return {
         "python": platform.python_version(),
@@ -251,7 +244,7 @@ def _report(
 
 
 def _print(report: dict[str, Any]) -> None:
-    protocol, accuracy = report["protocol"], report["accuracy"]
+    protocol = report["protocol"]
     ways = {
         "fixed": "epochs set in advance",
         "nested": "settings chosen inside each training part",
@@ -261,25 +254,62 @@ def _print(report: dict[str, Any]) -> None:
         f"{report['dataset']}, preset {report['preset']}, {protocol['repeats']} × "
         f"{protocol['folds']}-fold, {protocol['stop']}: {ways[protocol['stop']]}"
     )
-    twins = report["duplicates"]
-    lines = [
-        f"accuracy   {100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} % "
+    lines = [f"{name:<11}{words}" for name, words in _summary(report).items()]
+    console().print("\n".join(lines), soft_wrap=True)
+
+
+def _summary(report: dict[str, Any]) -> dict[str, str]:
+    accuracy, twins = report["accuracy"], report["duplicates"]
+    lines = {
+        "accuracy": f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} % "
         f"(over repeats; ± {100 * accuracy['std_folds']:.2f} over folds)",
-        f"ceiling    {100 * report['ceiling']:.2f} % for one fixed model, "
+        "ceiling": f"{100 * report['ceiling']:.2f} % for one fixed model, "
         f"{100 * report['ceiling_folds']:.2f} % for one model per fold",
-        f"twins      {100 * twins['share']:.1f} % of the test graphs stand in training too"
+        "twins": f"{100 * twins['share']:.1f} % of the test graphs stand in training too"
         + _share(", accuracy on them", twins["accuracy"])
         + _share(", on the rest", twins["accuracy_rest"]),
-        "time       "
-        + ", ".join(f"{step} {seconds:.1f} s" for step, seconds in report["seconds"].items())
+        "time": ", ".join(f"{step} {seconds:.1f} s" for step, seconds in report["seconds"].items())
         + f" on {report['device']}",
-    ]
-    if protocol["stop"] == "peek":
-        lines.append(
-            "warning    the test folds chose the epoch: this number flatters, compare it only "
-            "with others that were made so"
+    }
+    if report["protocol"]["stop"] == "peek":
+        lines["warning"] = (
+            "the test folds chose the epoch: this number flatters, compare it only with others "
+            "that were made so"
         )
-    console().print("\n".join(lines), soft_wrap=True)
+    return lines
+
+
+def _write_page(
+    page: Path, structures: Any, report: dict[str, Any], found: Evaluation, splits: Path | None
+) -> None:
+    from saen.estimators import SAENClassifier
+    from saen.report import Predictions, settings_of, write_report
+
+    protocol, seed = report["protocol"], report["seed"]
+    classifier = SAENClassifier(**report["settings"])
+    last = seed + protocol["repeats"] - 1
+    write_report(
+        page,
+        title=f"{report['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold "
+        f"cross-validation of preset {report['preset']}",
+        summary=_summary(report),
+        structures=structures,
+        levels=found.levels,
+        curves={"cross entropy": {"training": found.loss}},
+        found=Predictions(found.classes, found.targets, found.probabilities, rows=found.rows),
+        command=command_line(),
+        settings={
+            "dataset": report["dataset"],
+            "preset": report["preset"],
+            "parts": described(classifier._chosen_decomposition(structures).settings()),
+            "epochs are": protocol["stop"],
+            "seed": seed,
+            "splits": f"stratified, seeds {seed} … {last}" if splits is None else str(splits),
+            "checksum of data": report["data"],
+            **settings_of(classifier),
+        },
+        versions=report["versions"],
+    )
 
 
 def _epoch(report: dict[str, Any]) -> str:

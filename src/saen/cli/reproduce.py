@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.cli.app import AsJson, Device, console, heading, print_json, table
 from saen.datasets import catalog, find_entry, locate
 from saen.errors import DatasetNotFoundError, InputError
 from saen.text import did_you_mean
@@ -34,10 +34,10 @@ def command(
     datasets: Annotated[
         str | None, typer.Option(help="Names joined by commas. [default: all that are here]")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, pictures and runs.")] = Path(
-        "results"
-    ),
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for tables, pictures and runs.")
+    ] = Path("results"),
+    device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Make the paper's tables again, with our numbers beside its own.

@@ -23,9 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from saen.arrays import Array
+from saen.arrays import Array, segment_ids
 from saen.datasets.archive import Member, members
 from saen.errors import FileError, InputError
+from saen.files import make_folder
 from saen.graphs import Graphs
 
 Target = Literal["labels", "attributes"]
@@ -40,13 +41,14 @@ OPTIONAL = (
     "edge_attributes",
 )
 ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL))
+NAMES_ENDING = "_label_names.txt"
 
 CHUNK_BYTES = 2**22
 _EMPTY_GRAPHS = 2**20
 
 # Before pandas 3.1, the default could be off by one in the last place.
 _NEW_PANDAS = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-_EXACT = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
+EXACT = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
 
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -85,6 +87,45 @@ def read_tu(
     with members(Path(path)) as found, ThreadPoolExecutor(_workers()) as pool:
         name, files = _dataset_files(found, Path(path))
         return _Reader(files, pool).graphs(name, directed, target, Path(path))
+
+
+def write_tu(graphs: Graphs, folder: Path, name: str | None = None) -> None:
+    """Write the files of a dataset, `NAME_A.txt` and so on, into a folder.
+
+    The name is that of the folder, unless you give another. Whole numbers stay as they are. Text
+    becomes the numbers 1, 2, … in alphabetical order, which `NAME_label_names.txt` lists. Real
+    targets are written as graph attributes. The format does not say whether edges are directed.
+
+    >>> folder = getfixture("tmp_path") / "toy"
+    >>> write_tu(Graphs.from_edge_lists([[(0, 1)], [(0, 0)]], targets=[1, -1]), folder)
+    >>> read_tu(folder)
+    Graphs(toy: 2 graphs, 3 vertices, 2 edges (1 self-loop), undirected; 2 classes)
+
+    Raises `InputError` where the format cannot say that the last graph, without a target, is empty.
+    """
+    targets = graphs.targets
+    if targets is None and len(graphs) and graphs.sizes[-1] == 0:
+        raise InputError("the last graph is empty and without a target, which TUDataset cannot say")
+    real = targets is not None and targets.dtype.kind == "f"
+    columns = {
+        "A": np.column_stack([segment_ids(graphs.indptr), graphs.indices]) + 1,
+        "graph_indicator": segment_ids(graphs.node_offsets) + 1,
+        "graph_attributes" if real else "graph_labels": targets,
+        **{key: getattr(graphs, key) for key in OPTIONAL if not key.startswith("graph")},
+    }
+    name, names = name or folder.name, []
+    make_folder(folder)
+    for part, column in columns.items():
+        if column is None or column.shape[1:] == (0,):
+            continue
+        if column.dtype.kind == "U":
+            distinct, codes = np.unique(column, return_inverse=True)
+            names += [f"{part} {n} {text}\n" for n, text in enumerate(distinct.tolist(), start=1)]
+            column = codes.reshape(column.shape) + 1
+        frame = pd.DataFrame(column.astype(np.int64) if column.dtype.kind == "b" else column)
+        frame.to_csv(folder / f"{name}_{part}.txt", header=False, index=False)
+    if names:
+        (folder / f"{name}{NAMES_ENDING}").write_text("".join(names), encoding="utf-8")
 
 
 def _workers() -> int:
@@ -349,7 +390,7 @@ def _parse_fast(chunk: bytes, columns: int, number: Number) -> Array | None:
     if b"\r" in chunk or b"\0" in chunk:
         return None
     # Whole numbers are inferred, never asked for: asked, the parser would take "1.0" as well.
-    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **_EXACT}
+    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **EXACT}
     try:
         frame = pd.read_csv(
             io.BytesIO(chunk),

@@ -1,0 +1,64 @@
+"""`saen inspect`: what a file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.inspection import inspect_file
+from saen.text import human_bytes
+
+_MOST_SHOWN = 12  # entries of a list
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A file or run directory that saen wrote.")],
+    json: AsJson = False,
+) -> None:
+    """Say what a file is: its kind, versions, sizes and settings.
+
+    Knows collections, hierarchies, models, checkpoints, predictions, embeddings and run
+    directories. Large arrays are not read, and so not checked for damage.
+
+    Example: saen inspect mutag.saen
+    """
+    found = inspect_file(file)
+    if json:
+        print_json({"file": str(file), **found})
+        return
+    heading(f"{file}: {found.pop('kind')}")
+    found["bytes"] = human_bytes(found["bytes"])
+    out = table("", "")
+    out.columns[1].justify = "left"
+    out.show_header = False
+    for key, value in found.items():
+        if isinstance(value, dict):
+            for inner, item in value.items():
+                out.add_row(f"{key}: {inner}", _shown(item))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for number, item in enumerate(value):
+                words = ", ".join(
+                    f"{k} {_shown(v)}" for k, v in item.items() if v not in ([], None)
+                )
+                out.add_row(f"{key}: {number}", words)
+        else:
+            out.add_row(key.replace("_", " "), _shown(value))
+    console().print(out)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        if value and isinstance(value[0], list):
+            return " ".join(f"[{_shown(inner)}]" for inner in value)
+        more = f" … {len(value):,} in all" if len(value) > _MOST_SHOWN else ""
+        return ", ".join(map(_shown, value[:_MOST_SHOWN])) + more
+    return str(value)

@@ -1,0 +1,134 @@
+"""`saen predict`: what a trained model says of graphs or other structures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from saen.arrays import Array
+from saen.cli.app import AsJson, Device, Name, SkipBad, console, load_data, print_json
+from saen.errors import FileError, InputError
+from saen.progress import bar
+from saen.tables import FORMATS, check_format, open_table
+
+if TYPE_CHECKING:
+    from saen.prediction import Model
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
+
+
+def command(
+    model: ModelFile,
+    data: Name,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help=f"A file ({', '.join(FORMATS)}), or - for CSV on standard output."
+        ),
+    ] = "-",
+    skip_bad: SkipBad = False,
+    device: Device = "auto",
+    json: AsJson = False,
+) -> None:
+    """Predict graphs or other structures, with or without targets, by a trained model.
+
+    Writes one row per structure: its number, the prediction, one probability per class, and the
+    agreement, which is the share of the model's networks that say the same alone; or for numbers
+    the prediction and its standard deviation over the networks. Where the data have targets, how
+    many are met is told on standard error.
+
+    Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
+    """
+    from saen.prediction import predict_chunks
+
+    place = None if out == "-" else Path(out)
+    if place is not None:
+        check_format(place, FORMATS)
+    elif json:
+        raise InputError("--json needs --out FILE: predictions go to standard output")
+    loaded = load_model(model, device)
+    structures = load_data(data, takes(loaded), skip_bad=skip_bad, taker=str(model))
+    predicted: list[Array] = []
+    unseen = objects = 0
+    with bar("predicting", len(structures)) as update, open_table(place) as write:
+        for part in predict_chunks(loaded, structures):
+            first = next(iter(part.columns.values()))
+            numbers = np.arange(part.start, part.start + len(first))
+            write({"graph": numbers, **part.columns})
+            update(part.start + len(first))
+            unseen, objects = unseen + part.unseen, objects + part.objects
+            if structures.targets is not None and "prediction" in part.columns:
+                predicted.append(first)
+    warn_unseen(loaded, unseen, objects)
+    score = _score(hasattr(loaded, "classes_"), structures.targets, predicted)
+    if json:
+        print_json(
+            {
+                "out": out,
+                "structures": len(structures),
+                "unseen": unseen / objects if objects else 0.0,
+                **score,
+            }
+        )
+        return
+    if score:
+        words = {
+            "accuracy": lambda share: f"accuracy {100 * share:.1f} %",
+            "r2": lambda share: f"R² {share:.3f}",
+            "mae": lambda number: f"mean absolute error {number:.4g}",
+        }
+        told = ", ".join(words[key](value) for key, value in score.items())
+        typer.echo(f"saen: {told} on {len(structures):,} {takes(loaded)} with targets", err=True)
+    if place is not None:
+        console().print(f"written    {out}", soft_wrap=True)
+
+
+def load_model(path: Path, device: str) -> Model:
+    """A model that was saved, on a device."""
+    from saen.estimators import chosen_device
+    from saen.persistence import load_estimator
+
+    loaded: Model = load_estimator(path)
+    if loaded.decomposition_ is None:
+        raise FileError(
+            "this model was fitted on hierarchies, which nothing takes apart: use it in Python",
+            path=path,
+        )
+    loaded.network_.to(chosen_device(device))
+    return loaded
+
+
+def takes(model: Model) -> str:
+    """What a model's decomposition takes apart."""
+    assert model.decomposition_ is not None
+    return model.decomposition_.takes
+
+
+def warn_unseen(model: Model, unseen: int, objects: int) -> None:
+    """Say on standard error which share of the bottom objects has labels that are new."""
+    if not unseen:
+        return
+    share = 100 * unseen / objects
+    words = "all" if unseen == objects else f"{share:.0f} %" if share >= 1 else "less than 1 %"
+    name = model.schema_.names[0]
+    typer.echo(
+        f"saen: warning: {words} of the {name} have labels that the model has not seen", err=True
+    )
+
+
+def _score(classes: bool, targets: Array | None, predicted: list[Array]) -> dict[str, float]:
+    """How well predictions meet targets of the same kind; nothing where there are none."""
+    if targets is None or targets.ndim != 1 or not predicted or not len(targets):
+        return {}
+    answers = np.concatenate(predicted)
+    if classes:
+        # As words: a class 1 of a model is the class "1" of a table.
+        return {"accuracy": float((answers.astype(str) == targets.astype(str)).mean())}
+    if targets.dtype.kind not in "iuf":
+        return {}
+    spread, squares = ((targets - targets.mean()) ** 2).sum(), ((targets - answers) ** 2).sum()
+    found = {"r2": float(1 - squares / spread)} if spread else {}
+    return found | {"mae": float(np.abs(targets - answers).mean())}

@@ -1,0 +1,120 @@
+"""`saen validate`: what is in a file, and what is wrong with it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from saen.cli.app import AsJson, console, print_json
+from saen.cli.convert import Directed, GraphLabels, Nodes
+from saen.datasets import load_dataset, load_structures
+from saen.documents import Documents
+from saen.errors import FileError
+from saen.graphs import Graphs
+from saen.structures import Structures
+from saen.text import plural
+
+
+class Takes(StrEnum):
+    """What a decomposition takes."""
+
+    graphs = "graphs"
+    documents = "documents"
+    structures = "structures"
+
+
+def command(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
+    nodes: Nodes = None,
+    labels: GraphLabels = None,
+    directed: Directed = False,
+    takes: Annotated[
+        Takes, typer.Option(help="What the file is to hold: graphs, documents or structures.")
+    ] = Takes.graphs,
+    limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
+    json: AsJson = False,
+) -> None:
+    """Say what a file holds, and name every line that cannot be used.
+
+    Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
+    """
+    problems: list[FileError] = []
+    found: Graphs | Documents | Structures | None
+    try:
+        if takes is Takes.graphs:
+            found = load_dataset(
+                source,
+                directed=directed,
+                nodes=nodes,
+                labels=labels,
+                skip_bad=True,
+                report=problems.append,
+            )
+        else:
+            found = load_structures(source, takes)
+    except FileError as error:  # there is no going on after it
+        found = None
+        problems.append(error)
+    problems.sort(key=lambda error: (str(error.path), error.line or 0))
+    if json:
+        print_json(_report(found, problems, limit))
+    else:
+        _print(source, found, problems, limit)
+    if problems:
+        raise typer.Exit(2)
+
+
+def _report(
+    found: Graphs | Documents | Structures | None, problems: list[FileError], limit: int
+) -> dict[str, Any]:
+    return {
+        "ok": not problems,
+        "count": 0 if found is None else len(found),
+        "summary": found.summary() if isinstance(found, Graphs) else None,
+        "n_problems": len(problems),
+        "problems": [
+            {"path": str(error.path), "line": error.line, "message": str(error)}
+            for error in problems[:limit]
+        ],
+    }
+
+
+def _print(
+    source: str,
+    found: Graphs | Documents | Structures | None,
+    problems: list[FileError],
+    limit: int,
+) -> None:
+    console().print(source, style="bold", soft_wrap=True, markup=False)
+    if found is not None:
+        console().print(f"{found!r}", soft_wrap=True, markup=False)
+    if isinstance(found, Graphs):
+        for line in _summary(found):
+            console().print(line, soft_wrap=True, markup=False)
+    if not problems:
+        console().print("no problems")
+        return
+    console().print(plural(len(problems), "problem"))
+    for error in problems[:limit]:
+        console().print(f"  {error}", soft_wrap=True, markup=False)
+    if len(problems) > limit:
+        console().print(f"  … and {len(problems) - limit:,} more")
+
+
+def _summary(graphs: Graphs) -> list[str]:
+    facts = graphs.summary()
+    keys = ("average_nodes", "average_edges", "average_max_degree")
+    lines = [f"{key.replace('_', ' '):20}{facts[key]:,.2f}" for key in keys]
+    lines.append(f"{'isolated nodes':20}{facts['isolated_nodes']:,}")
+    if "classes" in facts:
+        counts = ", ".join(f"{label}: {count:,}" for label, count in facts["classes"].items())
+        lines.append(f"{'classes':20}{counts}")
+    elif graphs.targets is None:
+        lines.append(f"{'labels':20}none: graphs can be predicted, but not trained on")
+    else:
+        lines.append(
+            f"{'targets':20}real numbers from {graphs.targets.min():g} to {graphs.targets.max():g}"
+        )
+    return lines
