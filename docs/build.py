@@ -144,7 +144,7 @@ def accuracy_table() -> str:
     """The paper's accuracies, ours, and what collapsing leaves of each dataset."""
     sizes = results("compression")
     lines = [
-        "| dataset | SAEN in the paper | preset `paper` | `modern`, nested | size after collapsing |",
+        "| dataset | SAEN in the paper | preset `paper` | `modern`, nested | size, collapsed |",
         "|---|---:|---:|---:|---:|",
     ]
     for name, found in results("accuracy").items():
@@ -168,8 +168,8 @@ def performance_table() -> str:
             lines.append(f"| {about}, {when} | {found['seconds']['total']:.2f} s, {memory} |")
         if row.get("times_faster"):
             lines.append(
-                f"| {row['dataset']}: against PyTorch Geometric reading the same text "
-                f"| {row['times_faster']:.1f} × faster |"
+                f"| {row['dataset']}: speed against PyTorch Geometric reading the same text "
+                f"| {row['times_faster']:.1f} × |"
             )
     for row in parts["scale"]["generated"]:
         found = row["streaming"]
@@ -180,13 +180,13 @@ def performance_table() -> str:
         )
     for row in parts["training"]["rows"]:
         lines.append(
-            f"| {row['dataset']}: an epoch of one network, collapsed against not "
-            f"| {row['times_faster_compressed']:.1f} × faster |"
+            f"| {row['dataset']}: speed of training one network, collapsed against not "
+            f"| {row['times_faster_compressed']:.1f} × |"
         )
     for row in parts["training"]["rows"]:
         lines.append(
-            f"| {row['dataset']}: an epoch of {row['networks']} networks at once, against one by "
-            f"one | {row['times_faster_together']:.1f} × faster |"
+            f"| {row['dataset']}: speed of training {row['networks']} networks at once, against "
+            f"one by one | {row['times_faster_together']:.1f} × |"
         )
     return "\n".join(lines)
 

@@ -2,8 +2,9 @@
 
 - ```python blocks are executed, in one namespace;
 - ```pycon blocks are doctests in the same namespace, `...` stands for anything;
-- ```console blocks hold commands. Where lines begin with `$ `, the others are what the command
-  prints, line by line, `…` standing for anything; without prompts every line is a command;
+- ```sh blocks hold commands, one per line;
+- ```console blocks hold commands after `$ `, and below each what it prints, line by line, `…`
+  standing for anything;
 - a block with a title, ```json title="graphs.jsonl", is put into that file; if the repository has a
   file of that name, it must be an excerpt of it;
 - a block after `<!-- not run: why -->` is left alone.
@@ -85,11 +86,10 @@ def blocks(page: str) -> list[Block]:
     ]
 
 
-def commands(text: str) -> Iterator[Command]:
-    """The commands of a console block."""
-    text = text.replace("\\\n", "")
-    lines = [line for line in text.split("\n") if line.strip()]
-    if not any(line.startswith("$ ") for line in lines):
+def commands(text: str, prompts: bool) -> Iterator[Command]:
+    """The commands of a block, with or without prompts."""
+    lines = [line for line in text.replace("\\\n", "").split("\n") if line.strip()]
+    if not prompts:
         yield from (Command(line) for line in lines if not line.startswith("#"))
         return
     assert lines[0].startswith("$ "), f"output before the first command: {lines[0]}"
@@ -130,8 +130,8 @@ class Reader:
             exec(compile(block.text, place, "exec"), self.names)
         elif block.language == "pycon":
             self._doctest(block.text, place)
-        elif block.language == "console":
-            for command in commands(block.text):
+        elif block.language in ("sh", "console"):
+            for command in commands(block.text, prompts=block.language == "console"):
                 self._command(command, place)
 
     def _doctest(self, text: str, place: str) -> None:

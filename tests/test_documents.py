@@ -1,6 +1,7 @@
 """Every block of code and every command of the README and the docs runs, page by page."""
 
 import re
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,6 +17,12 @@ UNRUN_AT_MOST = 8
 """Blocks that take minutes, or need what a test does not have."""
 SLOW = {"README.md"}
 """Pages that train at full length."""
+TABLES = {
+    "README.md": "accuracy",
+    "docs/compression.md": "compression",
+    "docs/performance.md": "performance",
+}
+"""Tables that docs/build.py makes of docs/results."""
 API = sorted((ROOT / "docs" / "api").glob("*.md"))
 
 
@@ -62,7 +69,7 @@ def test_no_command_hides_in_an_indented_block():
         text = page.read_text(encoding="utf-8")
         outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
         hidden = re.findall(r"^ {4,}(?:\$ )?(?:saen|make|pip|python|git) .*", outside, re.MULTILINE)
-        assert not hidden, f"{page.name}: put into a ```console block: {hidden}"
+        assert not hidden, f"{page.name}: put into a ```sh or ```console block: {hidden}"
 
 
 def test_links_between_pages_lead_somewhere():
@@ -80,6 +87,15 @@ def test_the_page_of_examples_names_each_of_them():
 def test_all_public_names_are_in_the_reference():
     named = {name for page in API for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)}
     assert {f"saen.{name}" for name in saen.__all__} <= named
+
+
+def test_generated_tables_are_what_the_results_say():
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    for page, table in TABLES.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        pattern = rf"<!-- table: {table} \(make docs\) -->\n(.*?)<!-- end -->"
+        [found] = re.findall(pattern, text, re.DOTALL)
+        assert found.strip() == build[f"{table}_table"]().strip(), f"{page}: run make docs"
 
 
 def test_the_page_about_performance_states_measured_numbers_only():
@@ -128,7 +144,7 @@ two = 1 + 1
 
 <!-- not run: takes minutes -->
 
-```console
+```sh
 saen evaluate threads
 ```
 
@@ -150,7 +166,7 @@ def test_blocks_are_found_with_their_lines_titles_and_reasons():
     assert python == Block("python", None, "two = 1 + 1\n", 4, None)
     assert unrun.unrun == "takes minutes"
     assert (titled.title, titled.text) == ("graphs.jsonl", "{}\n")
-    assert [*commands(console.text)] == [
+    assert [*commands(console.text, prompts=True)] == [
         Command("saen --version", ("saen …",)),
         Command("head -1 graphs.jsonl", ("{}",)),
     ]
@@ -165,7 +181,8 @@ def test_a_page_runs_in_order_in_one_folder(folder):
 
 
 def test_without_prompts_every_line_is_a_command_and_lines_may_go_on():
-    assert [*commands("# first\nsaen datasets\nsaen train \\\n  threads   # all\n")] == [
+    text = "# first\nsaen datasets\nsaen train \\\n  threads   # all\n"
+    assert [*commands(text, prompts=False)] == [
         Command("saen datasets"),
         Command("saen train   threads   # all"),
     ]
@@ -175,9 +192,9 @@ def test_without_prompts_every_line_is_a_command_and_lines_may_go_on():
     ("language", "text", "trouble"),
     [
         ("console", "$ saen --version\nsaen 17\n", "not printed: saen 17"),
-        ("console", "saen frobnicate\n", "exit code 2"),
+        ("sh", "saen frobnicate\n", "exit code 2"),
         ("console", "$ saen --version\nsaen: no such thing\n", "exit code 0"),
-        ("console", "rm -rf everything\n", "neither saen nor one of"),
+        ("sh", "rm -rf everything\n", "neither saen nor one of"),
         ("pycon", ">>> 1 + 1\n3\n", "Expected:\n    3\nGot:\n    2"),
     ],
 )
@@ -197,7 +214,7 @@ def test_an_excerpt_must_stand_in_its_file(folder):
 def test_what_needs_a_dataset_is_left_out_with_all_that_follows_from_it(folder):
     text = "saen train MUTAG -o m.saen\nsaen predict m.saen MUTAG --out p.csv\nsaen inspect p.csv\n"
     reader = Reader()
-    reader.run(Block("console", None, text, 1, None), "page.md, line 1")
+    reader.run(Block("sh", None, text, 1, None), "page.md, line 1")
     assert not reader.ran
     assert reader.wanted == {"MUTAG"}
 

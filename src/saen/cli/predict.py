@@ -75,15 +75,16 @@ def command(
         )
         return
     if score:
-        words = {
-            "accuracy": lambda share: f"accuracy {100 * share:.1f} %",
-            "r2": lambda share: f"R² {share:.3f}",
-            "mae": lambda number: f"mean absolute error {number:.4g}",
-        }
-        told = ", ".join(words[key](value) for key, value in score.items())
+        told = ", ".join(
+            _WORDS[key].format(100 * value if key == "accuracy" else value)
+            for key, value in score.items()
+        )
         typer.echo(f"saen: {told} on {len(structures):,} {takes(loaded)} with targets", err=True)
     if place is not None:
         console().print(f"written    {out}", soft_wrap=True)
+
+
+_WORDS = {"accuracy": "accuracy {:.1f} %", "r2": "R² {:.3f}", "mae": "mean absolute error {:.4g}"}
 
 
 def load_model(path: Path, device: str) -> Model:
