@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/datasets),)
 export SAEN_DATA ?= $(abspath ../shared/datasets)
 endif
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow lint fuzz bench docs site clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -28,6 +28,9 @@ test: .venv/installed
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -q -m slow
 
+fuzz: .venv/installed
+	SAEN_FUZZ=20000 $(BIN)/python -m pytest -q -n auto --timeout 3600 tests/test_readers_fuzz.py
+
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,5 +42,8 @@ bench: .venv/installed
 docs: .venv/installed
 	$(BIN)/python docs/build.py
 
+site: .venv/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

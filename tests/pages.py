@@ -3,8 +3,8 @@
 - ```python blocks are executed, in one namespace;
 - ```pycon blocks are doctests in the same namespace, `...` stands for anything;
 - ```sh blocks hold commands, one per line;
-- ```console blocks hold commands after `$ `, and below each what it prints, line by line, `…`
-  standing for anything;
+- ```console blocks hold commands after `$ `, and below each what it prints, line by line; `…`
+  stands for anything, decimal fractions may differ a little, whole numbers may not;
 - a block with a title, ```json title="graphs.jsonl", is put into that file; if the repository has a
   file of that name, it must be an excerpt of it;
 - a block after `<!-- not run: why -->` is left alone.
@@ -28,6 +28,8 @@ from unittest.mock import patch
 from saen.cli import main
 from saen.datasets import catalog
 
+TOLERANCE = 0.25
+"""By how much decimal fractions may differ: other versions of libraries train to other digits."""
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -38,6 +40,7 @@ _BLOCK = re.compile(
 )
 _TOOLS = ("head", "tail", "cat", "ls", "wc")  # what may stand beside saen, and is run
 _SETUP = ("make", "git", "pip", "cd", "export", "python", "python3")  # what a reader does once
+_DECIMAL = re.compile(r"\d+\\\.\d+")  # in a pattern, where the point is escaped
 _MISTAKE = re.compile(r"saen: (?!warning|skipped|accuracy|R²|mean)|\d+ problem")
 
 
@@ -92,12 +95,22 @@ def commands(text: str, prompts: bool) -> Iterator[Command]:
     if not prompts:
         yield from (Command(line) for line in lines if not line.startswith("#"))
         return
-    assert lines[0].startswith("$ "), f"output before the first command: {lines[0]}"
+    assert lines[0].startswith("$ "), f"{lines[0]}: no prompt (without any, write ```sh)"
     while lines:
         first, *lines = lines
         stop = next((n for n, line in enumerate(lines) if line.startswith("$ ")), len(lines))
         yield Command(first.removeprefix("$ "), tuple(lines[:stop]))
         lines = lines[stop:]
+
+
+def named_datasets(page: Path) -> set[str]:
+    """The paper's datasets that the commands of a page name."""
+    reader = Reader()
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language in ("sh", "console") and block.unrun is None:
+            for command in commands(block.text, prompts=block.language == "console"):
+                reader.needs_dataset(command.pipeline[0])
+    return reader.wanted
 
 
 @dataclass
@@ -111,7 +124,6 @@ class Reader:
     datasets: bool = False
     names: dict[str, Any] = field(default_factory=dict)
     ran: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
 
@@ -147,8 +159,7 @@ class Reader:
         pipeline = command.pipeline
         if pipeline[0][0] in _SETUP:
             return
-        if not self.datasets and self._needs_dataset(pipeline[0]):
-            self.left_out.append(command.text)
+        if not self.datasets and self.needs_dataset(pipeline[0]):
             return
         code, said = run_pipeline(pipeline)
         self.ran.append(command.text)
@@ -157,10 +168,10 @@ class Reader:
         differs = first_difference(command.printed, said.splitlines())
         assert differs is None, f"{place}: {command.text}\n{differs}\nprinted:\n{said}"
 
-    def _needs_dataset(self, words: list[str]) -> bool:
+    def needs_dataset(self, words: list[str]) -> bool:
+        """Whether a command names a dataset, or the result of another that does."""
         named = {part for word in words for part in word.split(",")}
-        tables = words[:2] == ["saen", "reproduce"] and "parameters" not in words
-        if not tables and not named & (self.missing | set(catalog())):
+        if not named & (self.missing | set(catalog())):
             return False
         self.wanted |= named & set(catalog())
         for option, value in pairwise(words):
@@ -227,12 +238,19 @@ def _tool(words: list[str], given: str) -> subprocess.CompletedProcess[str]:
 
 def first_difference(shown: tuple[str, ...], said: list[str]) -> str | None:
     """The first line of a page that is not printed, in order; None where all are."""
-    rest = iter(line.rstrip() for line in said)
+    rest = iter(said)
     for line in shown:
-        if line.strip() in ("…", "..."):
-            continue
-        words = r"\s+".join(map(re.escape, line.split()))
-        pattern = re.compile(r"\s*" + words.replace("…", ".*") + r"\s*")
-        if not any(pattern.fullmatch(candidate) for candidate in rest):
+        if line.strip() not in ("…", "...") and not any(_alike(line, each) for each in rest):
             return f"the page shows a line that is not printed: {line}"
     return None
+
+
+def _alike(line: str, said: str) -> bool:
+    """Whether a line was printed, but for blanks, for what `…` stands for, and for rounding."""
+    words = r"\s+".join(map(re.escape, line.split())).replace("…", ".*")
+    found = re.fullmatch(_DECIMAL.sub(r"(\\d+\\.\\d+)", words), said.strip())
+    numbers = [float(number) for number in re.findall(r"\d+\.\d+", line)]
+    return found is not None and all(
+        abs(float(one) - other) <= TOLERANCE * max(float(one), other)
+        for one, other in zip(found.groups(), numbers, strict=True)
+    )

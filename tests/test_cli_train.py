@@ -199,7 +199,7 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(
 @pytest.mark.parametrize(
     ("targets", "options", "message"),
     [
-        (None, (), "own has no targets: there is nothing to learn"),
+        (None, (), "own has no targets to learn: they are read from what is named 'label'"),
         (["a"] * 40, (), "own: all 40 targets are of class a, there is nothing to tell apart"),
         ([1.5] * 40, (), "own: all 40 targets are 1.5, there is nothing to learn"),
         (

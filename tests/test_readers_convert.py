@@ -217,6 +217,24 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
+def test_a_folder_that_cannot_be_put_in_place_gives_way_to_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_graphs(TWO[:1], tmp_path / "out", format="graphml")
+    replace = Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(18, "Invalid cross-device link")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(FileError, match=r"out: cannot be written \(Invalid cross-device link\)"):
+        write_graphs(TWO, tmp_path / "out", format="graphml", force=True)
+    assert load_dataset(tmp_path / "out").sizes.tolist() == [3]
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+
+
 # -- loading what a decomposition takes --------------------------------------------------------
 
 

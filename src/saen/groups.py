@@ -20,8 +20,10 @@ from saen.runs import read_json, write_json
 from saen.tasks import Task
 from saen.training import History, outputs, train
 
-GROUPS = (10, 30, 100, 300)
+GROUPS = {"cpu": (1, 3, 10, 30, 100, 300), "cuda": (10, 30, 100, 300)}
 """Sizes of groups of networks that are timed against each other."""
+FIRST = 10
+"""The size that is timed first: larger ones are tried while they pay, smaller ones if none did."""
 MOST_NUMBERS = {"cpu": 1 << 28, "cuda": 1 << 33}
 """Activations that one pass of a group may hold."""
 
@@ -227,22 +229,23 @@ class Trainer:
             return int(read_json(note)["models_at_once"])
         layers = estimator._network(compressed.hierarchy, 1, [0]).architecture.layers
         widest = max(width for sizes in layers for width in sizes)
-        largest = MOST_NUMBERS[chosen_device(estimator.device).type] // (
-            max(sum(compressed.hierarchy.sizes) * widest, 1)
-        )
-        sizes = [size for size in GROUPS if size <= max(largest, GROUPS[0]) and size < len(runs)]
-        if largest >= len(runs) and len(runs) <= 2 * GROUPS[-1]:
+        device = chosen_device(estimator.device).type
+        largest = MOST_NUMBERS[device] // max(sum(compressed.hierarchy.sizes) * widest, 1)
+        sizes = [size for size in GROUPS[device] if size <= max(largest, FIRST)]
+        sizes = [size for size in sizes if size < len(runs)]
+        if FIRST < len(runs) <= min(largest, 2 * GROUPS[device][-1]):
             sizes.append(len(runs))
-        best, cost = sizes[0] if sizes else len(runs), np.inf
-        for size in sizes if len(sizes) > 1 else []:
+
+        def seconds(size: int) -> float:
+            """Of one epoch of one network in a group of that size."""
             times = [perf_counter()]
             part = runs[:size]
             self._group("timing", estimator, compressed, trainings, part, until=3, times=times)
-            each = min(np.diff(times)[1:], default=np.inf) / size
-            if each > 1.1 * cost:
-                break  # larger groups have fallen out of the cache
-            if each < cost:
-                best, cost = size, each
+            return float(min(np.diff(times)[1:], default=np.inf)) / size
+
+        best, cost = len(runs), np.inf
+        if len(runs) > FIRST:
+            best, cost = cheapest(sizes, seconds) if len(sizes) > 1 else (FIRST, np.inf)
         if note is not None:
             write_json(note, {"models_at_once": best, "seconds_per_network_epoch": cost})
         return best
@@ -251,6 +254,27 @@ class Trainer:
         self.done += network_epochs
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+def cheapest(sizes: Sequence[int], seconds: Callable[[int], float]) -> tuple[int, float]:
+    """The size that costs least, with its cost; sizes are timed from `FIRST` on.
+
+    Larger ones are tried while they pay, smaller ones where the larger did not.
+
+    >>> cheapest([1, 3, 10, 30], {10: 2.0, 30: 2.5, 3: 1.5, 1: 1.8}.get)
+    (3, 1.5)
+    """
+    best, cost = FIRST, seconds(FIRST)
+    larger = [size for size in sizes if size > FIRST]
+    smaller = [size for size in sizes if size < FIRST][::-1]
+    for others in (larger, smaller):
+        for size in others if best == FIRST else ():
+            each = seconds(size)
+            if each > 1.1 * cost:
+                break  # the group has fallen out of the cache, or does too little at once
+            if each < cost:
+                best, cost = size, each
+    return best, cost
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,11 @@ app = typer.Typer(
 )
 
 Name = Annotated[
-    str, typer.Argument(help="A dataset's name, a TUDataset folder or zip, or a saen file.")
+    str,
+    typer.Argument(
+        help="A dataset's name, or a file or folder: TUDataset, JSON lines, "
+        "tables, GraphML, GML, edge lists, SMILES, saen."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DecompositionName = Annotated[

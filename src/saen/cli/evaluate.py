@@ -156,7 +156,9 @@ def evaluate_dataset(
     structures = load_structures(name, _takes(settings))
     loaded = perf_counter() - start
     if structures.targets is None or structures.targets.dtype.kind == "f":
-        raise InputError(f"{name} has no classes to predict")
+        raise InputError(
+            f"{name} has no classes to predict (saen train learns numbers as well as classes)"
+        )
     given = None if splits is None else splits_from_json(splits, len(structures))
     protocol = {
         "repeats": repeats if given is None else len(given),
@@ -265,7 +267,7 @@ def _summary(report: dict[str, Any]) -> dict[str, str]:
         f"(over repeats; ± {100 * accuracy['std_folds']:.2f} over folds)",
         "ceiling": f"{100 * report['ceiling']:.2f} % for one fixed model, "
         f"{100 * report['ceiling_folds']:.2f} % for one model per fold",
-        "twins": f"{100 * twins['share']:.1f} % of the test graphs stand in training too"
+        "twins": f"{100 * twins['share']:.1f} % of the test part have an equal in training"
         + _share(", accuracy on them", twins["accuracy"])
         + _share(", on the rest", twins["accuracy_rest"]),
         "time": ", ".join(f"{step} {seconds:.1f} s" for step, seconds in report["seconds"].items())

@@ -63,7 +63,7 @@ def command(
             if structures.targets is not None and "prediction" in part.columns:
                 predicted.append(first)
     warn_unseen(loaded, unseen, objects)
-    score = _score(hasattr(loaded, "classes_"), structures.targets, predicted)
+    score = _score(getattr(loaded, "classes_", None), structures.targets, predicted)
     if json:
         print_json(
             {
@@ -120,12 +120,16 @@ def warn_unseen(model: Model, unseen: int, objects: int) -> None:
     )
 
 
-def _score(classes: bool, targets: Array | None, predicted: list[Array]) -> dict[str, float]:
+def _score(
+    classes: Array | None, targets: Array | None, predicted: list[Array]
+) -> dict[str, float]:
     """How well predictions meet targets of the same kind; nothing where there are none."""
     if targets is None or targets.ndim != 1 or not predicted or not len(targets):
         return {}
     answers = np.concatenate(predicted)
-    if classes:
+    if classes is not None:
+        if not np.isin(targets.astype(str), classes.astype(str)).any():
+            return {}  # other classes altogether
         # As words: a class 1 of a model is the class "1" of a table.
         return {"accuracy": float((answers.astype(str) == targets.astype(str)).mean())}
     if targets.dtype.kind not in "iuf":

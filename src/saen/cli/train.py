@@ -225,7 +225,9 @@ def _checked_targets(structures: Any, name: str) -> Array:
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
-        raise InputError(f"{name} has no targets: there is nothing to learn")
+        raise InputError(
+            f"{name} has no targets to learn: they are read from what is named 'label'"
+        )
     if y.dtype.kind == "f":
         wrong = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
         if len(wrong):
@@ -461,7 +463,7 @@ def _estimate_in_words(found: dict[str, Any], takes: str) -> dict[str, str]:
         )
     lines = {"held out": words}
     if found["twins"]:
-        lines["twins"] = f"{found['twins']:,} of these stand in training too"
+        lines["twins"] = f"{found['twins']:,} of these have an equal in training"
     return lines
 
 

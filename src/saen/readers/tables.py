@@ -65,7 +65,7 @@ class Table(ABC):
     def values(self, column: str) -> pd.Series[Any]:
         """A column of whole numbers (int64), or as text where one value is none."""
         found = self._column(column)
-        whole = found.dtype.kind in "iu" and found.dtype != np.uint64
+        whole = found.dtype.kind in "iu" and (found.dtype != np.uint64 or found.max() < 2**63)
         return found.astype(np.int64) if whole else self.texts(column)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
@@ -254,7 +254,7 @@ def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
     """The names of columns in small letters."""
     if len(header) > MAX_COLUMNS:
         raise FileError(f"{len(header):,} columns, expected at most {MAX_COLUMNS:,}", path=path)
-    names = tuple(name.strip().casefold() for name in header)
+    names = tuple(" ".join(name.split()).casefold() for name in header)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FileError(f"two columns are called {twice!r}", path=path)

@@ -226,11 +226,16 @@ def _atomic_folder(path: Path) -> Iterator[Path]:
     _check_replaceable(path)
     try:
         with _scratch_folder(path) as scratch:
-            new = make_folder(scratch / "new")
+            new, old = make_folder(scratch / "new"), scratch / "old"
             yield new
             if path.exists():
-                path.replace(scratch / "old")
-            new.replace(path)
+                path.replace(old)
+            try:
+                new.replace(path)
+            except BaseException:
+                if old.exists():
+                    old.replace(path)
+                raise
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
 
