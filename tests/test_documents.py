@@ -25,7 +25,14 @@ from tests.pages import (
 
 UNRUN_AT_MOST = 6
 """Blocks that take minutes, or need what a test does not have."""
-SLOW = {"README.md", "getting-started.md", "evaluate.md", "report.md"}
+SLOW = {
+    "README.md",
+    "evaluate.md",
+    "explain.md",
+    "getting-started.md",
+    "report.md",
+    "train-and-predict.md",
+}
 """Pages that train for more than a few seconds; index.md has the same commands in short."""
 TABLES = {
     "README.md": "accuracy",

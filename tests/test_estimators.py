@@ -244,6 +244,7 @@ def test_estimators_work_in_pipelines(threads: Graphs) -> None:
     assert vectors[0].transform(threads).shape == (40, 2 * 6)
 
 
+@pytest.mark.slow
 def test_estimators_are_cross_validated_and_searched_on_two_processes(threads: Graphs) -> None:
     scores = cross_val_score(SAENClassifier(**SMALL), threads, threads.targets, cv=3)
     assert scores.shape == (3,)

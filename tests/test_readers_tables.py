@@ -293,6 +293,7 @@ def test_labels_missing_for_some_are_left_out_when_asked(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None:
     header = "graph,source,target," + ",".join(f"x{n}" for n in range(900))
     file = table(tmp_path / "x.csv", header + "\n" + "a\n" * 25_000)

@@ -343,6 +343,7 @@ def test_whatever_things_are_called_the_page_shows_it_as_text(tmp_path):
     assert {row[0] for row in tables(page)[0][1:]} == {HOSTILE, "$\\frac{"}
 
 
+@pytest.mark.slow
 def test_the_page_does_not_grow_with_the_collection(tmp_path):
     def size(n, epochs, n_classes):
         random = np.random.default_rng(1)

@@ -309,6 +309,7 @@ def test_the_paper_s_own_timeout_is_a_lower_bound_in_table_and_picture() -> None
 THREADS: dict[str, Any] = {"dataset": "threads", "preset": "modern", "collapsed": False}
 
 
+@pytest.mark.slow
 def test_a_training_without_memory_is_out_of_memory() -> None:
     found = timing.measure(**THREADS, epochs=2, time_limit=None, memory_limit=10**6)
     assert found == {"failed": "OOM"}
