@@ -239,8 +239,8 @@ def compression(names: Sequence[str], say: Say) -> Table:
     columns = ("dataset", "ratio, paper", "size", "ratio", "speed-up, paper", *TIMED)
     note = (
         f"Speed-up of the median of {EPOCHS} full-batch epochs of one network on the CPU, in "
-        "brackets microseconds per entry and epoch without and with compression: the same code runs both. "
-        f"TO: more than {TIME_LIMIT} times the compressed time; "
+        "brackets microseconds per entry and epoch without and with compression: the same code "
+        f"runs both. TO: more than {TIME_LIMIT} times the compressed time; "
         f"OOM: decomposing and training take more than {human_bytes(MEMORY_LIMIT)}."
     )
     return Table("sizes_and_runtimes", "Sizes and runtimes", columns, rows, data, [note])
