@@ -17,7 +17,7 @@ from saen import Graphs
 # The same examples on every run: a test that fails here fails everywhere.
 settings.register_profile(
     "saen",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,
