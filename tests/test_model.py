@@ -418,8 +418,8 @@ def test_dropout_of_a_model_does_not_depend_on_its_company() -> None:
 
 
 def test_the_side_of_the_first_layer_is_chosen_by_counting() -> None:
-    def choose(n_wholes: int, n_parts: int, below: int, size: int) -> bool:
-        architecture = Architecture(2, 0, (2,), ((below,), (size,)))
+    def choose(n_wholes: int, n_parts: int, below: int, size: int, **options: str) -> bool:
+        architecture = Architecture(2, 0, (2,), ((below,), (size,)), **options)
         parts = np.arange(n_wholes) % n_parts
         relation = Relation(
             np.arange(n_wholes + 1), parts, np.zeros(n_wholes, int), ("a", "b"), n_parts
@@ -430,6 +430,8 @@ def test_the_side_of_the_first_layer_is_chosen_by_counting() -> None:
         return level._parts_first(made.relations[0])
 
     assert choose(n_wholes=1000, n_parts=10, below=8, size=8)
+    assert choose(n_wholes=1000, n_parts=500, below=8, size=8)
+    assert not choose(n_wholes=1000, n_parts=500, below=8, size=8, normalisation="batch")
     assert not choose(n_wholes=10, n_parts=1000, below=8, size=8)
 
 
@@ -439,12 +441,12 @@ def test_relations_and_transposes_are_made_once() -> None:
     unrolled = network.unroll(hierarchy)
     network(hierarchy)
     product = unrolled.relations[0].by_role
-    matrix, transpose = product.matrix, product.transpose
+    matrix, transpose = product.matrix, product.T
     network(hierarchy).sum().backward()
     assert network.unroll(hierarchy) is unrolled
     assert unrolled.relations[0].by_role.matrix is matrix
-    assert unrolled.relations[0].by_role.transpose is transpose
-    assert unrolled.relations[0].by_role.T.matrix is transpose
+    assert unrolled.relations[0].by_role.T is transpose
+    assert transpose.T is product
 
 
 def test_a_converted_network_takes_its_relations_along() -> None:

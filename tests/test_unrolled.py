@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from saen.unrolled import SparseProduct
+from saen import Attributes, Hierarchy, Relation, Vocabulary, unrolled
+from saen.unrolled import SparseProduct, Unrolled
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
@@ -50,3 +51,55 @@ def test_columns_that_do_not_lie_side_by_side_are_multiplied_too(dtype):
     assert torch.equal(
         product.T @ expected.T[:2].T, torch.tensor([[4.0, 13], [9, 36], [8, 26]], dtype=dtype)
     )
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_many_rows_are_added_up_into_few_block_by_block(dtype):
+    generator = np.random.default_rng(0)
+    n, m = unrolled.MANY + 1, 3
+    counts = sparse.random_array((n, m), density=0.9, rng=generator, format="csr")
+    product = SparseProduct.of(sparse.csr_array(counts), dtype, torch.device("cpu"))
+    assert product.T.blocks == (17 if dtype == torch.float32 else 1)
+    numbers = generator.standard_normal((n, 4))
+    expected = counts.T @ numbers
+    made = product.T @ torch.from_numpy(numbers).to(dtype)
+    assert np.abs(made.numpy() - expected).max() < 10 * TOLERANCE[dtype] * np.abs(expected).max()
+    back = torch.from_numpy(generator.standard_normal((m, 4))).to(dtype).requires_grad_()
+    (gradient,) = torch.autograd.grad((product @ back).sum(), back)
+    expected = np.repeat(counts.sum(axis=0)[:, None], 4, axis=1)
+    assert np.abs(gradient.numpy() - expected).max() < 10 * TOLERANCE[dtype] * expected.max()
+
+
+def test_rows_are_not_split_where_few_would_be_added_up_in_each():
+    counts = sparse.eye_array(unrolled.MANY + 1, unrolled.MANY, format="csr")
+    product = SparseProduct.of(counts, torch.float32, torch.device("cpu"))
+    assert product.T.blocks == 1
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_spread_of_parts_is_that_of_the_dense_numbers(seed):
+    generator = np.random.default_rng(seed)
+    n, m, k, models = generator.integers(1, 6, 4)
+    numbers = generator.integers(-2, 4, (k, n, m)).clip(0)
+    wholes, roles, parts = np.nonzero(numbers.transpose(1, 0, 2))
+    pointers = np.searchsorted(wholes, np.arange(n + 1))
+    alphabet = tuple(range(k))
+    counts = numbers[roles, wholes, parts]
+    relation = Relation(pointers, parts, roles, alphabet, m, counts)
+    codes = Attributes(np.zeros(m, int), Vocabulary([0]))
+    made = Unrolled.of(
+        Hierarchy(codes, (relation,)), dtype=torch.float64, device=torch.device("cpu")
+    ).relations[0]
+    uses = torch.from_numpy(generator.integers(0, 3, (n, models)).astype(float))
+    spread = made.spread(uses)
+    assert made.spread(uses) is spread
+    for model in range(models):
+        if not uses[:, model].sum():
+            assert not spread[model].any()
+            continue
+        for role in range(k):
+            mean = np.average(numbers[role], axis=0, weights=uses[:, model])
+            apart = numbers[role] - mean
+            covariance = apart.T @ np.diag(uses[:, model] / uses[:, model].sum()) @ apart
+            expected = np.concatenate([mean[None], covariance])
+            assert np.abs(spread[model, role].numpy() - expected).max() < 1e-12

@@ -299,16 +299,18 @@ def compress_graphs(
         made = compress(decomposition.decompose(graphs[start:stop]))
         return made if lower_classes else made.top_only()
 
-    def shards(pool: ThreadPoolExecutor) -> Iterator[Compressed]:
-        for stop, made in zip(ends, pool.map(shard, [0, *ends[:-1]], ends), strict=True):
+    def shards(apply: Callable[..., Iterator[Compressed]]) -> Iterator[Compressed]:
+        for stop, made in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
             yield made
             if progress is not None:
                 progress(stop)
 
+    if len(ends) == 1:  # starting a thread takes longer than a small graph
+        return _gathered(shards(map))
     # numpy lets go of the interpreter while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _WORKERS))
     try:
-        return _gathered(shards(pool))
+        return _gathered(shards(pool.map))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -21,6 +21,8 @@ from saen.hierarchy import Hierarchy
 from saen.unrolled import Rows, Unrolled, UnrolledRelation
 
 NORMALISATIONS = ("batch", "none")
+MOMENTS = 30
+"""Multiplications that take as long as one number's part in the moments of all aggregates."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,10 @@ class _Bottom(nn.Module):
             weight, shift = self.map, None
             if self.normalised:
                 a = unrolled.vectors[None, :, None].expand(1, n, n_models, -1)
-                mean, scale = self.norm(a, uses)
+                if self.training and uses is not None:
+                    mean, scale = self.norm(*_WeightedMoments.apply(a, uses), uses)  # type: ignore[no-untyped-call]
+                else:
+                    mean, scale = self.norm.running()
                 weight = weight * scale[0, :, :, None]
                 shift = torch.bmm((mean * scale)[0][:, None], self.map)
             x = x + torch.einsum("nk,mko->mno", unrolled.vectors, weight)
@@ -372,18 +377,14 @@ class _Level(nn.Module):
         # (roles, M, d, out): the block of every role, zero where a model never met the role.
         weight = self.weight.view(len(self.bias), self.n_roles, self.below, -1).transpose(0, 1)
         weight = weight * self.seen[:, :, None, None]
-        if self.normalised and self.training:
-            a = self._aggregate(relation, h)
-            weight, bias = self._folded(weight, *self.norm(a, uses, relation.rows))
-            x = self._first_layer(relation, a, weight, bias)
+        bias: Tensor = self.bias
+        a = None if self._parts_first(relation) else self._aggregate(relation, h)
+        if self.normalised:
+            weight, bias = self._folded(weight, *self._statistics(relation, h, a, uses))
+        if a is None:
+            x = self._map_then_aggregate(relation, h, weight, bias)
         else:
-            bias = self.bias
-            if self.normalised:
-                weight, bias = self._folded(weight, *self.norm.running())
-            if self._parts_first(relation):
-                x = self._map_then_aggregate(relation, h, weight, bias)
-            else:
-                x = self._first_layer(relation, self._aggregate(relation, h), weight, bias)
+            x = self._first_layer(relation, a, weight, bias)
         out: Tensor = self.layers(x, noise, hidden)
         return out.transpose(0, 1).contiguous()
 
@@ -394,18 +395,35 @@ class _Level(nn.Module):
             return flat.view(-1, *h.shape[1:])
         return flat.view(self.n_roles, relation.n_wholes, *h.shape[1:])
 
+    def _statistics(
+        self, relation: UnrolledRelation, h: Tensor, a: Tensor | None, uses: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Mean and 1 / standard deviation of the aggregates, whether they are there or not."""
+        if not self.training or uses is None:
+            return self.norm.running()
+        if a is None:
+            moments = _moments_of_parts(h, relation.spread(uses))
+        elif relation.rows is None:
+            moments = _WeightedMoments.apply(a, uses)  # type: ignore[no-untyped-call]
+        else:
+            moments = _moments_of_rows(a, uses, relation.rows)
+        mean, scale = self.norm(*moments, uses)
+        return mean, scale
+
     def _first_layer(
         self, relation: UnrolledRelation, a: Tensor, weight: Tensor, bias: Tensor
     ) -> Tensor:
         if relation.rows is None:
             x = bias[:, None]
-            for role in range(self.n_roles):
-                x = torch.baddbmm(x, a[role].transpose(0, 1), weight[role])
+            # Unbound, not indexed: gradients of parts are joined once, not added to zeros.
+            for part, block in zip(a.unbind(), weight.unbind(), strict=True):
+                x = torch.baddbmm(x, part.transpose(0, 1), block)
             return x
+        parts = torch.split(a, relation.rows.lengths)
         mapped = torch.cat(
             [
-                torch.bmm(a[start:stop].transpose(0, 1), weight[role])
-                for role, (start, stop) in enumerate(pairwise(relation.rows.starts))
+                torch.bmm(part.transpose(0, 1), block)
+                for part, block in zip(parts, weight.unbind(), strict=True)
             ],
             dim=1,
         )
@@ -423,14 +441,18 @@ class _Level(nn.Module):
     def _parts_first(self, relation: UnrolledRelation) -> bool:
         """Whether mapping the parts before aggregating takes fewer multiplications."""
         size = self.weight.shape[2]
-        after = self.below * (relation.n_entries + relation.n_rows * size)
-        before = size * (relation.n_entries + relation.n_parts * self.n_roles * self.below)
+        per_row, per_part = size, self.n_roles * self.below
+        if self.normalised and self.training:
+            per_row += MOMENTS
+            per_part += self.n_roles * relation.n_parts
+        after = self.below * (relation.n_entries + relation.n_rows * per_row)
+        before = size * (relation.n_entries + relation.n_parts * per_part)
         return before < after
 
     def _folded(self, weight: Tensor, mean: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
         """((a - mean) · scale) W + b as a W' + b': the aggregates are never rewritten."""
         weight = weight * scale[..., None]
-        return weight, self.bias - torch.einsum("rmd,rmdo->mo", mean, weight)
+        return weight, self.bias - (mean[..., None] * weight).sum((0, 2))
 
 
 class _Statistics(nn.Module):
@@ -452,16 +474,8 @@ class _Statistics(nn.Module):
         self.register_buffer("variance", torch.ones(n_roles, n_models, width))
         self.register_buffer("started", torch.zeros(n_models, dtype=torch.bool))
 
-    def forward(
-        self, a: Tensor, uses: Tensor | None, rows: Rows | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Mean and 1 / standard deviation, (roles, M, d): of this batch in training."""
-        if not self.training or uses is None:
-            return self.running()
-        if rows is None:
-            mean, variance = _WeightedMoments.apply(a, uses)  # type: ignore[no-untyped-call]
-        else:
-            mean, variance = _moments_of_rows(a, uses, rows)
+    def forward(self, mean: Tensor, variance: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and 1 / standard deviation, (roles, M, d), of a batch, which is remembered."""
         with torch.no_grad():
             self._remember(mean, variance, uses.sum(0) > 0)
         return mean, (variance + self.epsilon).rsqrt()
@@ -480,14 +494,25 @@ class _Statistics(nn.Module):
         self.started.logical_or_(active)
 
 
+def _moments_of_parts(h: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted mean and variance, (roles, M, d), of aggregates of parts (m, M, d), not made."""
+    n_models, n_roles, _, m = spread.shape
+    parts = h.transpose(0, 1)
+    # rᵀH and CH of every role at once.
+    sums = torch.bmm(spread.flatten(1, 2), parts).view(n_models, n_roles, 1 + m, -1)
+    variance = (sums[:, :, 1:] * parts[:, None]).sum(2).clamp_min(0.0)
+    return sums[:, :, 0].transpose(0, 1), variance.transpose(0, 1)
+
+
 def _moments_of_rows(a: Tensor, uses: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
     """Weighted mean and variance of aggregates (P, M, d) whose missing rows are zero."""
     share = (uses / uses.sum(0).clamp_min(torch.finfo(uses.dtype).tiny))[rows.wholes, :, None]
-    spans = list(pairwise(rows.starts))
-    mean = torch.stack([(a[i:j] * share[i:j]).sum(0) for i, j in spans])
-    present = torch.stack([share[i:j].sum(0) for i, j in spans])
+    parts, shares = (torch.split(each, rows.lengths) for each in (a, share))
+    mean = torch.stack([(part * w).sum(0) for part, w in zip(parts, shares, strict=True)])
+    present = torch.stack([w.sum(0) for w in shares])
     squares = [
-        ((a[i:j] - mean[role]).square() * share[i:j]).sum(0) for role, (i, j) in enumerate(spans)
+        ((part - centre).square() * w).sum(0)
+        for part, centre, w in zip(parts, mean.unbind(), shares, strict=True)
     ]
     return mean, torch.stack(squares) + (1 - present) * mean.square()
 
@@ -499,8 +524,10 @@ class _WeightedMoments(torch.autograd.Function):
     def forward(ctx: Any, a: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
         share = uses / uses.sum(0).clamp_min(torch.finfo(uses.dtype).tiny)  # (n, M)
         # Products and sums in the layout of `a`: an einsum would rewrite it model by model.
-        mean = (a * share[:, :, None]).sum(1)
-        variance = (a - mean[:, None]).square_().mul_(share[:, :, None]).sum(1)
+        scratch = a * share[:, :, None]
+        mean = scratch.sum(1)
+        deviation = torch.sub(a, mean[:, None], out=scratch)
+        variance = deviation.square_().mul_(share[:, :, None]).sum(1)
         ctx.save_for_backward(a, share, mean)
         return mean, variance
 
@@ -508,6 +535,8 @@ class _WeightedMoments(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         a, share, mean = ctx.saved_tensors
         g_mean, g_variance = gradients
-        # d variance / d mean vanishes: the weighted deviations sum to zero.
-        out = (a - mean[:, None]).mul_(2 * g_variance[:, None]).add_(g_mean[:, None])
+        # d variance / d mean vanishes: the weighted deviations sum to zero. What is left,
+        # (2 (a - mean) g_variance + g_mean) share, is linear in a.
+        slope = 2 * g_variance
+        out = torch.addcmul((g_mean - slope * mean)[:, None], a, slope[:, None])
         return out.mul_(share[None, :, :, None]), None

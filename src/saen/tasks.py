@@ -71,13 +71,13 @@ class Task:
             error = (outputs - rows[..., 2:]).square().sum(-1)
             return (rows[..., 0] * error + rows[..., 1]).sum(0), rows[..., 0].sum(0)
         if self.loss == "binary":
+            # -log σ(-z) is softplus(z), and -log σ(z) is softplus(z) - z.
             z = outputs[..., 0]
-            costs = torch.stack(
-                [torch.nn.functional.softplus(z), torch.nn.functional.softplus(-z)], dim=-1
-            )
-        else:
-            costs = -torch.log_softmax(outputs, dim=-1)
-        return (rows * costs).sum((0, 2)), rows.sum((0, 2))
+            weights = rows.sum(-1)
+            losses = weights * torch.nn.functional.softplus(z) - rows[..., 1] * z
+            return losses.sum(0), weights.sum(0)
+        losses = -rows * torch.log_softmax(outputs, dim=-1)
+        return losses.sum((0, 2)), rows.sum((0, 2))
 
     def correct(self, outputs: Tensor, rows: Tensor) -> Tensor:
         """Weight of the rightly classified structures of each model, (M,); 0 in regression."""

@@ -21,7 +21,6 @@ from saen.batches import Batch, cut_batches, generator, hierarchy_and_top, seen_
 from saen.compression import Compressed
 from saen.errors import FileError, InputError
 from saen.hierarchy import Hierarchy
-from saen.memory import kept_memory
 from saen.model import SAEN
 from saen.recording import Recorder
 from saen.tasks import Task
@@ -119,7 +118,8 @@ def train(
         run.resume(checkpoint, fingerprint)
     try:
         last = settings.epochs if until is None else min(until, settings.epochs)
-        with _threads_for(network, batches), kept_memory():
+        network.train()
+        with _threads_for(network, batches):
             while run.epoch < last and not run.all_stopped():
                 run.train_epoch(batches)
                 run.check_finite()
@@ -186,7 +186,6 @@ class _Run:
         return bool(self.stopped().all())
 
     def train_epoch(self, batches: list[Batch]) -> None:
-        self.network.train()
         self.learning.copy_(~self.stopped())
         self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
@@ -215,9 +214,8 @@ class _Run:
     @torch.no_grad()
     def check_finite(self) -> None:
         """Raise when a model has left the numbers: nothing that it learns later makes sense."""
-        sound = np.isfinite(self.history.loss[-1])
-        for parameter in self.adam.parameters:
-            sound &= torch.isfinite(parameter).flatten(1).all(1).cpu().numpy()
+        flat = torch.cat([parameter.flatten(1) for parameter in self.adam.parameters], dim=1)
+        sound = np.isfinite(self.history.loss[-1]) & torch.isfinite(flat).all(1).cpu().numpy()
         if not sound.all():
             raise InputError(
                 f"training diverged in epoch {self.epoch} (model {int(np.argmin(sound))} of "
@@ -243,6 +241,7 @@ class _Run:
             kept[better] = tensor[better]
         self.history.validation_loss.append(loss.tolist())
         self.history.validation_accuracy.append((totals[2] / weight).tolist())
+        self.network.train()
 
     def keep_best(self) -> None:
         """Every model back to the epoch that did best on validation."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,57 +14,76 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
-from saen.arrays import segment_ids
+from saen.arrays import Array, offsets, ranges, segment_ids
 from saen.hierarchy import Hierarchy, Relation
+from saen.memory import use_huge_pages
+
+use_huge_pages()  # before the first tensor
 
 MOSTLY = 0.5
 """Share of (role, whole) pairs with parts below which the others are left out."""
+MANY, BLOCK = 1 << 14, 1 << 10
+"""Rows that are too many for the cache when all are added up at once, and how many are not."""
 
 
-@dataclass
 class SparseProduct:
-    """A constant sparse matrix with its transpose kept beside it.
+    """A constant sparse matrix, whose transpose is kept beside it once it was needed.
 
-    Recomputing the transpose on every backward pass is what makes stock autograd slow.
+    Recomputing the transpose on every backward pass is what makes stock autograd slow. With
+    `blocks`, the columns come in so many blocks, and `matrix` has the rows of one block after those
+    of the other: the product adds them up.
     """
 
-    matrix: Tensor
-    transpose: Tensor
+    def __init__(self, matrix: Tensor, blocks: int = 1) -> None:
+        self.matrix, self.blocks = matrix, blocks
 
     @classmethod
     def of(
         cls, matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device
     ) -> SparseProduct:
         """From scipy, converted once."""
-        return cls(_csr(matrix, dtype, device), _csr(sparse.csr_array(matrix.T), dtype, device))
+        return cls(_csr(matrix, dtype, device))
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        out: Tensor = _Multiply.apply(dense, self.matrix, self.transpose)  # type: ignore[no-untyped-call]
+        out: Tensor = _Multiply.apply(dense, self)  # type: ignore[no-untyped-call]
         return out
 
-    @property
+    @cached_property
     def T(self) -> SparseProduct:  # noqa: N802
-        """The transposed product, sharing both matrices."""
-        return SparseProduct(self.transpose, self.matrix)
+        """The transposed product."""
+        n, m = self.matrix.shape
+        counts, columns, starts = _arrays(self.matrix)
+        rows = segment_ids(starts)
+        blocks = -(-n // BLOCK)
+        # Many rows that are added up into few: block by block, so that they are still in the cache
+        # when the next of the few needs them.
+        if n <= MANY or m * blocks > len(counts) // 8 or not _sums_rows(self.matrix):
+            blocks = 1
+        at = columns if blocks == 1 else rows // BLOCK * m + columns
+        turned = sparse.csr_array((counts, (at, rows)), shape=(blocks * m, n))
+        out = SparseProduct(_csr(turned, self.matrix.dtype, self.matrix.device), blocks)
+        out.T = self
+        return out
 
 
 class _Multiply(torch.autograd.Function):
     """Sparse times dense, whose gradient is the kept transpose times dense."""
 
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
-        ctx.matrix, ctx.transpose = matrix, transpose
-        return _multiply(matrix, dense.detach().contiguous())
+    def forward(ctx: Any, dense: Tensor, product: SparseProduct) -> Tensor:
+        ctx.product = product
+        made = _multiply(product.matrix, dense.detach().contiguous())
+        return made if product.blocks == 1 else made.view(product.blocks, -1, made.shape[1]).sum(0)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        # As a product of this kind again, so that gradients have gradients.
-        return _Multiply.apply(gradients[0], ctx.transpose, ctx.matrix), None, None  # type: ignore[no-untyped-call]
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        # A product of this kind again, so that gradients have gradients.
+        return ctx.product.T @ gradients[0], None
 
 
 def _multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     """A product of CSR and contiguous dense matrices."""
-    if dense.is_cuda or dense.dtype != torch.float32:
+    if not _sums_rows(matrix):
         return matrix @ dense
     # Rows of the product are weighted sums of rows: two to four times as fast as the product of
     # matrices, which writes zeros, copies them, and then adds to the copy.
@@ -77,16 +97,20 @@ def _multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     )
 
 
+def _sums_rows(matrix: Tensor) -> bool:
+    """Whether torch is quicker at adding up rows than at multiplying."""
+    return matrix.device.type == "cpu" and matrix.dtype == torch.float32
+
+
 @dataclass
 class Rows:
     """The (role, whole) pairs that have parts, sorted by role: P of them.
 
-    Those of role π are `starts[π] … starts[π + 1] - 1`; `gather @ Y` adds the rows of every whole,
-    (n, P) times (P, w).
+    Role π has `lengths[π]` of them; `gather @ Y` adds the rows of every whole, (n, P) by (P, w).
     """
 
     wholes: Tensor
-    starts: list[int]
+    lengths: list[int]
     gather: SparseProduct
 
 
@@ -107,6 +131,7 @@ class UnrolledRelation:
     rows: Rows | None
     _build: Callable[[str], SparseProduct]
     _built: dict[str, SparseProduct] = field(default_factory=dict)
+    _spread: tuple[Tensor, Tensor] | None = None
 
     @property
     def by_role(self) -> SparseProduct:
@@ -122,6 +147,17 @@ class UnrolledRelation:
         if form not in self._built:
             self._built[form] = self._build(form)
         return self._built[form]
+
+    def spread(self, uses: Tensor) -> Tensor:
+        """How the numbers of parts in the wholes spread, (M, roles, 1 + m, m); uses are (n, M).
+
+        The first row of a role is r, the numbers in a whole on average; the others are their
+        covariance C. So the aggregates of a role have the mean rᵀH and the variance diag(HᵀCH), and
+        need not be made for it. The last answer is remembered.
+        """
+        if self._spread is None or self._spread[0] is not uses:
+            self._spread = (uses, _spread(self, uses))
+        return self._spread[1]
 
     def uses(self, weights: Tensor) -> Tensor:
         """w_{l-1} = Σ_π R_{l,π}ᵀ w_l: how often each part is used, (n, M) to (m, M)."""
@@ -183,7 +219,7 @@ def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> Unr
         gather = sparse.csr_array((ones, (pairs % n, np.arange(n_rows))), shape=(n, n_rows))
         rows = Rows(
             torch.from_numpy(pairs % n).to(device),
-            np.searchsorted(pairs, np.arange(k + 1) * n).tolist(),
+            np.bincount(pairs // n, minlength=k).tolist(),
             SparseProduct.of(gather, dtype, device),
         )
 
@@ -201,6 +237,35 @@ def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> Unr
         return SparseProduct.of(matrix, dtype, device)
 
     return UnrolledRelation(n, m, k, relation.n_entries, n_rows, rows, build)
+
+
+def _spread(relation: UnrolledRelation, uses: Tensor) -> Tensor:
+    m, k = relation.n_parts, relation.n_roles
+    counts, columns, starts = _arrays(relation.joined.matrix)
+    wholes = segment_ids(starts)
+    share = uses.double().cpu().numpy()
+    share = share / np.maximum(share.sum(0), np.finfo(np.float64).tiny)
+    numbers = sparse.csr_array((counts.astype(np.float64), columns, starts), (len(share), k * m))
+    mean = (numbers.T @ share).reshape(k, m, 1, -1)
+    # Every pair of entries of a whole that have the same role: entries lie by whole and role.
+    groups = wholes * k + columns // m
+    sizes = np.bincount(groups, minlength=len(share) * k)
+    partners = sizes[groups]
+    first = np.repeat(np.arange(len(columns)), partners)
+    second = ranges(offsets(sizes)[groups], partners)
+    at = columns[first].astype(np.int64) * m + columns[second] % m
+    values = numbers.data[first] * numbers.data[second]
+    pairs = sparse.csr_array((values, (at, wholes[first])), (k * m * m, len(share)))
+    covariance = (pairs @ share).reshape(k, m, m, -1) - mean * mean.transpose(0, 2, 1, 3)
+    out = np.concatenate([mean.transpose(0, 2, 1, 3), covariance], axis=1).transpose(3, 0, 1, 2)
+    return torch.from_numpy(np.ascontiguousarray(out)).to(uses)
+
+
+def _arrays(matrix: Tensor) -> tuple[Array, Array, Array]:
+    """Values, columns and starts of the rows of a CSR matrix."""
+    parts = (matrix.values(), matrix.col_indices(), matrix.crow_indices())
+    values, columns, starts = (part.cpu().numpy() for part in parts)
+    return values, columns, starts
 
 
 def _csr(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:

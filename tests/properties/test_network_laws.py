@@ -311,7 +311,7 @@ def test_the_first_layer_may_come_before_or_after_the_aggregation(
 ) -> None:
     hierarchy = data.draw(hierarchies())
     task = data.draw(tasks(len(hierarchy)))
-    network = data.draw(networks(hierarchy, task.n_outputs, device)).eval()
+    network = data.draw(networks(hierarchy, task.n_outputs, device)).train(data.draw(st.booleans()))
     direction = torch.from_numpy(
         np.random.default_rng(data.draw(seeds)).normal(
             size=(len(hierarchy), MODELS, task.n_outputs)
