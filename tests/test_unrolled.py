@@ -83,7 +83,7 @@ def test_the_spread_of_parts_is_that_of_the_dense_numbers(seed):
     numbers = generator.integers(-2, 4, (k, n, m)).clip(0)
     wholes, roles, parts = np.nonzero(numbers.transpose(1, 0, 2))
     pointers = np.searchsorted(wholes, np.arange(n + 1))
-    alphabet = tuple(range(k))
+    alphabet = tuple(map(str, range(k)))
     counts = numbers[roles, wholes, parts]
     relation = Relation(pointers, parts, roles, alphabet, m, counts)
     codes = Attributes(np.zeros(m, int), Vocabulary([0]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor, nn
 
-from saen.arrays import Array, offsets, ranges, segment_ids
+from saen.arrays import Array, offsets, ranges, row_blocks, segment_ids
 from saen.hierarchy import Hierarchy, Relation
 from saen.memory import use_huge_pages
 
@@ -240,24 +240,29 @@ def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> Unr
 
 
 def _spread(relation: UnrolledRelation, uses: Tensor) -> Tensor:
-    m, k = relation.n_parts, relation.n_roles
+    n, m, k = relation.n_wholes, relation.n_parts, relation.n_roles
     counts, columns, starts = _arrays(relation.joined.matrix)
-    wholes = segment_ids(starts)
+    numbers = sparse.csr_array((counts.astype(np.float64), columns, starts), (n, k * m))
     share = uses.double().cpu().numpy()
     share = share / np.maximum(share.sum(0), np.finfo(np.float64).tiny)
-    numbers = sparse.csr_array((counts.astype(np.float64), columns, starts), (len(share), k * m))
-    mean = (numbers.T @ share).reshape(k, m, 1, -1)
-    # Every pair of entries of a whole that have the same role: entries lie by whole and role.
-    groups = wholes * k + columns // m
-    sizes = np.bincount(groups, minlength=len(share) * k)
-    partners = sizes[groups]
-    first = np.repeat(np.arange(len(columns)), partners)
-    second = ranges(offsets(sizes)[groups], partners)
-    at = columns[first].astype(np.int64) * m + columns[second] % m
-    values = numbers.data[first] * numbers.data[second]
-    pairs = sparse.csr_array((values, (at, wholes[first])), (k * m * m, len(share)))
-    covariance = (pairs @ share).reshape(k, m, m, -1) - mean * mean.transpose(0, 2, 1, 3)
-    out = np.concatenate([mean.transpose(0, 2, 1, 3), covariance], axis=1).transpose(3, 0, 1, 2)
+    mean = (numbers.T @ share).reshape(k, 1, m, share.shape[1])
+    # Entries lie by whole and role, and those of one whole and role come in all pairs.
+    wholes = segment_ids(starts)
+    groups = wholes * k + columns // max(m, 1)
+    sizes = np.bincount(groups, minlength=n * k)
+    squares = np.zeros((k * m * m, share.shape[1]))
+    ends = offsets(sizes)
+    for start, stop in row_blocks(offsets((sizes**2).reshape(n, k).sum(1))):
+        block = slice(starts[start], starts[stop])
+        partners = sizes[groups[block]]
+        one = np.repeat(np.arange(block.start, block.stop), partners)
+        other = ranges(ends[groups[block]], partners)
+        at = columns[one].astype(np.int64) * m + columns[other] % m
+        values = numbers.data[one] * numbers.data[other]
+        shape = (len(squares), stop - start)
+        squares += sparse.csr_array((values, (at, wholes[one] - start)), shape) @ share[start:stop]
+    covariance = squares.reshape(k, m, m, share.shape[1]) - mean * mean.transpose(0, 2, 1, 3)
+    out = np.concatenate([mean, covariance], axis=1).transpose(3, 0, 1, 2)
     return torch.from_numpy(np.ascontiguousarray(out)).to(uses)
 
 
