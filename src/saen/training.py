@@ -21,6 +21,7 @@ from saen.batches import Batch, cut_batches, generator, hierarchy_and_top, seen_
 from saen.compression import Compressed
 from saen.errors import FileError, InputError
 from saen.hierarchy import Hierarchy
+from saen.memory import kept_memory
 from saen.model import SAEN
 from saen.recording import Recorder
 from saen.tasks import Task
@@ -119,7 +120,7 @@ def train(
     try:
         last = settings.epochs if until is None else min(until, settings.epochs)
         network.train()
-        with _threads_for(network, batches):
+        with _threads_for(network, batches), kept_memory():
             while run.epoch < last and not run.all_stopped():
                 run.train_epoch(batches)
                 run.check_finite()
