@@ -11,12 +11,34 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import commands, machine, pipeline, report, scale, training
+from benchmarks import (
+    commands,
+    compression,
+    evaluations,
+    floor,
+    groups,
+    machine,
+    peers,
+    pipeline,
+    prediction,
+    report,
+    scale,
+)
 from benchmarks.measure import ROOT, say
 from benchmarks.settings import DATASETS, Settings
 from saen import catalog
 
-PARTS = {"pipeline": pipeline, "scale": scale, "training": training, "commands": commands}
+PARTS = {
+    "pipeline": pipeline,
+    "scale": scale,
+    "compression": compression,
+    "groups": groups,
+    "evaluations": evaluations,
+    "peers": peers,
+    "floor": floor,
+    "prediction": prediction,
+    "commands": commands,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,7 +69,11 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", default=DATASETS, help="those of `pipeline`"
     )
-    parser.add_argument("--full", action="store_true", help="all datasets of the catalog")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all datasets, and nothing extrapolated that an hour can measure",
+    )
     parser.add_argument("--repeats", type=int, default=3, help="runs per measurement (default 3)")
     parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
     parser.add_argument("--out", type=Path, help="folder of the report (default docs/results)")
@@ -64,6 +90,7 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
         datasets=tuple(catalog()) if chosen.full else tuple(chosen.datasets),
         repeats=chosen.repeats,
         quick=chosen.quick,
+        full=chosen.full,
     )
     return chosen.parts or list(PARTS), settings
 
@@ -74,7 +101,8 @@ def _earlier(settings: Settings) -> dict[str, Any]:
     try:
         earlier = json.loads((settings.out / "benchmarks.json").read_text(encoding="utf-8"))
         if all(earlier[key] == document[key] for key in ("machine", "quick")):
-            return {**document, "parts": earlier["parts"]}
+            parts = {name: part for name, part in earlier["parts"].items() if name in PARTS}
+            return {**document, "parts": parts}
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return document

@@ -8,7 +8,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-LIBRARIES = ("saen", "numpy", "scipy", "pandas", "safetensors", "torch", "torch-geometric")
+LIBRARIES = (
+    "saen",
+    "numpy",
+    "scipy",
+    "pandas",
+    "scikit-learn",
+    "safetensors",
+    "torch",
+    "torch-geometric",
+    "grakel",
+)
 
 
 def describe() -> dict[str, Any]:

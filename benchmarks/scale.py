@@ -1,4 +1,8 @@
-"""Large collections: generated ones of the size of REDDIT-MULTI, and balls of large radius."""
+"""Large collections: generated ones of the size of REDDIT-MULTI, and balls of large radius.
+
+Whatever makes a collection larger (more graphs, larger graphs, larger balls), decomposing and
+compressing it should take no more than its entries do.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -29,6 +34,13 @@ GENERATED: dict[str, dict[str, Any]] = {
 }
 BALLS = {"REDDIT-BINARY": (0, 1, 2), "DD": (0, 1, 2, 3)}
 HALVINGS = 4  # the collections of the scaling plot: all graphs, half of them, …
+GROWTH: dict[str, list[dict[str, Any]]] = {
+    "vertices per graph": [
+        {"n_graphs": 1000, "average_nodes": nodes, "radius": 1}
+        for nodes in (100, 200, 400, 800, 1600)
+    ],
+    "radius": [{"n_graphs": 2000, "average_nodes": 60, "radius": radius} for radius in range(5)],
+}
 QUICK = 200  # how much smaller the collections of a quick run are
 
 DIRECT_SECONDS, DIRECT_MEMORY = 60, 8 * GB
@@ -59,6 +71,20 @@ def direct(path: str, n_graphs: int) -> dict[str, Any]:
     hierarchy = watch("decompose", Ego((0, 1)).decompose, graphs)
     compressed = watch("compress", compress, hierarchy)
     return {"seconds": watch.seconds, **_facts(compressed)}
+
+
+def grown(n_graphs: int, average_nodes: float, radius: int, repeats: int) -> dict[str, Any]:
+    """Decompose a generated collection and compress it, a few times."""
+    graphs = generate_threads(n_graphs, average_nodes=average_nodes)
+    ego = Ego(tuple(range(radius + 1)))
+    runs = []
+    for _ in range(repeats):
+        watch = Stopwatch()
+        hierarchy = watch("decompose", ego.decompose, graphs)
+        compressed = watch("compress", compress, hierarchy)
+        runs.append(watch.seconds)
+    seconds = {step: median(run[step] for run in runs) for step in runs[0]}
+    return {"seconds": seconds, "entries": sum(compressed.entries)}
 
 
 def streaming(path: str, radii: Sequence[int]) -> dict[str, Any]:
@@ -100,9 +126,16 @@ def run(settings: Settings) -> dict[str, Any]:
                 document["skipped"].append({"what": name, "reason": f"failed: {error}"})
         for name, radii in BALLS.items():
             _add_balls(document, name, radii, settings, folder)
+    document["growth"] = {}
+    for what, steps in GROWTH.items():
+        try:
+            document["growth"][what] = _growth(what, steps, settings)
+        except MeasurementError as error:
+            document["skipped"].append({"what": f"growing {what}", "reason": f"failed: {error}"})
     if "scaling" in document:
         try:
-            save_figure(_figure(document["scaling"]), settings.out / "scaling.png")
+            curves = {"graphs": document["scaling"], **document["growth"]}
+            save_figure(_figure(curves), settings.out / "scaling.png")
             document["scaling"]["figure"] = "scaling.png"
         except MissingExtraError as error:
             document["skipped"].append({"what": "scaling.png", "reason": str(error)})
@@ -135,6 +168,24 @@ def _scaling(path: Path, largest: Mapping[str, Any], repeats: int) -> dict[str, 
         {"graphs": run["graphs"], "entries": run["entries"], "seconds": run["seconds"]["total"]}
         for run in (*runs, largest)
     ]
+    return _fitted([{"label": f"{point['graphs']:,} graphs", **point} for point in points])
+
+
+def _growth(what: str, steps: list[dict[str, Any]], settings: Settings) -> dict[str, Any]:
+    """Seconds against entries as the graphs or the balls grow, and the slope."""
+    points = []
+    for step in steps[:2] if settings.quick else steps:
+        smaller = QUICK if settings.quick else 1
+        arguments = {**step, "n_graphs": step["n_graphs"] // smaller}
+        found = measure(grown, **arguments, repeats=settings.repeats)
+        label = f"radius {step['radius']}" if what == "radius" else f"{step['average_nodes']:,}"
+        seconds = found["seconds"]["total"]
+        points.append({"label": label, **step, "entries": found["entries"], "seconds": seconds})
+    return _fitted(points)
+
+
+def _fitted(points: list[dict[str, Any]]) -> dict[str, Any]:
+    """The points with the line through their logarithms."""
     logs = np.log([[point["entries"], point["seconds"]] for point in points])
     slope, intercept = np.polyfit(logs[:, 0], logs[:, 1], 1)
     return {"points": points, "slope": float(slope), "intercept": float(intercept)}
@@ -177,6 +228,9 @@ def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "scaling" in document:
         slope = document["scaling"]["slope"]
         checks.append(check("time against entries: slope of the logarithms", slope, SLOPE, ""))
+    for what, curve in document["growth"].items():
+        words = f"time against entries, growing {what}: slope of the logarithms"
+        checks.append(check(words, curve["slope"], SLOPE, ""))
     return checks
 
 
@@ -204,7 +258,7 @@ def markdown(document: Mapping[str, Any]) -> str:
             ),
         ]
     if "scaling" in document:
-        sections.append(_scaling_markdown(document["scaling"]))
+        sections.append(_scaling_markdown(document["scaling"], document["growth"]))
     if document["balls"]:
         sections += [
             "Balls of large radius, decomposed and compressed chunk by chunk, one run:\n",
@@ -234,22 +288,33 @@ def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _scaling_markdown(scaling: Mapping[str, Any]) -> str:
+def _scaling_markdown(scaling: Mapping[str, Any], growth: Mapping[str, Mapping[str, Any]]) -> str:
     figure = f"![time against entries]({scaling['figure']})\n" if "figure" in scaling else ""
-    points = table(
-        ("graphs", "entries", "seconds", "million entries a second"),
+    words = [
+        f"Ever larger pieces of the first: time grows as entries^{scaling['slope']:.2f}.\n",
+        *(
+            f"Growing {what} of generated threads: time grows as entries^{curve['slope']:.2f}.\n"
+            for what, curve in growth.items()
+        ),
+    ]
+    tables = [_points(curve["points"]) for curve in (scaling, *growth.values())]
+    pairs = (text for pair in zip(words, tables, strict=True) for text in pair)
+    return "\n".join(filter(None, (*pairs, figure)))
+
+
+def _points(points: Sequence[Mapping[str, Any]]) -> str:
+    return table(
+        ("size", "entries", "seconds", "million entries a second"),
         [
             (
-                f"{point['graphs']:,}",
+                point["label"],
                 f"{point['entries']:,}",
                 quantity(point["seconds"], "s"),
                 f"{point['entries'] / point['seconds'] / 1e6:.1f}",
             )
-            for point in scaling["points"]
+            for point in points
         ],
     )
-    words = f"Ever larger pieces of the first: time grows as entries^{scaling['slope']:.2f}.\n"
-    return "\n".join(filter(None, (words, points, figure)))
 
 
 def _ball(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -264,24 +329,33 @@ def _ball(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _figure(scaling: Mapping[str, Any]) -> Any:
-    """Time against entries, both logarithmic, with the fitted line."""
+def _figure(curves: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Time against entries, both logarithmic, with the fitted line: one panel per curve."""
     try:
-        from matplotlib import ticker
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("matplotlib", extra="plots") from error
-    figure = Figure(figsize=(6.4, 4.4), facecolor="white", layout="constrained")
-    axes = figure.add_subplot()
-    entries = np.array([point["entries"] for point in scaling["points"]], dtype=float)
-    seconds = np.array([point["seconds"] for point in scaling["points"]])
-    fitted = np.exp(scaling["intercept"]) * entries ** scaling["slope"]
+    size = (4.6 * len(curves), 4.2)
+    figure = Figure(figsize=size, facecolor="white", layout="constrained")
+    for axes, (what, curve) in zip(
+        figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True
+    ):
+        _panel(axes, what, curve)
+    return figure
+
+
+def _panel(axes: Any, what: str, curve: Mapping[str, Any]) -> None:
+    from matplotlib import ticker
+
+    entries = np.array([point["entries"] for point in curve["points"]], dtype=float)
+    seconds = np.array([point["seconds"] for point in curve["points"]])
+    fitted = np.exp(curve["intercept"]) * entries ** curve["slope"]
     millions = entries / 1e6
-    axes.plot(millions, fitted, color="#999999", label=f"fitted slope {scaling['slope']:.2f}")
+    axes.plot(millions, fitted, color="#999999", label=f"fitted slope {curve['slope']:.2f}")
     axes.plot(millions, seconds, "o", color="#0072B2", label="measured (median)")
-    for point in scaling["points"]:
+    for point in curve["points"]:
         axes.annotate(
-            f"{point['graphs']:,} graphs",
+            point["label"],
             (point["entries"] / 1e6, point["seconds"]),
             xytext=(7, -11),
             textcoords="offset points",
@@ -292,13 +366,12 @@ def _figure(scaling: Mapping[str, Any]) -> Any:
         yscale="log",
         xlabel="million entries of the relations",
         ylabel="seconds to decompose and compress",
-        title="Ever more threads: time against size",
+        title=f"Growing {what}",
     )
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=12))
         axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.set_minor_locator(ticker.NullLocator())
-    axes.margins(x=0.12, y=0.12)
+    axes.margins(x=0.16, y=0.12)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")
-    return figure

@@ -20,7 +20,7 @@ SIZE = 48 << 20  # more than glibc keeps by itself
 def faults() -> int:
     """Fresh pages that the system makes for an array like one that was just freed, at best."""
     made = []
-    for _ in range(6):
+    for _ in range(12):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         array = torch.empty(SIZE, dtype=torch.uint8).fill_(1)
         del array

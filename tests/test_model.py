@@ -80,21 +80,21 @@ def test_a_sparse_product_is_the_dense_one_and_so_is_its_gradient(device: str) -
 
 def test_weighted_moments_are_those_of_repeated_objects() -> None:
     rng = np.random.default_rng(0)
-    a = rng.normal(size=(2, 4, 3, 2))
+    a = rng.normal(size=(4, 2, 3, 2))
     uses = rng.integers(0, 4, (4, 3)).astype(np.float64)
     mean, variance = _WeightedMoments.apply(torch.from_numpy(a), torch.from_numpy(uses))
     for role in range(2):
         for model in range(3):
-            repeated = np.repeat(a[role, :, model], uses[:, model].astype(int), axis=0)
+            repeated = np.repeat(a[:, role, model], uses[:, model].astype(int), axis=0)
             assert_close(mean[role, model], repeated.mean(axis=0), 1e-14)
             assert_close(variance[role, model], repeated.var(axis=0), 1e-14)
-            expected = weighted_moments(a[role, :, model], uses[:, model])
+            expected = weighted_moments(a[:, role, model], uses[:, model])
             assert_close(mean[role, model], expected[0], 1e-14)
 
 
 def test_the_gradient_of_weighted_moments_is_right() -> None:
     generator_ = torch.Generator().manual_seed(0)
-    a = torch.randn(2, 5, 3, 2, generator=generator_, dtype=torch.float64, requires_grad=True)
+    a = torch.randn(5, 2, 3, 2, generator=generator_, dtype=torch.float64, requires_grad=True)
     uses = torch.tensor([[1.0, 0, 2], [3, 0, 0], [0, 0, 0.5], [1, 0, 1], [2, 0, 1]]).double()
     assert gradcheck(lambda a: _WeightedMoments.apply(a, uses), (a,))
 

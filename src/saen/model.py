@@ -328,7 +328,7 @@ class _Bottom(nn.Module):
         if unrolled.vectors is not None and self.map is not None:
             weight, shift = self.map, None
             if self.normalised:
-                a = unrolled.vectors[None, :, None].expand(1, n, n_models, -1)
+                a = unrolled.vectors[:, None, None].expand(n, 1, n_models, -1)
                 if self.training and uses is not None:
                     mean, scale = self.norm(*_WeightedMoments.apply(a, uses), uses)  # type: ignore[no-untyped-call]
                 else:
@@ -389,11 +389,11 @@ class _Level(nn.Module):
         return out.transpose(0, 1).contiguous()
 
     def _aggregate(self, relation: UnrolledRelation, h: Tensor) -> Tensor:
-        """a_l = Σ_π z_π ⊗ Σ h_{l-1}: (roles, n, M, d), or (P, M, d) where few rows have parts."""
+        """a_l = Σ_π z_π ⊗ Σ h_{l-1}: (n, roles, M, d), or (P, M, d) where few rows have parts."""
         flat = relation.by_role @ h.flatten(1)
         if relation.rows is not None:
             return flat.view(-1, *h.shape[1:])
-        return flat.view(self.n_roles, relation.n_wholes, *h.shape[1:])
+        return flat.view(relation.n_wholes, self.n_roles, *h.shape[1:])
 
     def _statistics(
         self, relation: UnrolledRelation, h: Tensor, a: Tensor | None, uses: Tensor | None
@@ -416,7 +416,7 @@ class _Level(nn.Module):
         if relation.rows is None:
             x = bias[:, None]
             # Unbound, not indexed: gradients of parts are joined once, not added to zeros.
-            for part, block in zip(a.unbind(), weight.unbind(), strict=True):
+            for part, block in zip(a.unbind(1), weight.unbind(), strict=True):
                 x = torch.baddbmm(x, part.transpose(0, 1), block)
             return x
         parts = torch.split(a, relation.rows.lengths)
@@ -456,7 +456,7 @@ class _Level(nn.Module):
 
 
 class _Statistics(nn.Module):
-    """Weighted mean and variance of aggregates (roles, n, M, d), per model, and their running mean.
+    """Weighted mean and variance of aggregates (n, roles, M, d), per model, and their running mean.
 
     Objects weigh as often as the model's training structures use them, so collapsed and original
     objects give the same statistics and no model's statistics see its test structures.
@@ -524,10 +524,10 @@ class _WeightedMoments(torch.autograd.Function):
     def forward(ctx: Any, a: Tensor, uses: Tensor) -> tuple[Tensor, Tensor]:
         share = uses / uses.sum(0).clamp_min(torch.finfo(uses.dtype).tiny)  # (n, M)
         # Products and sums in the layout of `a`: an einsum would rewrite it model by model.
-        scratch = a * share[:, :, None]
-        mean = scratch.sum(1)
-        deviation = torch.sub(a, mean[:, None], out=scratch)
-        variance = deviation.square_().mul_(share[:, :, None]).sum(1)
+        scratch = a * share[:, None, :, None]
+        mean = scratch.sum(0)
+        deviation = torch.sub(a, mean, out=scratch)
+        variance = deviation.square_().mul_(share[:, None, :, None]).sum(0)
         ctx.save_for_backward(a, share, mean)
         return mean, variance
 
@@ -538,5 +538,5 @@ class _WeightedMoments(torch.autograd.Function):
         # d variance / d mean vanishes: the weighted deviations sum to zero. What is left,
         # (2 (a - mean) g_variance + g_mean) share, is linear in a.
         slope = 2 * g_variance
-        out = torch.addcmul((g_mean - slope * mean)[:, None], a, slope[:, None])
-        return out.mul_(share[None, :, :, None]), None
+        out = torch.addcmul(g_mean - slope * mean, a, slope)
+        return out.mul_(share[:, None, :, None]), None

@@ -22,7 +22,7 @@ use_huge_pages()  # before the first tensor
 
 MOSTLY = 0.5
 """Share of (role, whole) pairs with parts below which the others are left out."""
-MANY, BLOCK = 1 << 14, 1 << 10
+MANY, BLOCK = 1 << 14, 1 << 9
 """Rows that are too many for the cache when all are added up at once, and how many are not."""
 
 
@@ -116,7 +116,7 @@ class Rows:
 
 @dataclass
 class UnrolledRelation:
-    """R_l for the network. `by_role @ H` stacks R_{l,π} H over roles: (roles · n, m) times (m, w).
+    """R_l for the network: rows R_{l,π} H are `by_role @ H`, (n · roles, m) times (m, w).
 
     Where most of these rows would be empty, `rows` lists the others, and `by_role` has only them.
     `joined @ [H W_1; …]` is Σ_π R_{l,π} (H W_π), (n, roles · m) times (roles · m, w): the same sum
@@ -135,7 +135,7 @@ class UnrolledRelation:
 
     @property
     def by_role(self) -> SparseProduct:
-        """Rows (role, whole), columns parts."""
+        """Rows (whole, role), or those of `rows`, columns parts."""
         return self._get("by_role")
 
     @property
@@ -161,8 +161,9 @@ class UnrolledRelation:
 
     def uses(self, weights: Tensor) -> Tensor:
         """w_{l-1} = Σ_π R_{l,π}ᵀ w_l: how often each part is used, (n, M) to (m, M)."""
-        spread = weights.repeat(self.n_roles, 1) if self.rows is None else weights[self.rows.wholes]
-        return self.by_role.T @ spread
+        if self.rows is None:
+            return self.by_role.T @ weights.repeat_interleave(self.n_roles, 0)
+        return self.by_role.T @ weights[self.rows.wholes]
 
 
 @dataclass
@@ -229,10 +230,10 @@ def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> Unr
         at, shape = wholes, (n, k * m)
         if form == "joined":
             parts = roles * m + parts
+        elif rows is None:
+            at, shape = wholes * k + roles, (n * k, m)
         else:
-            at, shape = roles * n + wholes, (k * n, m)
-            if rows is not None:
-                at, shape = (np.cumsum(used) - 1)[at], (n_rows, m)
+            at, shape = (np.cumsum(used) - 1)[roles * n + wholes], (n_rows, m)
         matrix = sparse.csr_array((counts.astype(np.float64), (at, parts)), shape=shape)
         return SparseProduct.of(matrix, dtype, device)
 
