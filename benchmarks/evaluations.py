@@ -19,7 +19,7 @@ TITLE = "Cross-validations from end to end"
 SECONDS = {"MUTAG": 20, "IMDB-BINARY": 60, "COLLAB": 900}  # 10 x 10-fold, paper, two cores
 EXTRAPOLATED = ("COLLAB",)  # in a run that is not full
 AT_ONCE = 10
-COMMAND = "saen evaluate {name} --preset paper"
+COMMAND = "saen evaluate {name} --preset paper --device cpu"
 QUICK = " --repeats 1 --folds 2 --epochs 2"
 RUNS = ROOT / "docs" / "results" / "runs" / "paper"
 GPU = "H200"
@@ -62,7 +62,9 @@ def _whole(name: str, settings: Settings) -> dict[str, Any]:
 
 def _extrapolated(name: str) -> dict[str, Any]:
     """From a few epochs of a group: all networks take all epochs at that pace."""
-    found = measure(grouped, dataset=name, preset="paper", repeats=10, at_once=AT_ONCE)
+    found = measure(
+        grouped, dataset=name, preset="paper", repeats=10, device="cpu", at_once=AT_ONCE
+    )
     training = found["networks"] * found["epochs"] * found["together"]
     return {
         "dataset": name,

@@ -7,7 +7,7 @@ rows of a table in the cache are added up; of its operations, at the rate of a l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import median
 from time import perf_counter
@@ -125,7 +125,8 @@ def _level(
         "aggregate": (lambda: product @ numbers, *work),
         "aggregate, backward": (lambda: product.T @ g, *work),
     }
-    if not parts_first:
+    # On a GPU these alone: they are recorded, as training steps are, and gradients cannot be.
+    if not parts_first and machine.device.type == "cpu":
         h = torch.randn(n_below, NETWORKS, module.below, device=machine.device)
         steps |= _of_aggregates(module, relation, module._aggregate(relation, h), uses)
     return {
@@ -197,17 +198,29 @@ class _Machine:
     def _runs(self, function: Callable[[], object]) -> list[float]:
         import torch
 
-        def timed(calls: int) -> float:
+        cuda = self.device.type == "cuda"
+
+        def timed(run: Callable[[], object]) -> float:
             start = perf_counter()
+            run()
+            if cuda:
+                torch.cuda.synchronize()
+            return perf_counter() - start
+
+        def repeated() -> None:
             for _ in range(calls):
                 function()
-            if self.device.type == "cuda":
-                torch.cuda.synchronize()
-            return (perf_counter() - start) / calls
 
-        timed(1)
-        calls = max(int(2e-3 / timed(1)), 1)
-        return [timed(calls) for _ in range(self.runs)]
+        timed(function)
+        calls = max(int(2e-3 / timed(function)), 1)
+        run: Callable[[], object] = repeated
+        if cuda:
+            calls = max(calls, 20)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                repeated()
+            run = graph.replay
+        return [timed(run) / calls for _ in range(self.runs)]
 
     def floor(self, moved: float, gathered: float, operations: float) -> float:
         """The least time of a kernel, in seconds."""
@@ -248,7 +261,7 @@ class _Machine:
         return size / self._best(lambda: target.copy_(source))
 
     def _gathering(self) -> float:
-        """Bytes of rows a second that are added up from a table in the cache."""
+        """Bytes of rows a second that are added up from a table in the cache, or copied there."""
         import torch
 
         rows = TABLE[self.device.type] // (4 * WIDTH)
@@ -257,7 +270,8 @@ class _Machine:
         order = torch.randint(rows, (n,), device=self.device)
         starts = torch.arange(0, n, 16, device=self.device)
         bags = torch.nn.functional.embedding_bag
-        return 4 * n * WIDTH / self._best(lambda: bags(order, numbers, starts, mode="sum"))
+        rate = 4 * n * WIDTH / self._best(lambda: bags(order, numbers, starts, mode="sum"))
+        return max(rate, self.copying(COPIED[self.device.type][0]))
 
     def _multiplying(self) -> float:
         """Operations a second of a product of large matrices."""
@@ -272,24 +286,20 @@ class _Machine:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """The CPU, and a GPU where there is one."""
+    """The GPU where there is one, else the CPU."""
     import torch
 
     names, skipped = at_hand(DATASETS, settings)
-    devices = []
-    for device in SHARE:
-        if device == "cuda" and not torch.cuda.is_available():
-            skipped.append({"what": "CUDA", "reason": "there is no such device here"})
-            continue
-        try:
-            runs = 3 if settings.quick else 9
-            devices.append(
-                {"device": device, **measure(kernels, datasets=names, device=device, runs=runs)}
-            )
-        except MeasurementError as error:
-            skipped.append({"what": device, "reason": f"failed: {error}"})
-    checks = [] if settings.quick else [found for part in devices for found in _checks(part)]
-    return {"devices": devices, "checks": checks, "skipped": skipped}
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    document: dict[str, Any] = {"device": device, "checks": [], "skipped": skipped}
+    try:
+        runs = 3 if settings.quick else 9
+        document |= measure(kernels, datasets=names, device=device, runs=runs)
+    except MeasurementError as error:
+        skipped.append({"what": device, "reason": f"failed: {error}"})
+    if not settings.quick and "rows" in document:
+        document["checks"] = _checks(document)
+    return document
 
 
 def _checks(part: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -305,25 +315,32 @@ def _checks(part: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def markdown(document: Mapping[str, Any]) -> str:
     """The part's text."""
-    sections = [
-        f"The kernels of a training step of {NETWORKS} networks of the modern shape, both levels "
-        "together: how much of the measured time (median) the floor is. The floor is the largest "
-        "of the bytes that must move over the rate of copying as many, the rows that are gathered "
-        "over the rate of adding up rows of a table in the cache, and the operations over the rate "
-        "of a large product of matrices.\n",
-    ]
-    for part in document["devices"]:
-        rates = part["rates"]
-        sections += [
+    if "rows" not in document:
+        return ""
+    rates = document["rates"]
+    kernels = [name for name in KERNELS if name in document["rows"][0]["kernels"]]
+    return "\n".join(
+        [
+            f"The kernels of a training step of {NETWORKS} networks of the modern shape, both "
+            "levels together: how much of the measured time (median) the floor is. The floor is "
+            "the largest of the bytes that must move over the rate of copying as many, the rows "
+            "that are gathered over the rate of adding up rows of a table in the cache (or of "
+            "copying there), and the operations over the rate of a large product of matrices. "
+            "Where parts are mapped before they are aggregated, the map and the moments are of a "
+            "few parts only and left out.\n",
             f"{rates['device']}: copies {rates['copy'] / 1e9:.0f} GB/s (large arrays), gathers "
             f"{rates['gather'] / 1e9:.0f} GB/s, multiplies {rates['multiply'] / 1e9:,.0f} "
             "GFLOP/s.\n",
-            table(("dataset", "batch", *KERNELS), [_cells(row) for row in part["rows"]], words=2),
+            table(
+                ("dataset", "batch", *kernels),
+                [_cells(row, kernels) for row in document["rows"]],
+                words=2,
+            ),
         ]
-    return "\n".join(sections)
+    )
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [row["kernels"][kernel] for kernel in KERNELS]
+def _cells(row: Mapping[str, Any], kernels: Sequence[str]) -> tuple[str, ...]:
+    found = [row["kernels"][kernel] for kernel in kernels]
     shares = (f"{entry['share']:.2f} of {1e3 * entry['seconds']:.2f} ms" for entry in found)
     return (row["dataset"], row["batch"], *shares)

@@ -29,6 +29,7 @@ def describe() -> dict[str, Any]:
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        **({"gpu": gpu} if (gpu := _gpu()) else {}),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "libraries": {name: found for name in LIBRARIES if (found := installed(name))},
@@ -45,6 +46,13 @@ def installed(library: str) -> str | None:
         return version(library)
     except PackageNotFoundError:
         return None
+
+
+def _gpu() -> str | None:
+    """The name of the graphics processor, where torch has one."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
 
 
 def _cpu() -> str:

@@ -51,11 +51,12 @@ def markdown(document: Mapping[str, Any], parts: Mapping[str, ModuleType]) -> st
     """The whole report."""
     machine = document["machine"]
     libraries = ", ".join(f"{name} {version}" for name, version in machine["libraries"].items())
+    gpu = f", one {machine['gpu']}" if "gpu" in machine else ""
     sections = [
         "# Benchmarks\n",
         "Written by `python -m benchmarks`, from `benchmarks.json` beside it.\n",
         f"{machine['cpu']}, {machine['cores']} cores, {human_bytes(machine['memory_bytes'])} of "
-        f"memory, {machine['system']}, Python {machine['python']}; {libraries}.\n",
+        f"memory{gpu}, {machine['system']}, Python {machine['python']}; {libraries}.\n",
     ]
     if document["quick"]:
         sections.append("**A quick run on small data, to try the machinery: no targets.**\n")

@@ -440,12 +440,17 @@ class _Level(nn.Module):
 
     def _parts_first(self, relation: UnrolledRelation) -> bool:
         """Whether mapping the parts before aggregating takes fewer multiplications."""
-        size = self.weight.shape[2]
-        per_row, per_part = size, self.n_roles * self.below
+        n_roles, below, size = self.n_roles, self.below, self.weight.shape[2]
+        per_row, per_part = size, n_roles * below
         if self.normalised and self.training:
+            # Moments need the spread of the parts instead, which takes long to make where parts are
+            # many; a GPU goes over its aggregates in less time than that.
+            small = n_roles * relation.n_parts**2 <= relation.n_rows * below
+            if self.weight.is_cuda or not small:
+                return False
             per_row += MOMENTS
-            per_part += self.n_roles * relation.n_parts
-        after = self.below * (relation.n_entries + relation.n_rows * per_row)
+            per_part += n_roles * relation.n_parts
+        after = below * (relation.n_entries + relation.n_rows * per_row)
         before = size * (relation.n_entries + relation.n_parts * per_part)
         return before < after
 
