@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TITLE = "Kernels against the floor"
 
 DATASETS = ("COLLAB", "REDDIT-BINARY", "NCI1")
-NETWORKS = 10
+NETWORKS = {"cpu": 10, "cuda": 100}  # at once, as they are usually trained there
 KERNELS = (
     "aggregate",
     "aggregate, backward",
@@ -40,7 +40,6 @@ SHARE = {"cpu": 0.4, "cuda": 0.3}  # of the floor in the measured time
 SIZE = {"cpu": 1024, "cuda": 8192}  # of the matrices whose product is timed
 TABLE = {"cpu": 1 << 18, "cuda": 1 << 23}  # bytes of the table that rows are gathered from
 COPIED = {"cpu": (1 << 20, 1 << 29), "cuda": (1 << 24, 1 << 32)}  # bytes, least and most
-WIDTH = 32 * NETWORKS
 
 
 # -- what is measured, in its own process ------------------------------------------------------
@@ -86,8 +85,9 @@ def _batches(dataset: str, device: str) -> Any:
     estimator = classifier(dataset, "modern", device=device)
     decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
     compressed = compress_graphs(graphs, decomposition, lower_classes=False)
-    task = classification(graphs, NETWORKS)
-    network = estimator._network(compressed.hierarchy, task.n_outputs, list(range(NETWORKS)))
+    networks = NETWORKS[device]
+    task = classification(graphs, networks)
+    network = estimator._network(compressed.hierarchy, task.n_outputs, list(range(networks)))
     size = estimator._settings(len(graphs), 0).batch_size
     for name, chosen in (("mini-batch", size), ("all", None)):
         yield name, network.train(), cut_batches(network, compressed, task, chosen, 0)[0]
@@ -113,8 +113,8 @@ def _level(
     product = relation.joined if parts_first else relation.by_role
     width = module.weight.shape[2] if parts_first else module.below
     rows, columns = product.matrix.shape
-    numbers = torch.randn(columns, NETWORKS * width, device=machine.device)
-    g = torch.randn(rows, NETWORKS * width, device=machine.device)
+    numbers = torch.randn(columns, network.n_models * width, device=machine.device)
+    g = torch.randn(rows, network.n_models * width, device=machine.device)
     entries = product.matrix.values().numel()
     work = (
         numbers.numel() + g.numel() + 2 * entries + rows,  # numbers that are read or written
@@ -127,7 +127,7 @@ def _level(
     }
     # On a GPU these alone: they are recorded, as training steps are, and gradients cannot be.
     if not parts_first and machine.device.type == "cpu":
-        h = torch.randn(n_below, NETWORKS, module.below, device=machine.device)
+        h = torch.randn(n_below, network.n_models, module.below, device=machine.device)
         steps |= _of_aggregates(module, relation, module._aggregate(relation, h), uses)
     return {
         name: {
@@ -148,7 +148,7 @@ def _of_aggregates(
     import torch
 
     a = aggregates.detach().requires_grad_()
-    shape = (NETWORKS, module.n_roles, module.below, -1)
+    shape = (len(module.bias), module.n_roles, module.below, -1)
     weight = module.weight.detach().view(shape).transpose(0, 1).contiguous().requires_grad_()
 
     def linear() -> torch.Tensor:
@@ -215,7 +215,6 @@ class _Machine:
         calls = max(int(2e-3 / timed(function)), 1)
         run: Callable[[], object] = repeated
         if cuda:
-            calls = max(calls, 20)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 repeated()
@@ -264,13 +263,14 @@ class _Machine:
         """Bytes of rows a second that are added up from a table in the cache, or copied there."""
         import torch
 
-        rows = TABLE[self.device.type] // (4 * WIDTH)
-        numbers = torch.randn(rows, WIDTH, device=self.device)
+        width = 32 * NETWORKS[self.device.type]
+        rows = TABLE[self.device.type] // (4 * width)
+        numbers = torch.randn(rows, width, device=self.device)
         n = 1 << 14 if self.device.type == "cpu" else 1 << 19
         order = torch.randint(rows, (n,), device=self.device)
         starts = torch.arange(0, n, 16, device=self.device)
         bags = torch.nn.functional.embedding_bag
-        rate = 4 * n * WIDTH / self._best(lambda: bags(order, numbers, starts, mode="sum"))
+        rate = 4 * n * width / self._best(lambda: bags(order, numbers, starts, mode="sum"))
         return max(rate, self.copying(COPIED[self.device.type][0]))
 
     def _multiplying(self) -> float:
@@ -317,11 +317,11 @@ def markdown(document: Mapping[str, Any]) -> str:
     """The part's text."""
     if "rows" not in document:
         return ""
-    rates = document["rates"]
+    rates, networks = document["rates"], NETWORKS[document["device"]]
     kernels = [name for name in KERNELS if name in document["rows"][0]["kernels"]]
     return "\n".join(
         [
-            f"The kernels of a training step of {NETWORKS} networks of the modern shape, both "
+            f"The kernels of a training step of {networks} networks of the modern shape, both "
             "levels together: how much of the measured time (median) the floor is. The floor is "
             "the largest of the bytes that must move over the rate of copying as many, the rows "
             "that are gathered over the rate of adding up rows of a table in the cache (or of "

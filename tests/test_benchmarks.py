@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks import commands, pipeline, report, scale
+from benchmarks import commands, evaluations, floor, groups, peers, pipeline, report, scale
 from benchmarks.__main__ import PARTS, main
 from benchmarks.commands import write_tu
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
@@ -113,6 +113,73 @@ def test_commands_run_at_a_fraction_of_the_size_of_the_largest_datasets(document
         assert 0 < row["accuracy"] < 1
         assert row["evaluate"]["peak_memory_bytes"] > 10**8
     assert "saen evaluate REDDIT-MULTI-12K" in (quick_run / "benchmarks.md").read_text()
+
+
+def test_collapsed_and_original_networks_learn_the_same(document):
+    part = document["parts"]["compression"]
+    (row,) = part["rows"]
+    assert row["networks"] == 10
+    assert row["compressed"]["entries"] < row["uncompressed"]["entries"]
+    ratio = row["uncompressed"]["epoch"] / row["compressed"]["epoch"]
+    assert row["times_faster"] == pytest.approx(ratio)
+    assert row["loss_difference"] < 1e-3
+    assert part["exact"]["loss_difference"] < 1e-12
+
+
+def test_groups_are_timed_beside_one_network(document):
+    rows = document["parts"]["groups"]["rows"]
+    assert [row["preset"] for row in rows] == list(groups.PRESETS)
+    for row in rows:
+        assert 1 <= row["at_once"] <= row["networks"]
+        assert row["times_faster"] == pytest.approx(row["alone"] / row["together"])
+
+
+def test_cross_validations_run_and_those_of_the_gpu_are_recorded(document):
+    part = document["parts"]["evaluations"]
+    (row,) = part["rows"]
+    assert row["seconds"] > 0
+    assert 0 < row["accuracy"] < 1
+    assert {"COLLAB", "DD", "MUTAG"} <= {row["dataset"] for row in part["recorded"]}
+    checks = evaluations._checks([{**row, "dataset": "MUTAG", "seconds": 21.0}], part["recorded"])
+    assert not checks[0]["met"]
+    assert len(checks) == 1 + len(part["recorded"])
+
+
+def test_all_peers_see_the_same_folds_and_are_compared(document):
+    rows = {row["way"]: row for row in document["parts"]["peers"]["rows"]}
+    assert set(rows) <= set(peers.WAYS)
+    assert {"saen", "obvious"} <= set(rows)
+    ours, obvious = rows["saen"], rows["obvious"]
+    assert 0 < ours["accuracy"] <= 1
+    assert obvious["times_evaluation"] == obvious["evaluation"] / ours["evaluation"]
+    assert obvious["times_model_epoch"] == obvious["model_epoch"] / ours["model_epoch"]
+
+
+def test_the_targets_beside_a_gin_are_those_of_one_dataset():
+    ours = {"dataset": "REDDIT-BINARY", "way": "saen", "model_epoch": 0.01, "evaluation": 5.0}
+    gin = {"dataset": "REDDIT-BINARY", "way": "gin", "model_epoch": 2.0, "evaluation": 100.0}
+    rows = [ours, gin]
+    peers._compare(rows)
+    checks = peers._checks(rows)
+    assert [check["met"] for check in checks] == [True, False]
+    assert "extrapolated" in checks[1]["what"]
+
+
+def test_the_floor_is_below_what_was_measured_or_near(document):
+    part = document["parts"]["floor"]
+    assert {row["batch"] for row in part["rows"]} == {"mini-batch", "all"}
+    for row in part["rows"]:
+        assert set(floor.KERNELS[:2]) <= set(row["kernels"]) <= set(floor.KERNELS)
+        for entry in row["kernels"].values():
+            assert entry["share"] == pytest.approx(entry["floor"] / entry["seconds"])
+            assert 0 < entry["share"] < 5
+
+
+def test_predictions_are_timed_one_by_one_and_all_at_once(document):
+    (row,) = document["parts"]["prediction"]["rows"]
+    assert row["single"] == 20
+    assert 0 < row["latency"] <= row["latency_95"]
+    assert row["per_second"] > 1 / row["latency"]
 
 
 def test_graphs_written_as_text_are_read_back(tmp_path):
