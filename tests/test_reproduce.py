@@ -237,7 +237,23 @@ def test_what_runs_out_of_time_or_memory_is_said_in_its_cell(
     assert reproduce._timing("IMDB-BINARY", "paper")["shown"] == shown
     assert limits[0] == (None, reproduce.MEMORY_LIMIT)
     if before is not None:
-        assert limits[1:] == [(100 * 2 + 300, reproduce.MEMORY_LIMIT)]
+        assert limits[1] == (100 * 2 + 300, reproduce.MEMORY_LIMIT)
+
+
+def test_the_median_of_several_pairs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = iter([8, 40, 12, 10, 2])
+
+    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
+        return seconds(2 if collapsed else next(slow))
+
+    monkeypatch.setattr(reproduce, "measure", measure)
+    found = reproduce._timing("IMDB-BINARY", "paper")
+    assert found["speedups"] == [1, 4, 5, 6, 20]
+    assert found["speedup"] == 5
+    assert found["original"] == seconds(10)
+    monkeypatch.setattr(reproduce, "PATIENCE", 0.0)
+    slow = iter([8])
+    assert reproduce._timing("IMDB-BINARY", "paper")["speedups"] == [4]
 
 
 @pytest.fixture
