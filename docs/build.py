@@ -18,7 +18,7 @@ from typing import Any
 from saen.datasets import catalog, load_dataset, locate
 from saen.decompositions import make_decomposition
 from saen.paper import tables
-from saen.text import human_bytes
+from saen.text import human_bytes, plural
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
@@ -180,8 +180,8 @@ def performance_table() -> str:
         )
     for row in parts["compression"]["rows"]:
         lines.append(
-            f"| {row['dataset']}: speed of training {row['networks']} networks, collapsed against "
-            f"not | {row['times_faster']:.1f} × |"
+            f"| {row['dataset']}: speed of training {plural(row['networks'], 'network')}, "
+            f"collapsed against not | {row['times_faster']:.1f} × |"
         )
     for row in parts["groups"]["rows"]:
         if row["preset"] == "paper":
