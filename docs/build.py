@@ -193,13 +193,13 @@ def performance_table() -> str:
         if row["way"] == "gin" and "times_evaluation" in row:
             lines.append(
                 f"| {row['dataset']}: speed of a 10-fold cross-validation, against a GIN of "
-                f"PyTorch Geometric | {row['times_evaluation']:.0f} × |"
+                f"PyTorch Geometric | {row['times_evaluation']:.1f} × |"
             )
     for row in parts["evaluations"]["rows"]:
         about = " (extrapolated)" if row["extrapolated"] else ""
         lines.append(
             f"| {row['dataset']}: 10 × 10-fold cross-validation, preset paper{about} "
-            f"| {row['seconds']:.0f} s |"
+            f"| {row['seconds']:.2f} s |"
         )
     for row in parts["prediction"]["rows"]:
         lines.append(
