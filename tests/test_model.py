@@ -449,6 +449,18 @@ def test_relations_and_transposes_are_made_once() -> None:
     assert transpose.T is product
 
 
+def test_what_statistics_need_is_counted_once() -> None:
+    hierarchy = random_hierarchy(0)
+    compressed = compress(hierarchy)
+    network = make_network(hierarchy, normalisation="batch").train()
+    for structures in (compressed, network.unroll(hierarchy)):
+        uses = network._uses(structures, None)
+        assert uses is not None
+        assert network._uses(structures, None) is uses
+    assert network._uses(compressed, None) is not uses
+    assert network.eval()._uses(compressed, None) is None
+
+
 def test_a_converted_network_takes_its_relations_along() -> None:
     hierarchy = random_hierarchy(0)
     network = make_network(hierarchy)

@@ -117,6 +117,7 @@ class SAEN(nn.Module):
         self.to(dtype)
         self._initialise(seeds)
         self._cached: tuple[Hierarchy, Unrolled] | None = None
+        self._counted: tuple[Compressed | Unrolled, Sequence[Tensor]] | None = None
 
     def _initialise(self, seeds: Sequence[int | Sequence[int]]) -> None:
         layers = [module for module in self.modules() if isinstance(module, _Layers)]
@@ -153,12 +154,12 @@ class SAEN(nn.Module):
         return next(self.parameters()).dtype
 
     def _apply(self, fn: Any, recurse: bool = True) -> SAEN:
-        self._cached = None  # relations are made anew where the parameters went
+        self._cached = self._counted = None  # made anew where the parameters went
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cached": None}
+        return {**self.__dict__, "_cached": None, "_counted": None}
 
     def unroll(self, hierarchy: Hierarchy) -> Unrolled:
         """The hierarchy as tensors beside the parameters; the last one is remembered."""
@@ -219,15 +220,21 @@ class SAEN(nn.Module):
     def _uses(
         self, structures: Compressed | Unrolled, uses: Sequence[Tensor] | None
     ) -> Sequence[Tensor] | None:
-        """The given weights, or where statistics need some, one for every structure."""
+        """The given weights, or where statistics need some, one for every structure.
+
+        The last such weights are remembered, and with them what relations know of their spread.
+        """
         if uses is not None or not self.training or self.architecture.normalisation == "none":
             return uses
-        if isinstance(structures, Compressed):
-            counts = np.bincount(structures.top, minlength=len(structures.hierarchy))
-            top, unrolled = torch.from_numpy(counts), self.unroll(structures.hierarchy)
-        else:
-            top, unrolled = torch.ones(structures.relations[-1].n_wholes), structures
-        return unrolled.uses(top.to(self.device, self.dtype)[:, None].repeat(1, self.n_models))
+        if self._counted is None or self._counted[0] is not structures:
+            if isinstance(structures, Compressed):
+                counts = np.bincount(structures.top, minlength=len(structures.hierarchy))
+                top, unrolled = torch.from_numpy(counts), self.unroll(structures.hierarchy)
+            else:
+                top, unrolled = torch.ones(structures.relations[-1].n_wholes), structures
+            top = top.to(self.device, self.dtype)[:, None].repeat(1, self.n_models)
+            self._counted = (structures, unrolled.uses(top))
+        return self._counted[1]
 
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
         """Say which entry each label uses in each model, and which roles each model has met.
