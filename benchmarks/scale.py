@@ -372,6 +372,6 @@ def _panel(axes: Any, what: str, curve: Mapping[str, Any]) -> None:
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=12))
         axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.set_minor_locator(ticker.NullLocator())
-    axes.margins(x=0.16, y=0.12)
+    axes.margins(x=0.3, y=0.12)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")

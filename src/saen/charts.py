@@ -205,8 +205,8 @@ def plot_gain(data: dict[str, Any]) -> Figure:
 def plot_compression(data: dict[str, Any]) -> Figure:
     """File sizes and runtimes before and after compression, the paper's beside ours, as bars.
 
-    `data` is that of the table of sizes and runtimes of `saen reproduce`. What ran out of time or
-    memory has that word in place of a bar. The scales are logarithmic.
+    `data` is that of the table of sizes and runtimes of `saen reproduce`. What ran out of memory
+    has that word in place of a bar, what ran out of time the bound. The scales are logarithmic.
     """
     figure = new_figure(max(9.0, 2.4 * len(data)), 4.2)
     sizes, speeds = figure.subplots(1, 2, width_ratios=(2, 3))
