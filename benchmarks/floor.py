@@ -3,6 +3,7 @@
 The floor of a kernel is the largest of three times: of the bytes that it must read and write once,
 at the rate at which this machine copies as many; of the rows that it gathers, at the rate at which
 rows of a table in the cache are added up; of its operations, at the rate of a large matrix product.
+The rates are measured with the functions of torch, so a share may come out above one.
 """
 
 from __future__ import annotations
@@ -318,7 +319,8 @@ def markdown(document: Mapping[str, Any]) -> str:
     if "rows" not in document:
         return ""
     rates, networks = document["rates"], NETWORKS[document["device"]]
-    kernels = [name for name in KERNELS if name in document["rows"][0]["kernels"]]
+    made = {name for row in document["rows"] for name in row["kernels"]}
+    kernels = [name for name in KERNELS if name in made]
     return "\n".join(
         [
             f"The kernels of a training step of {networks} networks of the modern shape, both "
@@ -341,6 +343,9 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 
 def _cells(row: Mapping[str, Any], kernels: Sequence[str]) -> tuple[str, ...]:
-    found = [row["kernels"][kernel] for kernel in kernels]
-    shares = (f"{entry['share']:.2f} of {1e3 * entry['seconds']:.2f} ms" for entry in found)
+    found = (row["kernels"].get(kernel) for kernel in kernels)
+    shares = (
+        f"{entry['share']:.2f} of {1e3 * entry['seconds']:.2f} ms" if entry else ""
+        for entry in found
+    )
     return (row["dataset"], row["batch"], *shares)

@@ -37,7 +37,8 @@ def grouped(
     from saen.evaluation import make_splits
     from saen.groups import Trainer, Training
 
-    graphs = collection(dataset)
+    watch = Stopwatch()
+    graphs = watch("load", collection, dataset)
     estimator = classifier(dataset, preset, device=device)
     classes, targets = np.unique(np.asarray(graphs.targets), return_inverse=True)
     trainings = [
@@ -50,7 +51,6 @@ def grouped(
         for training in range(len(trainings))
         for model in range(estimator.n_models)
     ]
-    watch = Stopwatch()
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(graphs, targets, classes, 0, at_once, Path(folder), None)
         compressed = watch("prepare", trainer.prepare, estimator)

@@ -37,7 +37,7 @@ from saen import (
     compress,
 )
 from saen.batches import generator, seen_in_training
-from saen.model import _Layers, _Level, _WeightedMoments, derive_seed
+from saen.model import _Layers, _Level, _moments_of_parts, _WeightedMoments, derive_seed
 from saen.unrolled import SparseProduct, Unrolled
 
 CPU = torch.device("cpu")
@@ -445,7 +445,7 @@ def test_relations_and_transposes_are_made_once() -> None:
     network(hierarchy).sum().backward()
     assert network.unroll(hierarchy) is unrolled
     assert unrolled.relations[0].by_role.matrix is matrix
-    assert unrolled.relations[0].by_role.T is transpose
+    assert unrolled.relations[0].by_role.T.matrix is transpose.matrix
     assert transpose.T is product
 
 
@@ -459,6 +459,30 @@ def test_what_statistics_need_is_counted_once() -> None:
         assert network._uses(structures, None) is uses
     assert network._uses(compressed, None) is not uses
     assert network.eval()._uses(compressed, None) is None
+
+
+def test_a_network_that_ran_in_inference_mode_learns_later() -> None:
+    hierarchy = random_hierarchy(0)
+    network = make_network(hierarchy, normalisation="batch").train()
+    with torch.inference_mode():
+        network(hierarchy)
+    network(hierarchy).sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+def test_small_variances_of_large_numbers_are_found_from_the_parts_too() -> None:
+    # Every whole has one part: the variance of the aggregates is that of the parts.
+    n, m = 60, 6
+    generator_ = np.random.default_rng(0)
+    parts = generator_.integers(0, m, n)
+    relation = Relation(np.arange(n + 1), parts, np.zeros(n, int), ("a",), m)
+    codes = Attributes(np.zeros(m, int), Vocabulary([0]))
+    made = Unrolled.of(Hierarchy(codes, (relation,)), dtype=torch.float32, device=CPU)
+    h = torch.from_numpy(100 + 0.1 * generator_.standard_normal((m, 1, 4))).float()
+    mean, variance = _moments_of_parts(h, made.relations[0].spread(torch.ones(n, 1)))
+    rows = h.double().numpy()[parts, 0]
+    assert np.abs(mean[0, 0].numpy() / rows.mean(0) - 1).max() < 1e-6
+    assert np.abs(variance[0, 0].numpy() / rows.var(0) - 1).max() < 1e-3
 
 
 def test_a_converted_network_takes_its_relations_along() -> None:

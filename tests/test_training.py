@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import itertools
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -903,3 +905,29 @@ def test_a_real_interrupt_ends_the_run_cleanly(tmp_path: Path) -> None:
     # The weights are those of the last whole epoch; its best one, as this run stops early.
     until = digest(long_run(epochs=300, run={"until": epochs})[0])
     assert lines[-1] == until
+
+
+def test_a_callback_that_predicts_does_not_change_training(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, len(SEEDS), "binary")
+    settings = Settings(epochs=4, learning_rate=0.05)
+    options: dict[str, Any] = {"normalisation": "batch", "dropout": 0.2}
+    undisturbed = trained(hierarchy, task, settings, **options)[1]
+    network = make_network(hierarchy, task.n_outputs, SEEDS, **options)
+    seen = train(
+        network, hierarchy, task, settings, progress=lambda *_: outputs(network, hierarchy)
+    )
+    assert seen.loss == undisturbed.loss
+
+
+def test_what_training_made_goes_with_the_last_who_needs_it(hierarchy: Hierarchy) -> None:
+    network = make_network(hierarchy, 1, [0], normalisation="batch").train()
+    network(hierarchy).sum().backward()
+    unrolled = network.unroll(hierarchy)
+    held = [weakref.ref(relation.by_role) for relation in unrolled.relations]
+    gc.disable()
+    try:
+        del unrolled
+        network._apply(lambda tensor: tensor)
+        assert all(product() is None for product in held)
+    finally:
+        gc.enable()

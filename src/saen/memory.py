@@ -23,14 +23,15 @@ def use_huge_pages() -> None:
 
     Tensors of more than 32 MB get fresh memory from the system every time. In pages of 4 kB, making
     it ready takes a step of training as long as the work itself. torch reads its switch once, when
-    it makes its first tensor: a program that has made tensors before stays as it is, and so does
-    one that has set the switch itself.
+    it makes its first tensor, and then for all tensors of the process: a program that has made
+    tensors before stays as it is, and so does one that has set the switch itself. The environment
+    is changed for a moment only.
     """
     if SWITCH in os.environ:
         return
     os.environ[SWITCH] = "1"
     try:
-        torch.empty(1)
+        torch.empty(1, device="cpu")
     finally:
         del os.environ[SWITCH]
 
@@ -41,7 +42,8 @@ def kept_memory() -> Iterator[None]:
 
     glibc hands arrays of more than 32 MB back to the system as soon as they are freed. A step of
     training that asks for them again gets fresh pages, and making those takes the system as long as
-    the step itself. With another C library nothing happens.
+    the step itself. With another C library nothing happens, nor with a glibc that refuses such a
+    threshold. Afterwards the thresholds are where glibc's own rule ends; it no longer moves them.
     """
     mallopt, trim = _function("mallopt"), _function("malloc_trim")
     if mallopt is None or trim is None:

@@ -233,7 +233,8 @@ class SAEN(nn.Module):
             else:
                 top, unrolled = torch.ones(structures.relations[-1].n_wholes), structures
             top = top.to(self.device, self.dtype)[:, None].repeat(1, self.n_models)
-            self._counted = (structures, unrolled.uses(top))
+            with torch.inference_mode(False), torch.no_grad():
+                self._counted = (structures, unrolled.uses(top.clone()))
         return self._counted[1]
 
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
@@ -452,7 +453,7 @@ class _Level(nn.Module):
         if self.normalised and self.training:
             # Moments need the spread of the parts instead, which takes long to make where parts are
             # many; a GPU goes over its aggregates in less time than that.
-            small = n_roles * relation.n_parts**2 <= relation.n_rows * below
+            small = 4 * n_roles * relation.n_parts**2 <= relation.n_rows * below
             if self.weight.is_cuda or not small:
                 return False
             per_row += MOMENTS
@@ -510,9 +511,9 @@ def _moments_of_parts(h: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
     """Weighted mean and variance, (roles, M, d), of aggregates of parts (m, M, d), not made."""
     n_models, n_roles, _, m = spread.shape
     parts = h.transpose(0, 1)
-    # rᵀH and CH of every role at once.
+    # rᵀH and FH of every role at once.
     sums = torch.bmm(spread.flatten(1, 2), parts).view(n_models, n_roles, 1 + m, -1)
-    variance = (sums[:, :, 1:] * parts[:, None]).sum(2).clamp_min(0.0)
+    variance = sums[:, :, 1:].square().sum(2)
     return sums[:, :, 0].transpose(0, 1), variance.transpose(0, 1)
 
 

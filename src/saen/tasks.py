@@ -71,11 +71,9 @@ class Task:
             error = (outputs - rows[..., 2:]).square().sum(-1)
             return (rows[..., 0] * error + rows[..., 1]).sum(0), rows[..., 0].sum(0)
         if self.loss == "binary":
-            # -log σ(-z) is softplus(z), and -log σ(z) is softplus(z) - z.
-            z = outputs[..., 0]
-            weights = rows.sum(-1)
-            losses = weights * torch.nn.functional.softplus(z) - rows[..., 1] * z
-            return losses.sum(0), weights.sum(0)
+            z, softplus = outputs[..., 0], torch.nn.functional.softplus
+            losses = rows[..., 0] * softplus(z) + rows[..., 1] * softplus(-z)
+            return losses.sum(0), rows.sum((0, 2))
         losses = -rows * torch.log_softmax(outputs, dim=-1)
         return losses.sum((0, 2)), rows.sum((0, 2))
 

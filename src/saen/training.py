@@ -119,7 +119,6 @@ def train(
         run.resume(checkpoint, fingerprint)
     try:
         last = settings.epochs if until is None else min(until, settings.epochs)
-        network.train()
         with _threads_for(network, batches), kept_memory():
             while run.epoch < last and not run.all_stopped():
                 run.train_epoch(batches)
@@ -187,6 +186,8 @@ class _Run:
         return bool(self.stopped().all())
 
     def train_epoch(self, batches: list[Batch]) -> None:
+        if not self.network.training:  # at first, and after validation or a caller's predictions
+            self.network.train()
         self.learning.copy_(~self.stopped())
         self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
@@ -242,7 +243,6 @@ class _Run:
             kept[better] = tensor[better]
         self.history.validation_loss.append(loss.tolist())
         self.history.validation_accuracy.append((totals[2] / weight).tolist())
-        self.network.train()
 
     def keep_best(self) -> None:
         """Every model back to the epoch that did best on validation."""

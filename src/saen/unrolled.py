@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,12 @@ class SparseProduct:
     of the other: the product adds them up.
     """
 
-    def __init__(self, matrix: Tensor, blocks: int = 1) -> None:
+    def __init__(
+        self, matrix: Tensor, blocks: int = 1, turned: SparseProduct | None = None
+    ) -> None:
         self.matrix, self.blocks = matrix, blocks
+        self._turned = turned  # what this is the transpose of
+        self._transpose: tuple[Tensor, int] | None = None
 
     @classmethod
     def of(
@@ -48,22 +51,15 @@ class SparseProduct:
         out: Tensor = _Multiply.apply(dense, self)  # type: ignore[no-untyped-call]
         return out
 
-    @cached_property
+    @property
     def T(self) -> SparseProduct:  # noqa: N802
         """The transposed product."""
-        n, m = self.matrix.shape
-        counts, columns, starts = _arrays(self.matrix)
-        rows = segment_ids(starts)
-        blocks = -(-n // BLOCK)
-        # Many rows that are added up into few: block by block, so that they are still in the cache
-        # when the next of the few needs them.
-        if n <= MANY or m * blocks > len(counts) // 8 or not _sums_rows(self.matrix):
-            blocks = 1
-        at = columns if blocks == 1 else rows // BLOCK * m + columns
-        turned = sparse.csr_array((counts, (at, rows)), shape=(blocks * m, n))
-        out = SparseProduct(_csr(turned, self.matrix.dtype, self.matrix.device), blocks)
-        out.T = self
-        return out
+        if self._turned is not None:
+            return self._turned
+        if self._transpose is None:
+            self._transpose = _transposed(self.matrix)
+        # Made anew around the kept matrix: two that know each other would outlive their use.
+        return SparseProduct(*self._transpose, turned=self)
 
 
 class _Multiply(torch.autograd.Function):
@@ -100,6 +96,21 @@ def _multiply(matrix: Tensor, dense: Tensor) -> Tensor:
 def _sums_rows(matrix: Tensor) -> bool:
     """Whether torch is quicker at adding up rows than at multiplying."""
     return matrix.device.type == "cpu" and matrix.dtype == torch.float32
+
+
+def _transposed(matrix: Tensor) -> tuple[Tensor, int]:
+    """The transpose of a matrix, and the number of blocks that its columns come in."""
+    n, m = matrix.shape
+    counts, columns, starts = _arrays(matrix)
+    rows = segment_ids(starts)
+    blocks = -(-n // BLOCK)
+    # Many rows that are added up into few: block by block, so that they are still in the cache
+    # when the next of the few needs them.
+    if n <= MANY or m * blocks > len(counts) // 8 or not _sums_rows(matrix):
+        blocks = 1
+    at = columns if blocks == 1 else rows // BLOCK * m + columns
+    turned = sparse.csr_array((counts, (at, rows)), shape=(blocks * m, n))
+    return _csr(turned, matrix.dtype, matrix.device), blocks
 
 
 @dataclass
@@ -151,12 +162,15 @@ class UnrolledRelation:
     def spread(self, uses: Tensor) -> Tensor:
         """How the numbers of parts in the wholes spread, (M, roles, 1 + m, m); uses are (n, M).
 
-        The first row of a role is r, the numbers in a whole on average; the others are their
-        covariance C. So the aggregates of a role have the mean rᵀH and the variance diag(HᵀCH), and
-        need not be made for it. The last answer is remembered.
+        The first row of a role is r, the numbers in a whole on average; the others are F, where
+        FᵀF = C is their covariance. So the aggregates of a role have the mean rᵀH, and the variance
+        is the sum of the squares of FH, column by column: they need not be made for it. (HᵀCH would
+        lose the digits of small variances.) The last answer is remembered, for uses that stay as
+        they are.
         """
         if self._spread is None or self._spread[0] is not uses:
-            self._spread = (uses, _spread(self, uses))
+            with torch.inference_mode(False):
+                self._spread = (uses, _spread(self, uses))
         return self._spread[1]
 
     def uses(self, weights: Tensor) -> Tensor:
@@ -262,9 +276,13 @@ def _spread(relation: UnrolledRelation, uses: Tensor) -> Tensor:
         values = numbers.data[one] * numbers.data[other]
         shape = (len(squares), stop - start)
         squares += sparse.csr_array((values, (at, wholes[one] - start)), shape) @ share[start:stop]
-    covariance = squares.reshape(k, m, m, share.shape[1]) - mean * mean.transpose(0, 2, 1, 3)
-    out = np.concatenate([mean, covariance], axis=1).transpose(3, 0, 1, 2)
-    return torch.from_numpy(np.ascontiguousarray(out)).to(uses)
+    squares = squares.reshape(k, m, m, share.shape[1])
+    covariance = (squares - mean * mean.transpose(0, 2, 1, 3)).transpose(3, 0, 1, 2)
+    values, vectors = np.linalg.eigh(covariance)
+    out = np.empty((*covariance.shape[:2], 1 + m, m))
+    out[:, :, 0] = mean[:, 0].transpose(2, 0, 1)
+    out[:, :, 1:] = (vectors * np.sqrt(np.maximum(values, 0.0))[:, :, None]).swapaxes(2, 3)
+    return torch.from_numpy(out).to(uses.device, uses.dtype)
 
 
 def _arrays(matrix: Tensor) -> tuple[Array, Array, Array]:

@@ -300,7 +300,9 @@ def _timing(name: str, preset: str) -> dict[str, Any]:
     while not rounds or (len(rounds) < ROUNDS and perf_counter() - start < PATIENCE):
         found = _pair(name, preset)
         if any("failed" in found.get(way, {}) for way in ("original", "compressed")):
-            return found
+            if not rounds:
+                return found
+            break  # of a busy machine: what was measured before counts
         rounds.append(found)
     rounds.sort(key=lambda found: found["speedup"])
     return {**rounds[(len(rounds) - 1) // 2], "speedups": [found["speedup"] for found in rounds]}
