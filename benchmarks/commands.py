@@ -14,7 +14,7 @@ from benchmarks.measure import MeasurementError, Stopwatch, measure
 from benchmarks.report import quantity, table
 from benchmarks.settings import Settings
 from saen import catalog, generate_threads
-from saen.datasets.tu import write_tu
+from saen.io.tu import write_tu
 
 TITLE = "Commands at the size of REDDIT-MULTI"
 
@@ -36,7 +36,7 @@ def generate(name: str, folder: str, smaller: int) -> dict[str, Any]:
     size = {"n_classes": entry.classes, "average_nodes": entry.paper.average_nodes}
     graphs = watch("generate", lambda: generate_threads(entry.graphs // smaller, **size))
     watch("write", write_tu, graphs, Path(folder) / name)
-    return {"seconds": watch.seconds, "graphs": len(graphs), "vertices": graphs.n_nodes}
+    return {"seconds": watch.seconds, "graphs": len(graphs), "nodes": graphs.n_nodes}
 
 
 def command(line: str, folder: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _row(name: str, smaller: int) -> dict[str, Any]:
     return {
         "dataset": name,
         "graphs": made["graphs"],
-        "vertices": made["vertices"],
+        "nodes": made["nodes"],
         "generate": made,
         **found,
         "read": statistics,
@@ -102,7 +102,7 @@ def markdown(document: Mapping[str, Any]) -> str:
             row["dataset"],
             f"`{COMMANDS[what].format(name=row['dataset'])}`",
             f"{row['graphs']:,}",
-            f"{row['vertices']:,}",
+            f"{row['nodes']:,}",
             quantity(row[what]["seconds"]["total"], "s"),
             quantity(row[what]["cpu_seconds"], "s"),
             quantity(row[what]["peak_memory_bytes"], "bytes"),
@@ -116,7 +116,7 @@ def markdown(document: Mapping[str, Any]) -> str:
             "graphs of the dataset: first from text with an empty cache, then from the parsed "
             "copy; one run.\n",
             table(
-                ("in place of", "command", "graphs", "vertices", "seconds", "CPU", "peak memory"),
+                ("in place of", "command", "graphs", "nodes", "seconds", "CPU", "peak memory"),
                 rows,
                 words=2,
             ),

@@ -15,8 +15,8 @@ from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
-    from saen.estimators import SAENClassifier
-    from saen.hierarchy import Hierarchy
+    from saen.data.hierarchy import Hierarchy
+    from saen.learning.estimators import SAENClassifier
 
 TITLE = "Compressed against uncompressed"
 
@@ -41,14 +41,14 @@ def epochs(
     dataset: str, collapsed: bool, networks: int, memory: float, dtype: str
 ) -> dict[str, Any]:
     """Seconds of each epoch of modern networks, full batch: as many as `memory` holds at most."""
-    from saen.compression import compress_graphs
-    from saen.training import train
+    from saen.data.compression import compress_graphs
+    from saen.network.training import train
 
     graphs = collection(dataset)
     estimator = classifier(dataset, "modern", dtype=dtype, batch_size="all")
     decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
     structures: Any = (
-        compress_graphs(graphs, decomposition, lower_classes=False)
+        compress_graphs(graphs, decomposition, lower_inverse=False)
         if collapsed
         else decomposition.decompose(graphs)
     )

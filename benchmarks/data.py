@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.settings import Settings
 from saen import Graphs, catalog, generate_threads, load_dataset
-from saen.datasets import locate
+from saen.io.loading import locate
 
 if TYPE_CHECKING:
-    from saen.estimators import SAENClassifier
-    from saen.tasks import Task
+    from saen.learning.estimators import SAENClassifier
+    from saen.network.loss import Task
 
 THREADS = "threads"  # small, for quick runs
 STAND_IN = "like REDDIT-MULTI-12K"
@@ -47,8 +47,8 @@ def at_hand(names: Sequence[str], settings: Settings) -> tuple[list[str], list[d
 
 def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
     """The classifier of a preset, on the CPU unless `changes` say otherwise."""
-    from saen.estimators import SAENClassifier
-    from saen.presets import load_preset
+    from saen.learning.estimators import SAENClassifier
+    from saen.learning.presets import load_preset
 
     # Quick runs stand in for a dataset whose preset has mini-batches.
     settings = load_preset(preset).settings("IMDB-BINARY" if name == THREADS else name)
@@ -57,7 +57,7 @@ def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
 
 def classification(graphs: Graphs, n_models: int) -> Task:
     """Learn the classes of all graphs with every network."""
-    from saen.tasks import Task
+    from saen.network.loss import Task
 
     classes, targets = np.unique(np.asarray(graphs.targets), return_inverse=True)
     return Task(

@@ -22,8 +22,8 @@ from benchmarks.settings import Settings
 if TYPE_CHECKING:
     import torch
 
-    from saen.model import SAEN
-    from saen.unrolled import UnrolledRelation
+    from saen.network.model import SAEN
+    from saen.network.sparse import UnrolledRelation
 
 TITLE = "Kernels against the floor"
 
@@ -50,8 +50,8 @@ def kernels(datasets: list[str], device: str, runs: int) -> dict[str, Any]:
     """Rates of the machine, then seconds and floor of every kernel for a mini-batch and for all."""
     import torch
 
-    import saen.model  # noqa: F401 (first: it decides how torch makes tensors)
-    from saen.memory import kept_memory
+    import saen.network.model  # noqa: F401 (first: it decides how torch makes tensors)
+    from saen.network.memory import kept_memory
 
     start = perf_counter()
     with kept_memory():  # as in training
@@ -71,7 +71,7 @@ def _rows(machine: _Machine, dataset: str) -> Iterator[dict[str, Any]]:
                 total = found.setdefault(kernel, dict.fromkeys(entry, 0.0))
                 for key, value in entry.items():
                     total[key] += value
-            below = relation.n_wholes
+            below = relation.n_parents
         for entry in found.values():
             entry["share"] = entry["floor"] / entry["seconds"]
         yield {"dataset": dataset, "batch": name, "kernels": found}
@@ -79,13 +79,13 @@ def _rows(machine: _Machine, dataset: str) -> Iterator[dict[str, Any]]:
 
 def _batches(dataset: str, device: str) -> Any:
     """A mini-batch and the full batch, as training cuts them."""
-    from saen.batches import cut_batches
-    from saen.compression import compress_graphs
+    from saen.data.compression import compress_graphs
+    from saen.network.batches import cut_batches
 
     graphs = collection(dataset)
     estimator = classifier(dataset, "modern", device=device)
     decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
-    compressed = compress_graphs(graphs, decomposition, lower_classes=False)
+    compressed = compress_graphs(graphs, decomposition, lower_inverse=False)
     networks = NETWORKS[device]
     task = classification(graphs, networks)
     network = estimator._network(compressed.hierarchy, task.n_outputs, list(range(networks)))
@@ -240,7 +240,7 @@ class _Machine:
         }
 
     def _name(self) -> str:
-        from saen.estimators import device_name
+        from saen.learning.estimators import device_name
 
         return device_name(self.device)
 

@@ -34,8 +34,8 @@ def grouped(
 
     `at_once` is the size of the group where it is not to be chosen by timing.
     """
-    from saen.evaluation import make_splits
-    from saen.groups import Trainer, Training
+    from saen.learning.cross_validation import make_splits
+    from saen.network.ensemble import Trainer, Training
 
     watch = Stopwatch()
     graphs = watch("load", collection, dataset)

@@ -44,7 +44,7 @@ FASTER_EPOCH, FASTER_EVALUATION = {"REDDIT-BINARY": 100}, {"REDDIT-BINARY": 30}
 
 def evaluation(line: str, folder: str) -> dict[str, Any]:
     """A `saen evaluate`, after the imports, as for the peers."""
-    import saen.evaluation  # noqa: F401
+    import saen.learning.cross_validation  # noqa: F401
 
     return command(line, folder)
 
@@ -55,7 +55,7 @@ def gin(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
     from torch_geometric.loader import DataLoader  # type: ignore[import-untyped]
     from torch_geometric.nn import GIN, MLP, global_add_pool  # type: ignore[import-untyped]
 
-    from saen.interop.pyg import to_pyg
+    from saen.io.pyg import to_pyg
 
     graphs = labelled(collection(dataset))
     items = to_pyg(graphs)
@@ -110,8 +110,8 @@ def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
 
         def forward(self, h: torch.Tensor, level: Mapping[str, Any]) -> torch.Tensor:
             sums = [
-                h.new_zeros(level["n"], h.shape[1]).index_add_(0, wholes, h.index_select(0, parts))
-                for wholes, parts in level["roles"]
+                h.new_zeros(level["n"], h.shape[1]).index_add_(0, parents, h.index_select(0, parts))
+                for parents, parts in level["roles"]
             ]
             x = self.norm(torch.cat(sums, dim=1))
             for number, layer in enumerate(self.layers):
@@ -140,15 +140,15 @@ def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
         part = hierarchy.select(rows)
         levels = []
         for relation in part.relations:
-            wholes = np.repeat(np.arange(relation.n_wholes), np.diff(relation.indptr))
+            parents = np.repeat(np.arange(relation.n_parents), np.diff(relation.indptr))
             roles = [
                 tuple(
                     torch.from_numpy(array[relation.roles == role].astype(np.int64))
-                    for array in (wholes, relation.parts)
+                    for array in (parents, relation.parts)
                 )
                 for role in range(relation.n_roles)
             ]
-            levels.append({"n": relation.n_wholes, "roles": roles})
+            levels.append({"n": relation.n_parents, "roles": roles})
         codes = torch.from_numpy(part.attributes.codes.astype(np.int64))
         return {"codes": codes, "levels": levels, "y": torch.from_numpy(classes[rows])}
 
@@ -178,7 +178,7 @@ def _trained(
     """Ten folds of a network, or a few epochs of the first fold and what ten folds would take."""
     import torch
 
-    from saen.evaluation import make_splits
+    from saen.learning.cross_validation import make_splits
 
     start, steps, scores, tests = perf_counter(), [], [], []
     for train, test in make_splits(classes, 1, FOLDS, seed=0)[0]:
@@ -218,7 +218,7 @@ def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
     from grakel.kernels import VertexHistogram, WeisfeilerLehman  # type: ignore[import-untyped]
     from sklearn.svm import SVC
 
-    from saen.evaluation import make_splits
+    from saen.learning.cross_validation import make_splits
 
     graphs = labelled(collection(dataset))
     items = []

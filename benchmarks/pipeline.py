@@ -12,9 +12,10 @@ from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
 from saen import Ego, compress_graphs, load_dataset
-from saen.datasets import find_entry, locate
-from saen.datasets.archive import members
-from saen.text import plural
+from saen._util.strings import plural
+from saen.io.archive import members
+from saen.io.catalog import find_entry
+from saen.io.loading import locate
 
 TITLE = "From a zip to a compressed hierarchy"
 
@@ -36,7 +37,7 @@ def steps(path: str, radii: list[int], labels: str) -> dict[str, Any]:
     return {
         "seconds": watch.seconds,
         "graphs": len(graphs),
-        "vertices": graphs.n_nodes,
+        "nodes": graphs.n_nodes,
         "entries": sum(compressed.entries),
     }
 
@@ -88,7 +89,7 @@ def _row(name: str, place: Path, repeats: int) -> dict[str, Any]:
                     )
         peer = _peer(folder, name)
     ways = {way: typical(results) for way, results in runs.items()}
-    facts = {key: ways["cold"][key] for key in ("graphs", "vertices", "entries")}
+    facts = {key: ways["cold"][key] for key in ("graphs", "nodes", "entries")}
     row = {"dataset": name, **settings, **facts, **ways, "pytorch_geometric": peer}
     if "seconds" in peer:
         row["times_faster"] = peer["seconds"]["total"] / ways["text"]["seconds"]["total"]

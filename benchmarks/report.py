@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saen.files import atomic_write
-from saen.text import human_bytes
+from saen._util.atomic import atomic_write
+from saen._util.strings import human_bytes
 
 GB = 10**9
 

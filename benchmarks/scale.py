@@ -19,11 +19,11 @@ from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
 from saen import Ego, compress, compress_graphs, generate_threads, load, load_dataset, save
-from saen.compression import Compressed
-from saen.datasets import locate
+from saen._util.strings import plural
+from saen.data.compression import Compressed
 from saen.errors import MissingExtraError
-from saen.plots import save_figure
-from saen.text import plural
+from saen.io.loading import locate
+from saen.report.plots import save_figure
 
 TITLE = "Large collections"
 
@@ -35,7 +35,7 @@ GENERATED: dict[str, dict[str, Any]] = {
 BALLS = {"REDDIT-BINARY": (0, 1, 2), "DD": (0, 1, 2, 3)}
 HALVINGS = 4  # the collections of the scaling plot: all graphs, half of them, …
 GROWTH: dict[str, list[dict[str, Any]]] = {
-    "vertices per graph": [
+    "nodes per graph": [
         {"n_graphs": 1000, "average_nodes": nodes, "radius": 1}
         for nodes in (100, 200, 400, 800, 1600)
     ],
@@ -61,7 +61,7 @@ def generate(path: str, n_graphs: int, n_classes: int, average_nodes: float) -> 
 
     graphs = watch("generate", collection)
     save(graphs, path)
-    return {"seconds": watch.seconds, "vertices": graphs.n_nodes}
+    return {"seconds": watch.seconds, "nodes": graphs.n_nodes}
 
 
 def direct(path: str, n_graphs: int) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _generated(name: str, path: Path, arguments: dict[str, Any], repeats: int) -
     whole = typical(measure(direct, path=str(path), n_graphs=n_graphs) for _ in runs)
     chunks = typical(measure(streaming, path=str(path), radii=[0, 1]) for _ in runs)
     same = all(whole[key] == chunks[key] for key in ("graphs", "entries", "classes", "checksum"))
-    facts = {"graphs": n_graphs, "vertices": generated["vertices"], "entries": whole["entries"]}
+    facts = {"graphs": n_graphs, "nodes": generated["nodes"], "entries": whole["entries"]}
     results = {"generate": generated, "direct": whole, "streaming": chunks, "same_result": same}
     return {"collection": name, **facts, **results}
 
@@ -246,7 +246,7 @@ def markdown(document: Mapping[str, Any]) -> str:
                 (
                     "collection",
                     "way",
-                    "vertices",
+                    "nodes",
                     "entries",
                     "seconds",
                     "CPU",
@@ -277,7 +277,7 @@ def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
         (
             row["collection"],
             way,
-            f"{row['vertices']:,}",
+            f"{row['nodes']:,}",
             f"{row['entries']:,}",
             quantity(row[way]["seconds"]["total"], "s"),
             quantity(row[way]["cpu_seconds"], "s"),

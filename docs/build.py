@@ -15,10 +15,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from saen.datasets import catalog, load_dataset, locate
+from saen._util.strings import human_bytes, plural
 from saen.decompositions import make_decomposition
+from saen.io.catalog import catalog
+from saen.io.loading import load_dataset, locate
 from saen.paper import tables
-from saen.text import human_bytes, plural
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
@@ -47,7 +48,7 @@ DRAWN = {
     "nested": ("stdlib-functions", "nested"),
 }
 """Dataset and decomposition of the figures of the pages."""
-TABULATED = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "flat", "edges")
+TABULATED = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "nodes", "edges")
 MOST_ENTRIES = 10**8
 """Hierarchies that might have more are left out of the table."""
 
@@ -63,7 +64,14 @@ def draw_figures() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "two sentences.conllu"
         path.write_text(SENTENCES.lstrip(), encoding="utf-8")
-        saen("draw", str(path), "-d", "text(max_length=3)", "--out", f"{DOCS}/figures/text.svg")
+        saen(
+            "draw",
+            str(path),
+            "-d",
+            "dependency_paths(max_length=3)",
+            "--out",
+            f"{DOCS}/figures/text.svg",
+        )
         model = str(Path(folder) / "model.saen")
         saen("train", "MUTAG", "--out", model, "--no-holdout")
         out = str(DOCS / "figures" / "explanation.svg")
@@ -174,7 +182,7 @@ def performance_table() -> str:
     for row in parts["scale"]["generated"]:
         found = row["streaming"]
         lines.append(
-            f"| a collection {row['collection']} ({row['vertices']:,} vertices), decomposed and "
+            f"| a collection {row['collection']} ({row['nodes']:,} nodes), decomposed and "
             f"collapsed chunk by chunk | {found['seconds']['total']:.2f} s, "
             f"{human_bytes(found['peak_memory_bytes'])} |"
         )

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import saen
-from saen.decompositions import Text
-from saen.interop.conllu import read_conllu
+from saen.decompositions import DependencyPaths
+from saen.io.conllu import read_conllu
 
 ANIMALS = ["dog", "bear", "goose", "horse", "cat", "wasp"]
 PEOPLE = ["man", "girl", "farmer", "nurse", "boy", "queen"]
@@ -77,8 +77,8 @@ print(f"bag of words               {100 * counts.score(bags(new), new.targets):5
 # Paths of words see that "by" stands with the agent of a passive sentence, but "dog – bit – man"
 # is the same path whoever bites. Relations on the paths tell subject and object apart.
 for name, text in {
-    "dependency paths": Text(max_length=2),
-    "paths with relations": Text(max_length=2, relations=True),
+    "dependency paths": DependencyPaths(max_length=2),
+    "paths with relations": DependencyPaths(max_length=2, relations=True),
 }.items():
     model = saen.SAENClassifier(text, epochs=30, normalisation="none", n_models=1)
     model.fit(known, known.targets)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import saen
-from saen.datasets.stdlib import stdlib_functions
 from saen.decompositions import Nested
+from saen.io.stdlib import stdlib_functions
 
 functions = stdlib_functions()
 print(functions)

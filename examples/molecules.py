@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 import saen
-from saen.interop import from_smiles
+from saen.io.rdkit import from_smiles
 
 # Alkyl groups, each beside the alkenyl group that has the same carbon skeleton.
 ALKENYLS = {

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import saen
-from saen.charts import plot_evaluation
-from saen.evaluation import cross_validate
-from saen.plots import save_figure
-from saen.progress import bar
+from saen._util.progress import bar
+from saen.learning.cross_validation import cross_validate
+from saen.report.charts import plot_evaluation
+from saen.report.plots import save_figure
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 folder.mkdir(exist_ok=True)

@@ -37,7 +37,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def dataset(_own_cache: None) -> Callable[[str], Graphs]:
     """`dataset("MUTAG")`: a benchmark dataset from `SAEN_DATA`; skips where it is not at hand."""
-    from saen.datasets import load_dataset, locate
+    from saen.io.loading import load_dataset, locate
 
     def load(name: str) -> Graphs:
         if locate(name) is None:

@@ -1,158 +1,123 @@
 """Shift Aggregate Extract Networks: learn from graphs and other things made of parts."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from saen.compression import (
-    Compressed,
-    ceiling,
-    compress,
-    compress_graphs,
-    compress_stream,
-    compute_cd,
-    equivalent,
-    extend,
-    merge,
-)
-from saen.datasets import (
-    catalog,
-    generate_threads,
-    load_dataset,
-    read_nested,
-    read_tu,
-    stdlib_functions,
-    write_nested,
-)
-from saen.decompositions import (
-    Decomposition,
-    Edges,
-    Ego,
-    Neighbourhoods,
-    Nested,
-    Paths,
-    Text,
-    Vertices,
-    make_decomposition,
-)
-from saen.documents import Documents
-from saen.errors import (
-    DatasetNotFoundError,
-    FileError,
-    InputError,
-    MissingExtraError,
-    SaenError,
-)
-from saen.graphs import Graphs
-from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.interop import (
-    ToHierarchy,
-    from_networkx,
-    from_pyg,
-    from_rdkit,
-    from_scipy,
-    from_smiles,
-    from_spacy,
-    hierarchy_from_pyg,
-    read_conllu,
-    to_networkx,
-    to_pyg,
-    to_rdkit,
-    to_scipy,
-)
-from saen.storage import load, save
-from saen.structures import Structures
-from saen.vocabulary import Vocabulary
+from saen._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from saen.estimators import SAENClassifier, SAENRegressor, SAENTransformer
-    from saen.explanation import explain, explain_collection
-    from saen.features import SAFeatures
-    from saen.model import SAEN, Architecture
-    from saen.training import Settings, train
+if _TYPE_CHECKING:
+    from saen.data.compression import Compressed as Compressed
+    from saen.data.compression import ceiling as ceiling
+    from saen.data.compression import compress as compress
+    from saen.data.compression import compress_graphs as compress_graphs
+    from saen.data.compression import compress_stream as compress_stream
+    from saen.data.compression import compute_cd as compute_cd
+    from saen.data.compression import equivalent as equivalent
+    from saen.data.compression import extend as extend
+    from saen.data.compression import merge as merge
+    from saen.data.documents import Documents as Documents
+    from saen.data.graphs import Graphs as Graphs
+    from saen.data.hierarchy import Attributes as Attributes
+    from saen.data.hierarchy import Hierarchy as Hierarchy
+    from saen.data.hierarchy import Relation as Relation
+    from saen.data.nested import NestedData as NestedData
+    from saen.data.vocabulary import Vocabulary as Vocabulary
+    from saen.decompositions import Decomposition as Decomposition
+    from saen.decompositions import DependencyPaths as DependencyPaths
+    from saen.decompositions import Edges as Edges
+    from saen.decompositions import Ego as Ego
+    from saen.decompositions import Neighbourhoods as Neighbourhoods
+    from saen.decompositions import Nested as Nested
+    from saen.decompositions import Nodes as Nodes
+    from saen.decompositions import Paths as Paths
+    from saen.decompositions import make_decomposition as make_decomposition
+    from saen.errors import DatasetNotFoundError as DatasetNotFoundError
+    from saen.errors import FileError as FileError
+    from saen.errors import InputError as InputError
+    from saen.errors import MissingExtraError as MissingExtraError
+    from saen.errors import SaenError as SaenError
+    from saen.explanations.explanation import explain as explain
+    from saen.explanations.explanation import explain_collection as explain_collection
+    from saen.io.catalog import catalog as catalog
+    from saen.io.conllu import read_conllu as read_conllu
+    from saen.io.container import save as save
+    from saen.io.loading import load_dataset as load_dataset
+    from saen.io.nested import read_nested as read_nested
+    from saen.io.nested import write_nested as write_nested
+    from saen.io.networkx import from_networkx as from_networkx
+    from saen.io.networkx import to_networkx as to_networkx
+    from saen.io.pyg import ToHierarchy as ToHierarchy
+    from saen.io.pyg import from_pyg as from_pyg
+    from saen.io.pyg import hierarchy_from_pyg as hierarchy_from_pyg
+    from saen.io.pyg import to_pyg as to_pyg
+    from saen.io.rdkit import from_rdkit as from_rdkit
+    from saen.io.rdkit import from_smiles as from_smiles
+    from saen.io.rdkit import to_rdkit as to_rdkit
+    from saen.io.scipy import from_scipy as from_scipy
+    from saen.io.scipy import to_scipy as to_scipy
+    from saen.io.spacy import from_spacy as from_spacy
+    from saen.io.stdlib import stdlib_functions as stdlib_functions
+    from saen.io.threads import generate_threads as generate_threads
+    from saen.io.tu import read_tu as read_tu
+    from saen.learning.cross_validation import Evaluation as Evaluation
+    from saen.learning.cross_validation import cross_validate as cross_validate
+    from saen.learning.estimators import SAENClassifier as SAENClassifier
+    from saen.learning.estimators import SAENRegressor as SAENRegressor
+    from saen.learning.estimators import SAENTransformer as SAENTransformer
+    from saen.learning.part_counts import SAFeatures as SAFeatures
+    from saen.learning.persistence import load as load
+    from saen.network.loss import Task as Task
+    from saen.network.model import SAEN as SAEN
+    from saen.network.model import Architecture as Architecture
+    from saen.network.training import Settings as Settings
+    from saen.network.training import train as train
 
-__version__ = "0.1.0"
-
-# What needs torch or scikit-learn is imported when it is first used: `import saen` stays quick.
-_LAZY = {
-    "SAENClassifier": "saen.estimators",
-    "SAENRegressor": "saen.estimators",
-    "SAENTransformer": "saen.estimators",
-    "explain": "saen.explanation",
-    "explain_collection": "saen.explanation",
-    "SAFeatures": "saen.features",
-    "SAEN": "saen.model",
-    "Architecture": "saen.model",
-    "Settings": "saen.training",
-    "train": "saen.training",
+# Rooms are imported when a name of theirs is first used, so `import saen` takes no time.
+_ROOMS = {
+    "data.compression": "Compressed ceiling compress compress_graphs "
+    "compress_stream compute_cd equivalent extend merge",
+    "data.documents": "Documents",
+    "data.graphs": "Graphs",
+    "data.hierarchy": "Attributes Hierarchy Relation",
+    "data.nested": "NestedData",
+    "data.vocabulary": "Vocabulary",
+    "decompositions": "Decomposition Edges Ego Neighbourhoods "
+    "Nested Paths DependencyPaths Nodes make_decomposition",
+    "errors": "DatasetNotFoundError FileError InputError MissingExtraError SaenError",
+    "explanations.explanation": "explain explain_collection",
+    "io.catalog": "catalog",
+    "io.conllu": "read_conllu",
+    "io.container": "save",
+    "io.loading": "load_dataset",
+    "io.nested": "read_nested write_nested",
+    "io.networkx": "from_networkx to_networkx",
+    "io.pyg": "ToHierarchy from_pyg hierarchy_from_pyg to_pyg",
+    "io.rdkit": "from_rdkit from_smiles to_rdkit",
+    "io.scipy": "from_scipy to_scipy",
+    "io.spacy": "from_spacy",
+    "io.stdlib": "stdlib_functions",
+    "io.threads": "generate_threads",
+    "io.tu": "read_tu",
+    "learning.cross_validation": "Evaluation cross_validate",
+    "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
+    "learning.part_counts": "SAFeatures",
+    "learning.persistence": "load",
+    "network.loss": "Task",
+    "network.model": "SAEN Architecture",
+    "network.training": "Settings train",
 }
+_HOME = {name: f"saen.{room}" for room, names in _ROOMS.items() for name in names.split()}
 
-__all__ = [
-    "SAEN",
-    "Architecture",
-    "Attributes",
-    "Compressed",
-    "DatasetNotFoundError",
-    "Decomposition",
-    "Documents",
-    "Edges",
-    "Ego",
-    "FileError",
-    "Graphs",
-    "Hierarchy",
-    "InputError",
-    "MissingExtraError",
-    "Neighbourhoods",
-    "Nested",
-    "Paths",
-    "Relation",
-    "SAENClassifier",
-    "SAENRegressor",
-    "SAENTransformer",
-    "SAFeatures",
-    "SaenError",
-    "Settings",
-    "Structures",
-    "Text",
-    "ToHierarchy",
-    "Vertices",
-    "Vocabulary",
-    "catalog",
-    "ceiling",
-    "compress",
-    "compress_graphs",
-    "compress_stream",
-    "compute_cd",
-    "equivalent",
-    "explain",
-    "explain_collection",
-    "extend",
-    "from_networkx",
-    "from_pyg",
-    "from_rdkit",
-    "from_scipy",
-    "from_smiles",
-    "from_spacy",
-    "generate_threads",
-    "hierarchy_from_pyg",
-    "load",
-    "load_dataset",
-    "make_decomposition",
-    "merge",
-    "read_conllu",
-    "read_nested",
-    "read_tu",
-    "save",
-    "stdlib_functions",
-    "to_networkx",
-    "to_pyg",
-    "to_rdkit",
-    "to_scipy",
-    "train",
-    "write_nested",
-]
+__all__ = list(_HOME)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'saen' has no attribute {name!r}")
+def __getattr__(name: str) -> _Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'saen' has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, "__version__"])

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from saen.arrays import segment_ids
-from saen.compression import Compressed, compress, compress_graphs, merge
+from saen._util.arrays import segment_ids
+from saen.data.compression import Compressed, compress, compress_graphs, merge
+from saen.data.graphs import Graphs
+from saen.data.hierarchy import Hierarchy
+from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Decomposition
 from saen.errors import InputError
-from saen.graphs import Graphs
-from saen.hierarchy import Hierarchy
-from saen.model import SAEN, Architecture
-from saen.tasks import Task
-from saen.training import Settings, train
-from saen.vocabulary import UNSEEN
+from saen.network.loss import Task
+from saen.network.model import SAEN, Architecture
+from saen.network.training import Settings, train
 
 _PRECISION = 1e-9  # of the largest output, in float64
 
@@ -31,12 +31,12 @@ def check_decomposition(decomposition: Decomposition, structures: Any = None) ->
 
     `structures` is what the decomposition takes: two or more, the more varied the better. Graph
     decompositions are tried, if it is None, on small graphs of all kinds, undirected and directed:
-    with labels and attributes of vertices and edges, with loops, isolated vertices, or no vertices.
+    with labels and attributes of nodes and edges, with loops, isolated nodes, or no nodes.
 
     - there is one object on top per structure, in order, and every run gives the same;
     - once fitted, all collections have the vocabulary and the roles of the fitted one, and labels
       beyond it are unseen;
-    - no structure's parts depend on another's, nor on the numbering of vertices;
+    - no structure's parts depend on another's, nor on the numbering of nodes;
     - costs are one whole number per structure; settings are JSON and build it again;
     - compression is lossless: CD = I, M = DCM, chunks give what the whole gives, networks compute
       the same with and without it, and train.
@@ -230,7 +230,7 @@ _LAWS: dict[str, Callable[[_Trial], str]] = {
     "what was fitted is decomposed as before": _fitting_changes_nothing,
     "once fitted, vocabulary and roles stay, and new labels are unseen": _fitted_to_one_half,
     "no structure's parts depend on another's": _piece_by_piece,
-    "the numbering of vertices does not matter": _numbering,
+    "the numbering of nodes does not matter": _numbering,
     "costs are one whole number per structure, not below 0": _costs,
     "settings are JSON and build it again": _settings,
     "compression is lossless": _lossless,
@@ -269,9 +269,9 @@ def _example_graphs(directed: bool) -> Graphs:
 
 
 def _renumbered(graphs: Graphs) -> Graphs:
-    """The same graphs with their vertices in another order."""
+    """The same graphs with their nodes in another order."""
     random = np.random.Generator(np.random.PCG64(0))
-    # Vertex `old[v]` becomes vertex v: sorted by graph, and by chance within it.
+    # Node `old[v]` becomes node v: sorted by graph, and by chance within it.
     old = np.lexsort((random.random(graphs.n_nodes), segment_ids(graphs.node_offsets)))
     new = np.argsort(old)
     labels, vectors = graphs.node_labels, graphs.node_attributes

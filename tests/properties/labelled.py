@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from properties.strategies import DrawnGraphs, graph_collections
 
 from saen import Graphs
+from tests.properties.strategies import DrawnGraphs, graph_collections
 
 Value = tuple[Any, ...]
 
@@ -21,7 +21,7 @@ class LabelledGraphs(DrawnGraphs):
     edge_labels: list[list[Value]]
 
     def links(self, direction: str) -> list[list[tuple[int, Value, tuple[int, int]]]]:
-        """For every vertex of the collection (neighbour, kind, listed edge), all numbered through.
+        """For every node of the collection (neighbour, kind, listed edge), all numbered through.
 
         The kind is the labels of the edge, then out or in for directed graphs followed both ways.
         """
@@ -47,7 +47,7 @@ class LabelledGraphs(DrawnGraphs):
         return sorted(found)
 
     def renamed(self, names: list[list[int]]) -> Graphs:
-        """The same graphs with other numbers for their vertices: `names[g][v]` instead of v."""
+        """The same graphs with other numbers for their nodes: `names[g][v]` instead of v."""
         edge_lists = [
             [(name[u], name[v]) for u, v in edges]
             for name, edges in zip(names, self.edge_lists, strict=True)

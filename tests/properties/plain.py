@@ -61,13 +61,13 @@ def plain_graphs(
     min_size: int = 0,
     text: st.SearchStrategy[str] = words,
 ) -> PlainGraphs:
-    """At least one graph of at least `min_size` vertices, with loops and isolated vertices."""
+    """At least one graph of at least `min_size` nodes, with loops and isolated nodes."""
     arrows = draw(st.booleans()) if directed is None else directed
     sizes = draw(st.lists(st.integers(min_size, 5), min_size=1, max_size=4))
     edges = []
     for size in sizes:
-        vertex = st.integers(0, max(size - 1, 0))
-        pair = st.tuples(vertex, vertex)
+        node = st.integers(0, max(size - 1, 0))
+        pair = st.tuples(node, node)
         key = (lambda edge: edge) if arrows else (lambda edge: tuple(sorted(edge)))
         edges.append(draw(st.lists(pair, max_size=6 if size else 0, unique_by=key)))
 

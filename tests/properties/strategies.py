@@ -61,7 +61,7 @@ def attributes(draw: st.DrawFn, schema: Schema, n: int) -> Attributes:
 
 @st.composite
 def relations(draw: st.DrawFn, alphabet: tuple[str, ...], n_parts: int) -> Relation:
-    """Wholes drawn from a few patterns, so that equal ones, empty ones and shared parts abound."""
+    """Parents drawn from a few patterns, so that equal ones, empty ones and shared parts abound."""
     counted = draw(st.booleans())
     counts = COUNTS if counted else [1]
     # One number says part, role and count: fewer draws make faster tests.
@@ -71,13 +71,13 @@ def relations(draw: st.DrawFn, alphabet: tuple[str, ...], n_parts: int) -> Relat
     patterns = draw(st.lists(pattern, min_size=draw(least), max_size=4)) or [[]]
     turned = [pattern[::-1] for pattern in patterns]
     whole = st.sampled_from(patterns + turned)
-    wholes = draw(st.lists(whole, min_size=draw(least), max_size=6))
+    parents = draw(st.lists(whole, min_size=draw(least), max_size=6))
     parts, roles, places = np.unravel_index(
-        np.array([e for w in wholes for e in w], dtype=np.int64), shape
+        np.array([e for w in parents for e in w], dtype=np.int64), shape
     )
     integer = draw(st.sampled_from([np.int64, np.int32, np.uint8, np.uint64]))
     return Relation(
-        np.cumsum([0, *map(len, wholes)]),
+        np.cumsum([0, *map(len, parents)]),
         parts.astype(integer),
         roles.astype(integer),
         alphabet,
@@ -93,7 +93,7 @@ def hierarchies_of(draw: st.DrawFn, schema: Schema) -> Hierarchy:
     levels = []
     for alphabet in schema.alphabets:
         levels.append(draw(relations(alphabet, size)))
-        size = levels[-1].n_wholes
+        size = levels[-1].n_parents
     return Hierarchy(bottom, tuple(levels))
 
 
@@ -117,10 +117,10 @@ def orders(draw: st.DrawFn, hierarchy: Hierarchy) -> list[np.ndarray]:
 def reordered(hierarchy: Hierarchy, new_orders: list[np.ndarray]) -> Hierarchy:
     """Object i of a level becomes what object `new_orders[level][i]` was; entries turn round."""
     levels = []
-    for relation, wholes, parts in zip(
+    for relation, parents, parts in zip(
         hierarchy.relations, new_orders[1:], new_orders[:-1], strict=True
     ):
-        rows = relation.take(wholes)
+        rows = relation.take(parents)
         number = np.argsort(parts)
         turned = np.concatenate(
             [np.empty(0, np.int64)]
@@ -155,15 +155,15 @@ class DrawnGraphs:
 
 @st.composite
 def graph_collections(draw: st.DrawFn, directed: bool | None = None) -> DrawnGraphs:
-    """Graphs with loops, isolated vertices, several components, empty graphs, or none at all."""
+    """Graphs with loops, isolated nodes, several components, empty graphs, or none at all."""
     arrows = draw(st.booleans()) if directed is None else directed
     sizes = draw(st.lists(st.integers(0, 7), min_size=draw(least), max_size=4))
     edge_lists = []
     for size in sizes:
-        vertex = st.integers(0, max(size - 1, 0))
+        node = st.integers(0, max(size - 1, 0))
         edges = draw(
             st.lists(
-                st.tuples(vertex, vertex),
+                st.tuples(node, node),
                 min_size=min(2 * draw(least), size),
                 max_size=12 if size else 0,
                 unique_by=(lambda edge: edge) if arrows else (lambda edge: tuple(sorted(edge))),

@@ -10,21 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from properties.strategies import (
-    DrawnGraphs,
-    collections,
-    graph_collections,
-    hierarchies,
-    orders,
-    reordered,
-)
-from reference import contents, first_met, same_arrays
 
-import saen.compression
-import saen.keys
+import saen.data.compression
+import saen.data.content_hash
 from saen import (
     Compressed,
     Ego,
@@ -36,6 +26,16 @@ from saen import (
     extend,
     merge,
 )
+from tests.properties.strategies import (
+    DrawnGraphs,
+    collections,
+    graph_collections,
+    hierarchies,
+    orders,
+    reordered,
+)
+from tests.references import hierarchies as reference
+from tests.references.hierarchies import contents, first_met, same_arrays
 
 BITS = [64, 4, 0]  # kept of either lane: all, 8 in total, none
 
@@ -44,7 +44,7 @@ BITS = [64, 4, 0]  # kept of either lane: all, 8 in total, none
 def keys_of(bits: int) -> Iterator[None]:
     """Shorter keys: different objects collide."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saen.keys, "MASKS", (np.uint64(2**bits - 1),) * 2)
+        patch.setattr(saen.data.content_hash, "MASKS", (np.uint64(2**bits - 1),) * 2)
         yield
 
 
@@ -52,8 +52,8 @@ def keys_of(bits: int) -> Iterator[None]:
 def blocks_of(entries: int) -> Iterator[None]:
     """Work cut into tiny pieces: every seam between them is met."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saen.arrays, "BLOCK", entries)
-        patch.setattr(saen.compression, "_CHUNK", entries)
+        patch.setattr(saen._util.arrays, "BLOCK", entries)
+        patch.setattr(saen.data.compression, "_CHUNK", entries)
         yield
 
 
@@ -71,7 +71,7 @@ def test_objects_share_a_class_exactly_when_they_are_the_same(
     with keys_of(bits):
         compressed = compress(hierarchy)
     for level, expected in enumerate(contents(hierarchy)):
-        assert first_met(compressed.of(level).tolist()) == first_met(expected)
+        assert first_met(compressed.unique_of(level).tolist()) == first_met(expected)
 
 
 @given(hierarchies())
@@ -80,12 +80,12 @@ def test_every_class_is_what_its_members_were(hierarchy: Hierarchy) -> None:
     after = contents(compressed.hierarchy)
     for level, before in enumerate(contents(hierarchy)):
         assert compressed.hierarchy.sizes[level] == len(set(before))
-        assert [after[level][c] for c in compressed.of(level)] == before
+        assert [after[level][c] for c in compressed.unique_of(level)] == before
         ptr, members = compressed.members(level)
         for label, (start, stop) in enumerate(itertools.pairwise(ptr)):
             assert (
                 members[start:stop].tolist()
-                == np.flatnonzero(compressed.of(level) == label).tolist()
+                == np.flatnonzero(compressed.unique_of(level) == label).tolist()
             )
             assert start < stop
 
@@ -144,7 +144,7 @@ def test_compressing_twice_changes_nothing(bits: int, hierarchy: Hierarchy) -> N
         twice = compress(once.hierarchy)
     assert same_arrays(twice.hierarchy, once.hierarchy)
     for level, size in enumerate(once.hierarchy.sizes):
-        assert twice.of(level).tolist() == list(range(size))
+        assert twice.unique_of(level).tolist() == list(range(size))
 
 
 @pytest.mark.parametrize("bits", BITS)
@@ -158,7 +158,7 @@ def test_the_order_of_objects_does_not_matter(
         one, two = compress(hierarchy), compress(other)
     assert same_arrays(one.hierarchy, two.hierarchy)
     for level, order in enumerate(new_orders):
-        assert one.of(level)[order].tolist() == two.of(level).tolist()
+        assert one.unique_of(level)[order].tolist() == two.unique_of(level).tolist()
     assert equivalent(hierarchy, other)
 
 
@@ -184,7 +184,7 @@ def test_merging_may_be_bracketed_in_any_way(parts: list[Hierarchy], data: st.Da
 def test_a_stream_is_compressed_like_the_whole(parts: list[Hierarchy], lower: bool) -> None:
     direct = compress(Hierarchy.concatenate(parts))
     expected = direct if lower else direct.top_only()
-    assert same_arrays(compress_stream(iter(parts), lower_classes=lower), expected)
+    assert same_arrays(compress_stream(iter(parts), lower_inverse=lower), expected)
 
 
 @given(collections(min_size=2))
@@ -197,8 +197,8 @@ def test_new_structures_only_add_classes(parts: list[Hierarchy]) -> None:
         moved = [place[tuple(key)] for key in old.tolist()]
         assert moved == sorted(moved)
         # The old objects are in the classes of the same keys as before.
-        before = [moved[label] for label in known.of(level)]
-        assert grown.of(level)[: known.objects[level]].tolist() == before
+        before = [moved[label] for label in known.unique_of(level)]
+        assert grown.unique_of(level)[: known.objects[level]].tolist() == before
 
 
 @given(collections(min_size=2))
@@ -238,7 +238,7 @@ def test_graphs_compressed_in_chunks_are_compressed_as_a_whole(
         ego = ego.fit(graphs)
     direct = compress(ego.decompose(graphs))
     with blocks_of(entries):
-        chunked = compress_graphs(graphs, ego, lower_classes=lower)
+        chunked = compress_graphs(graphs, ego, lower_inverse=lower)
     assert same_arrays(chunked, direct if lower else direct.top_only())
 
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import network_reference as reference
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from network_reference import DEVICES, assert_close, make_network, numbers
-from properties.strategies import hierarchies, orders, reordered
 
 from saen import SAEN, Compressed, Hierarchy, compress
-from saen.batches import cut_batches, seen_in_training
-from saen.model import NORMALISATIONS, _Level
-from saen.tasks import Task
-from saen.unrolled import Unrolled
+from saen.network.batches import cut_batches, seen_in_training
+from saen.network.loss import Task
+from saen.network.model import NORMALISATIONS, _Level
+from saen.network.sparse import Unrolled
+from tests.properties.strategies import hierarchies, orders, reordered
+from tests.references import networks as reference
+from tests.references.networks import DEVICES, assert_close, make_network, numbers
 
 MODELS = 2
 TOLERANCE = 1e-10
@@ -363,7 +363,7 @@ def test_leaving_out_empty_rows_changes_nothing(device: str, data: st.DataObject
     found = []
     for mostly in (0.0, 2.0):  # keep all rows, keep only those with parts
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("saen.unrolled.MOSTLY", mostly)
+            patch.setattr("saen.network.sparse.MOSTLY", mostly)
             network.load_state_dict(start)
             unrolled = Unrolled.of(hierarchy, dtype=network.dtype, device=network.device)
             uses = unrolled.uses(torch.from_numpy(weights).to(network.device))
@@ -372,8 +372,10 @@ def test_leaving_out_empty_rows_changes_nothing(device: str, data: st.DataObject
                 made.square().sum(), list(network.parameters()), allow_unused=True
             )
             found.append([made, *uses, *gradients, *network.state_dict().values()])
-        kept = [relation.rows is not None for relation in unrolled.relations]
-        assert all(kept) == any(kept) == (mostly > 0)
+        for relation in unrolled.relations:
+            assert (relation.rows is not None) == (mostly > 0 and relation.n_parents > 0)
+    # Gradients that are zero but for rounding are judged by the largest of all.
+    largest = max(np.abs(numbers(one)).max(initial=1.0) for one in found[0] if one is not None)
     for one, other in zip(*found, strict=True):
         if one is not None:
-            assert_close(numbers(one), numbers(other), TOLERANCE, floor=1e-9)
+            assert_close(numbers(one), numbers(other), TOLERANCE, floor=largest)

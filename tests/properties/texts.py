@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from properties.strategies import graph_collections, least
 
-from saen.documents import Documents, Word
+from saen.data.documents import Documents, Word
+from tests.properties.strategies import graph_collections, least
 
 WORDS = ["dog", "man", "bites", "bites", "é", ""]
 RELATIONS = ["nsubj", "obj", "out"]

@@ -12,14 +12,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-import saen
-from saen.datasets import find_entry, load_dataset, load_structures
+from saen._version import __version__
+from saen.data.documents import Documents
+from saen.data.graphs import Graphs
+from saen.data.nested import NestedData
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
-from saen.documents import Documents
 from saen.errors import FileError, InputError
-from saen.graphs import Graphs
-from saen.structures import Structures
+from saen.io.catalog import find_entry
+from saen.io.loading import load_data, load_dataset
 
 MOST_REPORTED = 10
 """Lines about things that were left out."""
@@ -53,10 +54,10 @@ DecompositionName = Annotated[
 Radii = Annotated[
     str | None, typer.Option(help="Radii of ego graphs, such as 0,1. [default: the paper's]")
 ]
-Labels = Annotated[
+NodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Vertex labels: node, degree, log-degree:b, attributes, or several joined by commas. "
+        help="Node labels: node, degree, log-degree:b, attributes, or several joined by commas. "
         "[default: the paper's, else node labels, else the degree]"
     ),
 ]
@@ -69,7 +70,7 @@ OtherDecomposition = Annotated[
         "saen decompositions.",
     ),
 ]
-OtherLabels = Annotated[str | None, typer.Option(help="Vertex labels instead of the preset's.")]
+OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead of the preset's.")]
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
@@ -88,7 +89,7 @@ SkipBad = Annotated[
 
 def _version(show: bool) -> None:
     if show:
-        print(f"saen {saen.__version__}")
+        print(f"saen {__version__}")
         raise typer.Exit
 
 
@@ -102,18 +103,18 @@ def _options(
 
 
 def chosen_decomposition(
-    dataset: str, text: str, radii: str | None, labels: str | None
+    dataset: str, text: str, radii: str | None, node_labels: str | None
 ) -> Decomposition:
     """The decomposition that the options ask for, with the catalog's settings as defaults."""
     entry = find_entry(dataset)
     name, given = parse_decomposition(text)
     known = {f.name for f in parameters(named_decomposition(name))}
-    asked = {"radii": None if radii is None else parse_radii(radii), "labels": labels}
+    asked = {"radii": None if radii is None else parse_radii(radii), "node_labels": node_labels}
     for key, value in asked.items():
         if value is not None and (key in given or key not in known):
             trouble = "is given twice" if key in given else f"is no parameter of {name}"
             raise InputError(f"--{key} {trouble}: {text!r}")
-    usual = {} if entry is None else {"radii": entry.radii, "labels": entry.labels}
+    usual = {} if entry is None else {"radii": entry.radii, "node_labels": entry.node_labels}
     chosen = usual | {key: value for key, value in asked.items() if value is not None}
     return make_decomposition(text, **chosen)
 
@@ -126,14 +127,14 @@ def parse_radii(text: str) -> tuple[int, ...]:
         raise InputError(f"radii are whole numbers such as 0,1, not {text!r}") from None
 
 
-def load_data(
+def read_input(
     name: str,
     takes: str,
     *,
     target: str | None = None,
     skip_bad: bool = False,
     taker: str = "this decomposition",
-) -> Graphs | Documents | Structures:
+) -> Graphs | Documents | NestedData:
     """The collection of a command's argument; what is left out is named on stderr.
 
     `taker` is what wants it, for the message where it is no such thing.
@@ -146,7 +147,7 @@ def load_data(
         if skipped <= MOST_REPORTED:
             typer.echo(f"saen: skipped: {error}", err=True)
 
-    structures: Graphs | Documents | Structures
+    structures: Graphs | Documents | NestedData
     wanted: Any = target
     if takes == "graphs":
         structures = load_dataset(name, target=wanted, skip_bad=skip_bad, report=report)
@@ -154,7 +155,7 @@ def load_data(
         raise InputError(f"--target chooses among the targets of graphs, not of {takes}")
     else:
         try:
-            structures = load_structures(name, takes, skip_bad=skip_bad, report=report)
+            structures = load_data(name, takes, skip_bad=skip_bad, report=report)
         except InputError as error:
             raise InputError(f"{taker} takes {takes}: {error}") from None
     if skipped > MOST_REPORTED:
@@ -190,13 +191,13 @@ def table(*columns: str) -> Table:
 
 def level_table(levels: list[dict[str, Any]]) -> Table:
     """Objects and entries of every level, before and after collapsing."""
-    out = table("level", "objects", "classes", "entries", "after")
+    out = table("level", "objects", "unique", "entries", "after")
     for level in levels:
         entries = (f"{level['entries']:,}", f"{level['entries_compressed']:,}")
         out.add_row(
             f"{level['level']}  {level['name']}",
             f"{level['objects']:,}",
-            f"{level['classes']:,}",
+            f"{level['unique']:,}",
             *(entries if level["level"] else ("", "")),
         )
     return out

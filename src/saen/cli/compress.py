@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from saen._util.progress import bar
+from saen._util.strings import human_bytes
 from saen.cli.app import (
     AsJson,
     DecompositionName,
-    Labels,
     Name,
+    NodeLabels,
     Radii,
     chosen_decomposition,
     console,
@@ -22,19 +24,17 @@ from saen.cli.app import (
     level_table,
     print_json,
 )
-from saen.compression import Compressed, ceiling, compress_graphs
-from saen.datasets import load_structures
-from saen.plots import plot_levels, save_figure
-from saen.progress import bar
-from saen.storage import file_bytes, original_bytes, save
-from saen.text import human_bytes
+from saen.data.compression import Compressed, ceiling, compress_graphs
+from saen.io.container import file_bytes, original_bytes, save
+from saen.io.loading import load_data
+from saen.report.plots import plot_levels, save_figure
 
 
 def command(
     name: Name,
     decomposition: DecompositionName = "ego",
     radii: Radii = None,
-    labels: Labels = None,
+    node_labels: NodeLabels = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the compressed hierarchy here.")
     ] = None,
@@ -46,9 +46,9 @@ def command(
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
     times: dict[str, float] = {}
-    chosen = chosen_decomposition(name, decomposition, radii, labels)
+    chosen = chosen_decomposition(name, decomposition, radii, node_labels)
     start = perf_counter()
-    structures = load_structures(name, chosen.takes)
+    structures = load_data(name, chosen.takes)
     times["load"] = perf_counter() - start
     start = perf_counter()
     chosen = chosen.fit(structures)

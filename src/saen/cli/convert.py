@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 
 from saen.cli.app import MOST_REPORTED, AsJson, SkipBad, console, print_json
-from saen.datasets import load_dataset
 from saen.errors import FileError
-from saen.readers import output_files, write_graphs
+from saen.io.loading import load_dataset
+from saen.io.writing import output_files, write_graphs
 
 Nodes = Annotated[
     Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")
 ]
-GraphLabels = Annotated[
+TargetsFile = Annotated[
     Path | None,
-    typer.Option("--labels", help="The table of labels of graphs. [default: labels.csv beside]"),
+    typer.Option("--targets", help="The table of targets of graphs. [default: targets.csv beside]"),
 ]
 Directed = Annotated[
     bool, typer.Option(help="Read edge lists, tables of edges and TUDataset text as directed.")
@@ -46,7 +46,7 @@ def command(
         Format | None, typer.Option(help="What to write into a folder: tu or graphml.")
     ] = None,
     nodes: Nodes = None,
-    labels: GraphLabels = None,
+    targets: TargetsFile = None,
     directed: Directed = False,
     skip_bad: SkipBad = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
@@ -62,7 +62,7 @@ def command(
         source,
         directed=directed,
         nodes=nodes,
-        labels=labels,
+        targets=targets,
         skip_bad=skip_bad,
         report=skipped.append,
     )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from saen.cli.app import AsJson, console, heading, print_json, table
-from saen.datasets import CatalogEntry, catalog, find_entry, load_dataset, locate
+from saen.io.catalog import CatalogEntry, catalog, find_entry
+from saen.io.loading import load_dataset, locate
 
 
 def command(

@@ -13,7 +13,7 @@ def command(json: AsJson = False) -> None:
 
     Give one to --decomposition by name, or with parameters, quoted for the shell:
 
-    Example: saen compress MUTAG --decomposition "neighbourhoods(depth=4, labels=degree)"
+    Example: saen compress MUTAG --decomposition "neighbourhoods(depth=4, node_labels=degree)"
     """
     listed: list[dict[str, Any]] = [
         {

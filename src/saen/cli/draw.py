@@ -11,16 +11,16 @@ import typer
 from saen.cli.app import (
     AsJson,
     DecompositionName,
-    Labels,
     Name,
+    NodeLabels,
     Radii,
     chosen_decomposition,
     console,
     print_json,
 )
-from saen.datasets import load_structures
 from saen.errors import InputError
-from saen.plots import draw_compression, draw_decomposition, save_figure
+from saen.io.loading import load_data
+from saen.report.plots import draw_compression, draw_decomposition, save_figure
 
 
 class Figure(StrEnum):
@@ -44,15 +44,15 @@ def command(
     ),
     decomposition: DecompositionName = "ego",
     radii: Radii = None,
-    labels: Labels = None,
+    node_labels: NodeLabels = None,
     json: AsJson = False,
 ) -> None:
     """Draw one graph beside its decomposition, or its decomposition beside the collapsed one.
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
-    chosen = chosen_decomposition(name, decomposition, radii, labels)
-    structures = load_structures(name, chosen.takes)
+    chosen = chosen_decomposition(name, decomposition, radii, node_labels)
+    structures = load_data(name, chosen.takes)
     what = chosen.takes.removesuffix("s")
     if not 0 <= graph < len(structures):
         raise InputError(

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from saen.cli.app import AsJson, Device, Name, SkipBad, console, load_data, print_json
+from saen._util.progress import bar
+from saen.cli.app import AsJson, Device, Name, SkipBad, console, print_json, read_input
 from saen.cli.predict import ModelFile, load_model, takes
-from saen.progress import bar
 
 if TYPE_CHECKING:
-    from saen.prediction import Embedded
+    from saen.io.embeddings import Embedded
 
 
 def command(
@@ -39,16 +39,16 @@ def command(
 
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
-    from saen.embeddings import FORMATS, write_embeddings
-    from saen.prediction import embed_chunks, level_number
-    from saen.tables import check_format
+    from saen.io.embeddings import FORMATS, write_embeddings
+    from saen.io.result_tables import check_format
+    from saen.learning.prediction import embed_chunks, level_number
 
     check_format(out, FORMATS)
     loaded = load_model(model, device)
     depth = loaded.schema_.depth
     chosen = depth if level is None else level_number(loaded.schema_, level)
     name = loaded.schema_.names[chosen]
-    structures = load_data(data, takes(loaded), skip_bad=skip_bad, taker=str(model))
+    structures = read_input(data, takes(loaded), skip_bad=skip_bad, taker=str(model))
 
     def parts() -> Iterator[Embedded]:
         with bar("embedding", len(structures)) as update:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import platform
 from contextlib import nullcontext
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import saen
+from saen._util.progress import bar
 from saen.cli.app import (
     AsJson,
     Device,
     Epochs,
     Name,
     OtherDecomposition,
-    OtherLabels,
+    OtherNodeLabels,
     OtherRadii,
     PresetName,
     ReportPage,
@@ -31,14 +29,14 @@ from saen.cli.app import (
     parse_radii,
     print_json,
 )
-from saen.datasets import find_entry, load_structures
 from saen.decompositions.registry import named_decomposition, parse_decomposition
 from saen.errors import InputError
-from saen.progress import bar
+from saen.io.catalog import find_entry
+from saen.io.loading import load_data
 
 if TYPE_CHECKING:
-    from saen.evaluation import Evaluation
-    from saen.presets import Preset
+    from saen.learning.cross_validation import Evaluation
+    from saen.learning.presets import Preset
 
 
 class Stop(StrEnum):
@@ -53,7 +51,7 @@ def command(
     name: Name,
     preset: PresetName = "modern",
     decomposition: OtherDecomposition = None,
-    labels: OtherLabels = None,
+    node_labels: OtherNodeLabels = None,
     radii: OtherRadii = None,
     stop: Annotated[
         Stop,
@@ -93,8 +91,8 @@ def command(
 
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
-    from saen.charts import plot_evaluation
-    from saen.plots import save_figure
+    from saen.report.charts import plot_evaluation
+    from saen.report.plots import save_figure
 
     report, found = evaluate_dataset(
         name,
@@ -106,7 +104,7 @@ def command(
         splits=splits,
         overrides={
             "decomposition": decomposition,
-            "labels": labels,
+            "node_labels": node_labels,
             "radii": None if radii is None else parse_radii(radii),
             "epochs": epochs,
             "n_models": n_models,
@@ -142,9 +140,10 @@ def evaluate_dataset(
     page: Path | None = None,
 ) -> tuple[dict[str, Any], Evaluation]:
     """Cross-validate a preset on a dataset, in a run directory and with a page, if asked for."""
-    from saen.presets import load_preset
-    from saen.report import check_report
-    from saen.runs import digest, open_run, splits_from_json, write_json
+    from saen._util.json_files import write_json
+    from saen.learning.presets import load_preset
+    from saen.learning.runs import digest, open_run, splits_from_json, versions
+    from saen.report.report import check_report
 
     if page is not None:
         check_report(page)
@@ -153,7 +152,7 @@ def evaluate_dataset(
     settings = chosen.settings(entry.name if entry is not None else name)
     settings |= {key: value for key, value in (overrides or {}).items() if value is not None}
     start = perf_counter()
-    structures = load_structures(name, _takes(settings))
+    structures = load_data(name, _takes(settings))
     loaded = perf_counter() - start
     if structures.targets is None or structures.targets.dtype.kind == "f":
         raise InputError(
@@ -205,8 +204,8 @@ def _evaluate(
     folder: Path | None,
     device: str,
 ) -> Evaluation:
-    from saen.estimators import SAENClassifier
-    from saen.evaluation import cross_validate
+    from saen.learning.cross_validation import cross_validate
+    from saen.learning.estimators import SAENClassifier
 
     with bar("networks × epochs", 1) as update:
         return cross_validate(
@@ -225,20 +224,10 @@ def _evaluate(
         )
 
 
-def versions() -> dict[str, str]:
-    """Of everything that decides the digits of a result."""
-    libraries = ("torch", "numpy", "scipy", "scikit-learn")
-    return {
-        "python": platform.python_version(),
-        "saen": saen.__version__,
-        **{library: version(library) for library in libraries},
-    }
-
-
 def _report(
     recorded: dict[str, Any], found: Evaluation, loaded: float, device: str
 ) -> dict[str, Any]:
-    from saen.estimators import chosen_device, device_name
+    from saen.learning.estimators import chosen_device, device_name
 
     report = {**recorded, **found.report(), "device": device_name(chosen_device(device))}
     report["seconds"] = {"load": loaded, **report["seconds"]}
@@ -261,15 +250,15 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _summary(report: dict[str, Any]) -> dict[str, str]:
-    accuracy, twins = report["accuracy"], report["duplicates"]
+    accuracy, duplicates = report["accuracy"], report["duplicates"]
     lines = {
         "accuracy": f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} % "
         f"(over repeats; ± {100 * accuracy['std_folds']:.2f} over folds)",
         "ceiling": f"{100 * report['ceiling']:.2f} % for one fixed model, "
         f"{100 * report['ceiling_folds']:.2f} % for one model per fold",
-        "twins": f"{100 * twins['share']:.1f} % of the test part have an equal in training"
-        + _share(", accuracy on them", twins["accuracy"])
-        + _share(", on the rest", twins["accuracy_rest"]),
+        "duplicates": f"{100 * duplicates['share']:.1f} % of the tests have a duplicate in training"
+        + _share(", accuracy on them", duplicates["accuracy"])
+        + _share(", on the rest", duplicates["accuracy_rest"]),
         "time": ", ".join(f"{step} {seconds:.1f} s" for step, seconds in report["seconds"].items())
         + f" on {report['device']}",
     }
@@ -284,8 +273,8 @@ def _summary(report: dict[str, Any]) -> dict[str, str]:
 def _write_page(
     page: Path, structures: Any, report: dict[str, Any], found: Evaluation, splits: Path | None
 ) -> None:
-    from saen.estimators import SAENClassifier
-    from saen.report import Predictions, settings_of, write_report
+    from saen.learning.estimators import SAENClassifier
+    from saen.report.report import Predictions, settings_of, write_report
 
     protocol, seed = report["protocol"], report["seed"]
     classifier = SAENClassifier(**report["settings"])

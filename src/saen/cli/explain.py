@@ -13,17 +13,17 @@ from saen.cli.app import (
     SkipBad,
     console,
     heading,
-    load_data,
     print_json,
+    read_input,
     table,
 )
-from saen.cli.evaluate import versions
 from saen.cli.predict import ModelFile, load_model, takes
 from saen.errors import InputError
-from saen.plots import FORMATS, save_figure
+from saen.learning.runs import versions
+from saen.report.plots import FORMATS, save_figure
 
 if TYPE_CHECKING:
-    from saen.explanation import CollectionExplanation, Explanation
+    from saen.explanations.explanation import CollectionExplanation, Explanation
 
 
 def command(
@@ -54,10 +54,10 @@ def command(
     Example: saen explain model.saen MUTAG --graph 17 --out report.html
     """
     _check_suffix(out)
-    from saen.explanation import explain, explain_collection
+    from saen.explanations.explanation import explain, explain_collection
 
     loaded = load_model(model, "cpu")
-    structures = load_data(data, takes(loaded), skip_bad=skip_bad)
+    structures = read_input(data, takes(loaded), skip_bad=skip_bad)
     name = structures.name or data
     about = {
         "model": model.name,
@@ -93,14 +93,14 @@ def _write(
 ) -> None:
     import json
 
-    from saen.explanation import Explanation
-    from saen.explanation_page import (
+    from saen._util.atomic import atomic_write
+    from saen.explanations.explanation import Explanation
+    from saen.report.explanation_page import (
         collection_page,
         draw_collection,
         draw_explanation,
         explanation_page,
     )
-    from saen.files import atomic_write
 
     suffix = out.suffix.lower()
     if suffix == ".json":
@@ -121,7 +121,7 @@ def _write(
 
 
 def _one(found: Explanation) -> str:
-    from saen.parts import singular
+    from saen.explanations.describe import singular
 
     return singular(found.whole.hierarchy.names[-1])
 
@@ -129,19 +129,19 @@ def _one(found: Explanation) -> str:
 def _print(found: Explanation | CollectionExplanation, name: str) -> None:
     from rich.markup import escape
 
-    from saen.explanation import Explanation
+    from saen.explanations.explanation import Explanation
 
     rows: list[tuple[str, ...]]
     if isinstance(found, Explanation):
         heading(escape(f"{name}, {_one(found)} {found.index}: predicted {found.prediction}"))
         line = f"output {found.output:+.3f} for {found.target}, {found.baseline:+.3f} without parts"
         console().print(escape(line), soft_wrap=True)
-        out = table("contribution", "number", "vertex")
+        out = table("contribution", "number", "node")
         rows = [
             (
                 f"{part.contribution:+.4f}",
                 str(part.number),
-                "" if part.vertex is None else str(part.vertex),
+                "" if part.node is None else str(part.node),
                 found.speaks_for(part.contribution).removeprefix("for "),
                 ", ".join(part.roles),
                 part.what,

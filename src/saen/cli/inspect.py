@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from saen._util.strings import human_bytes
 from saen.cli.app import AsJson, console, heading, print_json, table
-from saen.inspection import inspect_file
-from saen.text import human_bytes
+from saen.learning.inspection import inspect_file
 
 _MOST_SHOWN = 12  # entries of a list
 

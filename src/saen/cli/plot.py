@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from saen._util.strings import did_you_mean
 from saen.cli.app import AsJson, Seed, console, print_json
 from saen.errors import InputError
-from saen.text import did_you_mean
 
 app = typer.Typer(no_args_is_help=True, help="Draw what the other commands wrote.")
 
@@ -42,9 +42,9 @@ def embeddings(
 
     Example: saen plot embeddings mutag.parquet --method tsne --by target --out map.png
     """
-    from saen.embeddings import read_embeddings
-    from saen.maps import plot_embeddings, project, sampled
-    from saen.plots import save_figure
+    from saen.io.embeddings import read_embeddings
+    from saen.report.maps import plot_embeddings, project, sampled
+    from saen.report.plots import save_figure
 
     vectors, columns = read_embeddings(file)
     column = "target" if by is None and "target" in columns else by

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from saen.arrays import Array
-from saen.cli.app import AsJson, Device, Name, SkipBad, console, load_data, print_json
+from saen._util.arrays import Array
+from saen._util.progress import bar
+from saen.cli.app import AsJson, Device, Name, SkipBad, console, print_json, read_input
 from saen.errors import FileError, InputError
-from saen.progress import bar
-from saen.tables import FORMATS, check_format, open_table
+from saen.io.result_tables import FORMATS, check_format, open_table
 
 if TYPE_CHECKING:
-    from saen.prediction import Model
+    from saen.learning.prediction import Model
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
 
@@ -42,7 +42,7 @@ def command(
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
-    from saen.prediction import predict_chunks
+    from saen.learning.prediction import predict_chunks
 
     place = None if out == "-" else Path(out)
     if place is not None:
@@ -50,7 +50,7 @@ def command(
     elif json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
     loaded = load_model(model, device)
-    structures = load_data(data, takes(loaded), skip_bad=skip_bad, taker=str(model))
+    structures = read_input(data, takes(loaded), skip_bad=skip_bad, taker=str(model))
     predicted: list[Array] = []
     unseen = objects = 0
     with bar("predicting", len(structures)) as update, open_table(place) as write:
@@ -89,8 +89,8 @@ _WORDS = {"accuracy": "accuracy {:.1f} %", "r2": "R² {:.3f}", "mae": "mean abso
 
 def load_model(path: Path, device: str) -> Model:
     """A model that was saved, on a device."""
-    from saen.estimators import chosen_device
-    from saen.persistence import load_estimator
+    from saen.learning.estimators import chosen_device
+    from saen.learning.persistence import load_estimator
 
     loaded: Model = load_estimator(path)
     if loaded.decomposition_ is None:

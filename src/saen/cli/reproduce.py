@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saen._util.strings import did_you_mean
 from saen.cli.app import AsJson, Device, console, heading, print_json, table
-from saen.datasets import catalog, find_entry, locate
 from saen.errors import DatasetNotFoundError, InputError
-from saen.text import did_you_mean
+from saen.io.catalog import catalog, find_entry
+from saen.io.loading import locate
 
 if TYPE_CHECKING:
     from saen.paper.reproduce import Evaluate, Run, Table
@@ -48,9 +49,9 @@ def command(
 
     Example: saen reproduce compression --datasets IMDB-BINARY,IMDB-MULTI
     """
-    from saen.charts import plot_accuracy, plot_compression, plot_gain
     from saen.paper import reproduce
-    from saen.plots import save_figure
+    from saen.report.charts import plot_accuracy, plot_compression, plot_gain
+    from saen.report.plots import save_figure
 
     needs_data = what is not What.parameters
     names = _chosen(datasets) if needs_data or datasets is not None else list(catalog())

@@ -15,14 +15,16 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from saen.arrays import Array
+from saen._util.arrays import Array
+from saen._util.progress import bar
+from saen._util.strings import human_bytes, plural
 from saen.cli.app import (
     AsJson,
     Device,
     Epochs,
     Name,
     OtherDecomposition,
-    OtherLabels,
+    OtherNodeLabels,
     OtherRadii,
     PresetName,
     ReportPage,
@@ -33,20 +35,18 @@ from saen.cli.app import (
     described,
     heading,
     level_table,
-    load_data,
     parse_radii,
     print_json,
+    read_input,
 )
-from saen.cli.evaluate import versions
-from saen.compression import ceiling
-from saen.datasets import find_entry
+from saen.data.compression import ceiling
 from saen.decompositions.registry import named_decomposition, parse_decomposition
 from saen.errors import FileError, InputError
-from saen.progress import bar
-from saen.text import human_bytes, plural
+from saen.io.catalog import find_entry
+from saen.learning.runs import versions
 
 if TYPE_CHECKING:
-    from saen.estimators import Prepared, SAENClassifier, SAENRegressor
+    from saen.learning.estimators import Prepared, SAENClassifier, SAENRegressor
 
     Model = SAENClassifier | SAENRegressor
 
@@ -71,7 +71,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
     preset: PresetName = "modern",
     decomposition: OtherDecomposition = None,
-    labels: OtherLabels = None,
+    node_labels: OtherNodeLabels = None,
     radii: OtherRadii = None,
     epochs: Epochs = None,
     models: Annotated[
@@ -104,7 +104,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    from saen.report import check_report
+    from saen.report.report import check_report
 
     if page is not None:
         check_report(page)
@@ -114,7 +114,7 @@ def command(
         preset=preset,
         overrides={
             "decomposition": decomposition,
-            "labels": labels,
+            "node_labels": node_labels,
             "radii": None if radii is None else parse_radii(radii),
             "epochs": epochs,
             "n_models": models,
@@ -148,8 +148,8 @@ def train_model(
     show: bool = True,
 ) -> Trained:
     """Train on a part, test on the rest, train on everything, write the model."""
-    from saen.presets import load_preset
-    from saen.runs import digest
+    from saen.learning.presets import load_preset
+    from saen.learning.runs import digest
 
     _check_place(out, force)
     entry = find_entry(data)
@@ -157,7 +157,7 @@ def train_model(
     settings |= {key: value for key, value in (overrides or {}).items() if value is not None}
     start = perf_counter()
     takes = named_decomposition(parse_decomposition(settings.get("decomposition", "ego"))[0]).takes
-    structures = load_data(data, takes, target=target, skip_bad=skip_bad)
+    structures = read_input(data, takes, target=target, skip_bad=skip_bad)
     times = {"load": perf_counter() - start}
     name = structures.name or data
     y = _checked_targets(structures, name)
@@ -247,7 +247,7 @@ def _checked_targets(structures: Any, name: str) -> Array:
 
 
 def _estimator(y: Array, settings: dict[str, Any], seed: int, device: str) -> Model:
-    from saen.estimators import SAENClassifier, SAENRegressor, chosen_device
+    from saen.learning.estimators import SAENClassifier, SAENRegressor, chosen_device
 
     if y.dtype.kind == "f" and "class_weight" in settings:
         raise InputError("the preset sets class_weight, but the targets are real numbers")
@@ -262,7 +262,7 @@ def _held_out(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64
     """The structures to test on, drawn class by class."""
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    from saen.model import derive_seed
+    from saen.network.model import derive_seed
 
     if not 0 < share < 1:
         raise InputError(f"--test-size is a share between 0 and 1, not {share:g}")
@@ -296,7 +296,7 @@ def _held_out(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64
 @contextmanager
 def _resumable(out: Path, recorded: dict[str, Any], force: bool) -> Iterator[Path]:
     """A folder beside OUT for what an interrupted run has done, gone when the run is over."""
-    from saen.runs import open_run
+    from saen.learning.runs import open_run
 
     place = out.with_name(f".{out.name}.run")
     entered = over = False
@@ -337,7 +337,7 @@ def _fitted(
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
     from sklearn.base import clone
 
-    from saen.estimators import InterruptedTrainingWarning
+    from saen.learning.estimators import InterruptedTrainingWarning
 
     model: Model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
     with warnings.catch_warnings():
@@ -352,7 +352,7 @@ def _estimate(
     estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path
 ) -> dict[str, Any]:
     """How well a model does that learned from all but the test part; remembered in the folder."""
-    from saen.runs import read_json, write_json
+    from saen._util.json_files import read_json, write_json
 
     kept = folder / "held_out.json"
     if kept.exists():
@@ -370,7 +370,7 @@ def _estimate(
         found = _accuracy(y[test], model.classes_[answers.argmax(axis=1)], model.classes_)
     found["test"] = test.tolist()
     found["answers"] = answers.tolist()
-    found["twins"] = int(np.isin(rows[test], rows[weights > 0]).sum())
+    found["duplicates"] = int(np.isin(rows[test], rows[weights > 0]).sum())
     write_json(kept, found)
     return found
 
@@ -462,8 +462,8 @@ def _estimate_in_words(found: dict[str, Any], takes: str) -> dict[str, str]:
             f"{takes} (the mean alone: {found['mae_of_mean']:.4g})"
         )
     lines = {"held out": words}
-    if found["twins"]:
-        lines["twins"] = f"{found['twins']:,} of these have an equal in training"
+    if found["duplicates"]:
+        lines["duplicates"] = f"{found['duplicates']:,} of these have an equal in training"
     return lines
 
 
@@ -478,8 +478,8 @@ def _show_model(report: dict[str, Any]) -> None:
 
 
 def _write_page(page: Path, trained: Trained, preset: str) -> None:
-    from saen.report import Predictions, settings_of, write_report
-    from saen.runs import digest
+    from saen.learning.runs import digest
+    from saen.report.report import Predictions, settings_of, write_report
 
     model, report, history = trained.model, trained.report, trained.model.history_
     classes = None if report["classes"] is None else model.classes_

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from saen._util.strings import plural
 from saen.cli.app import AsJson, console, print_json
-from saen.cli.convert import Directed, GraphLabels, Nodes
-from saen.datasets import load_dataset, load_structures
-from saen.documents import Documents
+from saen.cli.convert import Directed, Nodes, TargetsFile
+from saen.data.documents import Documents
+from saen.data.graphs import Graphs
+from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.graphs import Graphs
-from saen.structures import Structures
-from saen.text import plural
+from saen.io.loading import load_data, load_dataset
 
 
 class Takes(StrEnum):
@@ -22,16 +22,16 @@ class Takes(StrEnum):
 
     graphs = "graphs"
     documents = "documents"
-    structures = "structures"
+    nested = "nested"
 
 
 def command(
     source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
     nodes: Nodes = None,
-    labels: GraphLabels = None,
+    targets: TargetsFile = None,
     directed: Directed = False,
     takes: Annotated[
-        Takes, typer.Option(help="What the file is to hold: graphs, documents or structures.")
+        Takes, typer.Option(help="What the file is to hold: graphs, documents or nested data.")
     ] = Takes.graphs,
     limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
     json: AsJson = False,
@@ -41,19 +41,19 @@ def command(
     Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
     """
     problems: list[FileError] = []
-    found: Graphs | Documents | Structures | None
+    found: Graphs | Documents | NestedData | None
     try:
         if takes is Takes.graphs:
             found = load_dataset(
                 source,
                 directed=directed,
                 nodes=nodes,
-                labels=labels,
+                targets=targets,
                 skip_bad=True,
                 report=problems.append,
             )
         else:
-            found = load_structures(source, takes)
+            found = load_data(source, takes)
     except FileError as error:  # there is no going on after it
         found = None
         problems.append(error)
@@ -67,7 +67,7 @@ def command(
 
 
 def _report(
-    found: Graphs | Documents | Structures | None, problems: list[FileError], limit: int
+    found: Graphs | Documents | NestedData | None, problems: list[FileError], limit: int
 ) -> dict[str, Any]:
     return {
         "ok": not problems,
@@ -83,7 +83,7 @@ def _report(
 
 def _print(
     source: str,
-    found: Graphs | Documents | Structures | None,
+    found: Graphs | Documents | NestedData | None,
     problems: list[FileError],
     limit: int,
 ) -> None:

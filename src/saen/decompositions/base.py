@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from saen.arrays import segment_reduce
+from saen._util.arrays import segment_reduce
+from saen._util.strings import did_you_mean
+from saen.data.graphs import Graphs
+from saen.data.hierarchy import Hierarchy
+from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
-from saen.graphs import Graphs
-from saen.hierarchy import Hierarchy
-from saen.text import did_you_mean
-from saen.vocabulary import Vocabulary
 
 FITTED = {"fitted": True}
 """Metadata of fields that `fit` fills with a `Vocabulary`; other fields are what users set."""
@@ -36,7 +36,7 @@ class Decomposition(ABC):
     name: ClassVar[str] = ""
     """What the command line and saved files call it."""
     takes: ClassVar[str] = "graphs"
-    """What it takes apart: `graphs`, `documents`, or `structures`."""
+    """What it takes apart: `graphs`, `documents` or `nested`."""
 
     vocabulary: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 

@@ -1,4 +1,4 @@
-"""The paper's decomposition (EGNN): graphs made of ego graphs made of vertices."""
+"""The paper's decomposition (EGNN): graphs made of ego graphs made of nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import (
+from saen._util.arrays import (
     Ints,
     offsets,
     ranges,
@@ -18,16 +18,11 @@ from saen.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.base import FITTED, Decomposition, one_of, whole_numbers
-from saen.decompositions.labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    knows_root,
-    resolve_labels,
-    rooted_attributes,
-)
-from saen.decompositions.links import (
+from saen.decompositions.edge_roles import (
     EDGES,
     WAYS,
     bottom_attributes,
@@ -36,23 +31,28 @@ from saen.decompositions.links import (
     edges_of,
     kind_names,
 )
+from saen.decompositions.node_labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    knows_root,
+    resolve_labels,
+    rooted_attributes,
+)
 from saen.errors import InputError
-from saen.graphs import Direction, Graphs
-from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.vocabulary import UNSEEN, Vocabulary
 
 ROLES = ("root", "elem")
 
 
 @dataclass(frozen=True)
 class Ego(Decomposition):
-    """Ego graphs of every vertex and every radius.
+    """Ego graphs of every node and every radius.
 
-    - level 0: vertices, told apart by `labels`: `node`, `degree`, `core`, `triangles` (these three
-      also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are then
-      vertices at a distance), or several joined by commas; `auto` is `node` where the graphs have
+    - level 0: nodes, told apart by `node_labels`: `node`, `degree`, `core`, `triangles` (these
+      three also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are
+      then nodes at a distance), or several joined by commas; `auto` is `node` where the graphs have
       labels, else `degree`;
-    - level 1: for every vertex v and every radius r the vertices within distance r of v, with role
+    - level 1: for every node v and every radius r the nodes within distance r of v, with role
       `root` for v itself and `elem` for the others; ego graph (v, i-th radius) is object
       v · len(radii) + i;
     - level 2: graphs, with the radius of each ego graph as its role.
@@ -62,21 +62,21 @@ class Ego(Decomposition):
     `edges="roles"` gives the neighbours of the root the role `elem KIND` by the label and, in
     directed graphs followed both ways, the direction of their edge; kinds that `fit` did not see
     are left out, and graphs without edge labels and directions are decomposed as with `none`.
-    `edges="objects"` adds the edges to level 0, after the vertices; those between the vertices of
+    `edges="objects"` adds the edges to level 0, after the nodes; those between the nodes of
     an ego graph, loops included, are its parts with role `edge`.
 
     >>> triangle = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0)]])
     >>> hierarchy = Ego(radii=(0, 1)).decompose(triangle)
     >>> hierarchy
-    Hierarchy(3 vertices → 6 ego graphs → 1 graphs)
-    >>> hierarchy.relations[0].matrix("elem").toarray()[1]  # radius 1 around vertex 0
+    Hierarchy(3 nodes → 6 ego graphs → 1 graphs)
+    >>> hierarchy.relations[0].matrix("elem").toarray()[1]  # radius 1 around node 0
     array([0, 1, 1])
     """
 
     name: ClassVar[str] = "ego"
 
     radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "radii of the ego graphs"})
-    labels: str = field(default="auto", metadata={"help": LABELS})
+    node_labels: str = field(default="auto", metadata={"help": LABELS})
     direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
     edges: str = field(default="none", metadata={"help": EDGES})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
@@ -85,8 +85,8 @@ class Ego(Decomposition):
         object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
         one_of("direction", self.direction, ("both", "out", "in"))
         one_of("edges", self.edges, WAYS)
-        check_labels(self.labels)
-        if self.edges == "objects" and knows_root(self.labels):
+        check_labels(self.node_labels)
+        if self.edges == "objects" and knows_root(self.node_labels):
             raise InputError(
                 "edges='objects' have no distance to the root: leave the label 'distance' out, "
                 "or use edges='roles'"
@@ -94,12 +94,12 @@ class Ego(Decomposition):
 
     def fit(self, graphs: Graphs) -> Ego:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.labels, graphs)
+        labels = resolve_labels(self.node_labels, graphs)
         found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, labels=labels, vocabulary=None, **found)
-        if knows_root(fresh.labels):
+        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
+        if knows_root(fresh.node_labels):
             met = fresh._met(graphs)
-            bottom, _ = rooted_attributes(graphs, fresh.labels, None, self.direction, *met)
+            bottom, _ = rooted_attributes(graphs, fresh.node_labels, None, self.direction, *met)
         else:
             bottom = fresh._bottom(graphs)
         return replace(fresh, vocabulary=bottom.vocabulary)
@@ -107,7 +107,7 @@ class Ego(Decomposition):
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = self._links(graphs) if self.edges == "roles" else None
-        if links is None and self.edges != "objects" and not knows_root(self.labels):
+        if links is None and self.edges != "objects" and not knows_root(self.node_labels):
             bottom, egos = self._bottom(graphs), self._ego_graphs(graphs)
         else:
             bottom, egos = self._detailed(graphs, links)
@@ -134,10 +134,12 @@ class Ego(Decomposition):
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
 
     def _bottom(self, graphs: Graphs) -> Attributes:
-        return bottom_attributes(graphs, self.labels, self.vocabulary, self.direction, self.edges)
+        return bottom_attributes(
+            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
+        )
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
-        """R_1: vertices within every radius of every vertex, rows interleaved by vertex."""
+        """R_1: nodes within every radius of every node, rows interleaved by node."""
         balls = _balls(graphs.adjacency(self.direction), self.radii)
         n, width = graphs.n_nodes, len(self.radii)
         lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
@@ -149,7 +151,7 @@ class Ego(Decomposition):
             # In blocks, because fresh memory for whole-length temporaries costs more than the work.
             for first, last in row_blocks(ball.indptr):
                 own = ball.indptr[first : last + 1]
-                # The i-th ball of a vertex moves as a whole to its place among the vertex's balls.
+                # The i-th ball of a node moves as a whole to its place among the node's balls.
                 shift = np.repeat(starts[first:last, i] - own[:-1], lengths[first:last, i])
                 place = shift + np.arange(own[0], own[-1])
                 members = ball.indices[own[0] : own[-1]]
@@ -176,9 +178,9 @@ class Ego(Decomposition):
                 pointers, edges = _induced(balls[radius], graphs)
                 runs.append(_Run(place, pointers, graphs.n_nodes + edges, len(ROLES), 0))
         indptr, parts, roles, distances = _woven(runs, graphs.n_nodes, len(self.radii))
-        if knows_root(self.labels):
+        if knows_root(self.node_labels):
             bottom, parts = rooted_attributes(
-                graphs, self.labels, self.vocabulary, self.direction, parts, distances
+                graphs, self.node_labels, self.vocabulary, self.direction, parts, distances
             )
         else:
             bottom = self._bottom(graphs)
@@ -186,17 +188,17 @@ class Ego(Decomposition):
         return bottom, Relation(indptr, parts, roles.astype(width), alphabet, len(bottom))
 
     def _met(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Vertices and distances from some root at which they are met, every such pair once."""
+        """Nodes and distances from some root at which they are met, every such pair once."""
         rings = _rings(self._all_balls(graphs))
-        vertices = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
-        return np.concatenate(vertices), segment_ids(offsets(np.array(list(map(len, vertices)))))
+        nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
+        return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
 
     def _all_balls(self, graphs: Graphs) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
         return _balls(graphs.adjacency(self.direction), tuple(range(max(self.radii) + 1)))
 
     def _links(self, graphs: Graphs) -> _Links | None:
-        """The neighbours of every vertex by seen kinds; None where links have no kinds at all."""
+        """The neighbours of every node by seen kinds; None where links have no kinds at all."""
         found = coded_links(graphs, self.direction, self.kinds)
         if found is None:
             return None
@@ -212,7 +214,7 @@ class Ego(Decomposition):
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
-    """R_L over one part per vertex and radius, with the radius as its role."""
+    """R_L over one part per node and radius, with the radius as its role."""
     n_parts = graphs.n_nodes * len(radii)
     width = smallest_unsigned(len(radii) - 1)
     roles = np.tile(np.arange(len(radii)).astype(width), graphs.n_nodes)
@@ -222,9 +224,9 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
 
 
 def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.csr_array]:
-    """For every radius the Boolean matrix of vertices within that distance, shape (N, N).
+    """For every radius the Boolean matrix of nodes within that distance, shape (N, N).
 
-    Every vertex is in its own ball, so self-loops change nothing.
+    Every node is in its own ball, so self-loops change nothing.
     """
     identity = sparse.eye_array(adjacency.shape[0], dtype=np.bool_, format="csr")
     step = sparse.csr_array(adjacency + identity)
@@ -238,7 +240,7 @@ def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.c
 
 
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
-    """The vertices at distance 0, 1, … exactly, from all balls up to some radius."""
+    """The nodes at distance 0, 1, … exactly, from all balls up to some radius."""
     whole = [ball.astype(np.int8) for ball in balls]
     between = [sparse.csr_array(a - b) for a, b in zip(whole[1:], whole[:-1], strict=True)]
     return [whole[0], *between]
@@ -246,7 +248,7 @@ def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
 
 @dataclass(frozen=True)
 class _Links:
-    """The neighbours of every vertex, one CSR, with a role for each, and the names of the roles."""
+    """The neighbours of every node, one CSR, with a role for each, and the names of the roles."""
 
     indptr: NDArray[np.int64]
     neighbours: NDArray[np.int64]
@@ -301,7 +303,7 @@ def _induced(ball: sparse.csr_array, graphs: Graphs) -> tuple[NDArray[np.int64],
 
 
 def _most_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Upper bound of the edges among that many vertices around each vertex, shape (N,)."""
+    """Upper bound of the edges among that many nodes around each node, shape (N,)."""
     edges = segment_reduce(np.add, graphs.degrees(), graphs.node_offsets) / 2
     all_edges: NDArray[np.float64] = np.repeat(edges, graphs.sizes)
     return np.minimum(all_edges, ball * ball if graphs.directed else ball * (ball + 1) / 2)

@@ -1,4 +1,4 @@
-"""Message passing as parts of parts: every vertex with its neighbours, depth upon depth."""
+"""Message passing as parts of parts: every node with its neighbours, depth upon depth."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
+from saen._util.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number
-from saen.decompositions.labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    resolve_labels,
-)
-from saen.decompositions.links import (
+from saen.decompositions.edge_roles import (
     EDGES,
     WAYS,
     Links,
@@ -26,17 +23,20 @@ from saen.decompositions.links import (
     edges_of,
     kind_names,
 )
-from saen.graphs import Direction, Graphs
-from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.vocabulary import UNSEEN, Vocabulary
+from saen.decompositions.node_labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    resolve_labels,
+)
 
 
 @dataclass(frozen=True)
 class Neighbourhoods(Decomposition):
-    """Unrolled message passing: what is within one step, two steps, … of every vertex.
+    """Unrolled message passing: what is within one step, two steps, … of every node.
 
-    - level 0: vertices, told apart by `labels` (see `Ego`);
-    - level l = 1 … depth: for every vertex v the object (v, l), made of v's (v, l - 1) with role
+    - level 0: nodes, told apart by `node_labels` (see `Ego`);
+    - level l = 1 … depth: for every node v the object (v, l), made of v's (v, l - 1) with role
       `root` and of its neighbours' (u, l - 1) with role `elem`; the shallower objects (v, d),
       d < l, are carried up by one-part objects with role `carry`. Object (v, d) of level l is
       number v · (l + 1) + d;
@@ -48,21 +48,21 @@ class Neighbourhoods(Decomposition):
     `edges="roles"` gives neighbours the role `elem KIND` by the label and, in directed graphs
     followed both ways, the direction of their edge; kinds that `fit` did not see are left out, and
     graphs without edge labels and directions are decomposed as with `none`. `edges="objects"` adds
-    the edges themselves to the bottom, after the vertices; those at v are parts of (v, 1) with
+    the edges themselves to the bottom, after the nodes; those at v are parts of (v, 1) with
     role `edge`.
 
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
     >>> hierarchy = Neighbourhoods(depth=2).decompose(path)
     >>> hierarchy
-    Hierarchy(3 vertices → 6 depth 1 → 9 depth 2 → 1 graphs)
-    >>> hierarchy.relations[0].matrix("elem").toarray()[3]  # (vertex 1, depth 1)
+    Hierarchy(3 nodes → 6 depth 1 → 9 depth 2 → 1 graphs)
+    >>> hierarchy.relations[0].matrix("elem").toarray()[3]  # (node 1, depth 1)
     array([1, 0, 1])
     """
 
     name: ClassVar[str] = "neighbourhoods"
 
     depth: int = field(default=3, metadata={"help": "rounds of gathering neighbours"})
-    labels: str = field(default="auto", metadata={"help": LABELS})
+    node_labels: str = field(default="auto", metadata={"help": LABELS})
     direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
     edges: str = field(default="none", metadata={"help": EDGES})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
@@ -71,13 +71,13 @@ class Neighbourhoods(Decomposition):
         object.__setattr__(self, "depth", whole_number("depth", self.depth, 1))
         one_of("direction", self.direction, ("both", "out", "in"))
         one_of("edges", self.edges, WAYS)
-        check_labels(self.labels)
+        check_labels(self.node_labels)
 
     def fit(self, graphs: Graphs) -> Neighbourhoods:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.labels, graphs)
+        labels = resolve_labels(self.node_labels, graphs)
         found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, labels=labels, vocabulary=None, **found)
+        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
         return replace(fresh, vocabulary=fresh._bottom(graphs).vocabulary)
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
@@ -86,7 +86,7 @@ class Neighbourhoods(Decomposition):
         first = around.with_edges(graphs, self.direction) if self.edges == "objects" else around
         relations = [first.gathered(1, len(bottom))]
         for level in range(2, self.depth + 1):
-            relations.append(around.gathered(level, relations[-1].n_wholes))
+            relations.append(around.gathered(level, relations[-1].n_parents))
         return Hierarchy(
             bottom,
             (*relations, self._graphs(graphs)),
@@ -99,27 +99,29 @@ class Neighbourhoods(Decomposition):
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of all relations per graph, shape (G,)."""
-        # Level l has l + 1 entries per vertex beside its links, the top one per depth.
+        # Level l has l + 1 entries per node beside its links, the top one per depth.
         fixed = (self.depth + 1) * (self.depth + 2) // 2 - 1 + self.depth + 1
         times = self.depth + (self.edges == "objects")
         entries = fixed + times * graphs.degrees(self.direction)
         return segment_reduce(np.add, entries, graphs.node_offsets).astype(np.int64)
 
     def _bottom(self, graphs: Graphs) -> Attributes:
-        return bottom_attributes(graphs, self.labels, self.vocabulary, self.direction, self.edges)
+        return bottom_attributes(
+            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
+        )
 
     def _around(self, graphs: Graphs) -> _Around:
-        """The neighbours of every vertex, by kind of link where edges are roles."""
+        """The neighbours of every node, by kind of link where edges are roles."""
         if self.edges == "roles":
             found = coded_links(graphs, self.direction, self.kinds)
             if found is not None:
                 return self._by_kind(*found)
         adjacency = graphs.adjacency(self.direction)
-        vertices = segment_ids(adjacency.indptr)
-        apart = vertices != adjacency.indices  # a loop makes no vertex its own neighbour
+        nodes = segment_ids(adjacency.indptr)
+        apart = nodes != adjacency.indices  # a loop makes no node its own neighbour
         others = adjacency.indices[apart]
         elem = np.ones(len(others), dtype=np.uint8)
-        return _Around(graphs.n_nodes, vertices[apart], others, elem, ("elem",))
+        return _Around(graphs.n_nodes, nodes[apart], others, elem, ("elem",))
 
     @staticmethod
     def _by_kind(links: Links, kinds: Vocabulary, codes: Ints) -> _Around:
@@ -133,7 +135,7 @@ class Neighbourhoods(Decomposition):
         )
 
     def _graphs(self, graphs: Graphs) -> Relation:
-        """R_L: the objects of every vertex belong to its graph with their depth as role."""
+        """R_L: the objects of every node belong to its graph with their depth as role."""
         depths = np.arange(self.depth + 1).astype(smallest_unsigned(self.depth))
         n_objects = graphs.n_nodes * len(depths)
         return Relation(
@@ -147,46 +149,46 @@ class Neighbourhoods(Decomposition):
 
 @dataclass(frozen=True)
 class _Around:
-    """What lies around every vertex, sorted by vertex: other objects with their roles.
+    """What lies around every node, sorted by node: other objects with their roles.
 
     Role 0 is `root`; those of `names` are numbered from 1 on, and `carry` comes last.
     """
 
-    n_vertices: int
-    vertices: Ints
+    n_nodes: int
+    nodes: Ints
     others: Ints
     roles: Ints
     names: tuple[str, ...]
 
     def with_edges(self, graphs: Graphs, direction: Direction) -> _Around:
-        """Beside the neighbours, the edges at every vertex, numbered after all vertices."""
+        """Beside the neighbours, the edges at every node, numbered after all nodes."""
         ends = graphs.edges()
         if graphs.directed and direction != "both":
             ends = ends[:, :1] if direction == "out" else ends[:, 1:]
         kept = np.ones(ends.shape, dtype=np.bool_)
-        kept[:, 1:] = ends[:, 1:] != ends[:, :1]  # a loop is one edge at its vertex
+        kept[:, 1:] = ends[:, 1:] != ends[:, :1]  # a loop is one edge at its node
         edges, _ = np.nonzero(kept)
-        vertices = np.concatenate([self.vertices, ends[kept]])
-        others = np.concatenate([self.others, edges + self.n_vertices])
+        nodes = np.concatenate([self.nodes, ends[kept]])
+        others = np.concatenate([self.others, edges + self.n_nodes])
         roles = np.concatenate([self.roles, np.full(len(edges), len(self.names) + 1)])
-        order = np.argsort(vertices, kind="stable")
+        order = np.argsort(nodes, kind="stable")
         names = (*self.names, "edge")
-        return _Around(self.n_vertices, vertices[order], others[order], roles[order], names)
+        return _Around(self.n_nodes, nodes[order], others[order], roles[order], names)
 
     def gathered(self, level: int, n_parts: int) -> Relation:
         """R_l: object (v, l) is (v, l - 1) and what is around it; (v, d < l) is carried up."""
-        n, width = self.n_vertices, level + 1
+        n, width = self.n_nodes, level + 1
         lengths = np.ones((n, width), dtype=np.int64)
-        lengths[:, level] += np.bincount(self.vertices, minlength=n)
+        lengths[:, level] += np.bincount(self.nodes, minlength=n)
         indptr = offsets(lengths.ravel())
         carry = len(self.names) + 1
         parts = np.empty(indptr[-1], dtype=np.int32 if n_parts < 2**31 else np.int64)
         roles = np.empty(indptr[-1], dtype=smallest_unsigned(carry))
-        # Every object begins with its own vertex: carried, or the root of the new depth.
+        # Every object begins with its own node: carried, or the root of the new depth.
         own = np.minimum(np.arange(width), level - 1)
         parts[indptr[:-1]] = (np.arange(n)[:, None] * level + own).ravel()
         roles[indptr[:-1]] = np.tile([carry] * level + [0], n)
-        place = np.arange(len(self.vertices)) + (self.vertices + 1) * width
+        place = np.arange(len(self.nodes)) + (self.nodes + 1) * width
         parts[place] = self.others.astype(parts.dtype) * level + (level - 1)
         roles[place] = self.roles
         return Relation(indptr, parts, roles, ("root", *self.names, "carry"), n_parts)

@@ -1,4 +1,4 @@
-"""Structures that already are parts of parts, taken as they are."""
+"""NestedData that already are parts of parts, taken as they are."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen.arrays import offsets, segment_ids
+from saen._util.arrays import offsets, segment_ids
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.nested import NO_ROLE, NestedData, level_names
+from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Decomposition
 from saen.errors import InputError
-from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.structures import NO_ROLE, Structures, level_names
-from saen.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Nested(Decomposition):
-    """Parts of parts as `Structures` state them, with as many levels as they have.
+    """Parts of parts as `NestedData` state them, with as many levels as they have.
 
     `levels` names the levels, bottom first; without it they are called as the structures call
     them. The roles of every level stand in the order of their names; once fitted, parts in other
@@ -29,7 +29,7 @@ class Nested(Decomposition):
 
     >>> pairs = [("word", "the"), ("word", "dog"), ("word", "the")]
     >>> nested = Nested(levels=("words", "sentences"))
-    >>> hierarchy = nested.decompose(Structures([pairs]))
+    >>> hierarchy = nested.decompose(NestedData([pairs]))
     >>> hierarchy
     Hierarchy(2 words → 1 sentences)
     >>> hierarchy.attributes.vocabulary, hierarchy.relations[0].matrix("word").toarray()
@@ -37,7 +37,7 @@ class Nested(Decomposition):
     """
 
     name: ClassVar[str] = "nested"
-    takes: ClassVar[str] = "structures"
+    takes: ClassVar[str] = "nested"
 
     levels: tuple[str, ...] = field(
         default=(), metadata={"help": "names of the levels, bottom first, if not the structures'"}
@@ -47,7 +47,7 @@ class Nested(Decomposition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", level_names(self.levels))
 
-    def fit(self, structures: Structures) -> Nested:
+    def fit(self, structures: NestedData) -> Nested:
         """A copy that knows the levels, labels and roles of these structures."""
         made = replace(self, vocabulary=None, roles=None).decompose(structures)
         used = [
@@ -58,12 +58,12 @@ class Nested(Decomposition):
         vocabulary = made.attributes.vocabulary
         return replace(self, levels=made.names, vocabulary=vocabulary, roles=Vocabulary(used))
 
-    def decompose(self, structures: Structures) -> Hierarchy:
+    def decompose(self, structures: NestedData) -> Hierarchy:
         """The hierarchy of these structures; once fitted, other labels are unseen."""
-        if not isinstance(structures, Structures):
+        if not isinstance(structures, NestedData):
             raise InputError(
-                f"nested takes saen.Structures, not {type(structures).__name__}: "
-                "state a list as saen.Structures(list)"
+                f"nested takes saen.NestedData, not {type(structures).__name__}: "
+                "state a list as saen.NestedData(list)"
             )
         given = structures.hierarchy
         names = self.levels or given.names
@@ -84,7 +84,7 @@ class Nested(Decomposition):
         hierarchy = Hierarchy(attributes, tuple(made), names)
         return hierarchy if self.roles is None else hierarchy.select(np.arange(len(hierarchy)))
 
-    def costs(self, structures: Structures) -> NDArray[np.int64]:
+    def costs(self, structures: NestedData) -> NDArray[np.int64]:
         """Entries of all relations per structure, shape (n,)."""
         total = np.diff(structures.starts[0])
         for relation, starts in zip(
@@ -119,7 +119,7 @@ def _used_roles(relation: Relation) -> tuple[str, ...]:
 
 
 def _over(relation: Relation, alphabet: tuple[str, ...]) -> Relation:
-    """The same wholes over another alphabet; parts in roles that it lacks are left out."""
+    """The same parents over another alphabet; parts in roles that it lacks are left out."""
     if relation.alphabet == alphabet:
         return relation
     place = {role: number for number, role in enumerate(alphabet)}
@@ -127,7 +127,7 @@ def _over(relation: Relation, alphabet: tuple[str, ...]) -> Relation:
     kept = np.flatnonzero(roles >= 0)
     rows = segment_ids(relation.indptr)[kept]
     return Relation(
-        offsets(np.bincount(rows, minlength=relation.n_wholes)),
+        offsets(np.bincount(rows, minlength=relation.n_parents)),
         relation.parts[kept],
         roles[kept],
         alphabet,

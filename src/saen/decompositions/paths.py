@@ -1,4 +1,4 @@
-"""The paper's four-level example: graphs made of subgraphs made of shortest paths of vertices."""
+"""The paper's four-level example: graphs made of subgraphs made of shortest paths of nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen.arrays import (
+from saen._util.arrays import (
     Ints,
     narrow,
     offsets,
@@ -18,17 +18,11 @@ from saen.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number, whole_numbers
-from saen.decompositions.ego import by_radius
-from saen.decompositions.labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    knows_root,
-    resolve_labels,
-    rooted_attributes,
-)
-from saen.decompositions.links import (
+from saen.decompositions.edge_roles import (
     EDGES,
     WAYS,
     Links,
@@ -38,11 +32,17 @@ from saen.decompositions.links import (
     edges_of,
     kind_names,
 )
-from saen.decompositions.shortest import Reader, Rows, shortest_paths
+from saen.decompositions.ego import by_radius
+from saen.decompositions.node_labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    knows_root,
+    resolve_labels,
+    rooted_attributes,
+)
+from saen.decompositions.shortest_paths import Reader, Rows, shortest_paths
 from saen.errors import InputError
-from saen.graphs import Direction, Graphs
-from saen.hierarchy import Attributes, Hierarchy, Relation
-from saen.vocabulary import UNSEEN, Vocabulary
 
 Triples = tuple[Ints, Ints, Ints]
 """(whole, part, role) of every entry, three arrays of shape (entries,)."""
@@ -50,32 +50,32 @@ Triples = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class Paths(Decomposition):
-    """Shortest paths within the neighbourhood of every vertex.
+    """Shortest paths within the neighbourhood of every node.
 
-    - level 0: vertices, told apart by `labels` (see `Ego`);
-    - level 1: shortest paths of at most `max_length` edges, the vertices with role `index i`;
-    - level 2: for every vertex v and every radius r the subgraph induced by the vertices within
+    - level 0: nodes, told apart by `node_labels` (see `Ego`);
+    - level 1: shortest paths of at most `max_length` edges, the nodes with role `index i`;
+    - level 2: for every node v and every radius r the subgraph induced by the nodes within
       distance r of v, made of its own shortest paths (which may be longer than those of the whole
       graph) with role `length k`; subgraph (v, i-th radius) is object v · len(radii) + i;
     - level 3: graphs, with the radius of each subgraph as its role.
 
-    All shortest paths between two vertices count, but at most `cap`: those whose labels come first.
+    All shortest paths between two nodes count, but at most `cap`: those whose labels come first.
     A path and its reverse are one, read in the direction in which its labels come first, unless
     `both_ways` keeps both readings or `direction` gives the paths of a directed graph only one.
 
-    `edges="roles"` gives the vertex at index i > 0 the role `index i KIND` by the label and, in
+    `edges="roles"` gives the node at index i > 0 the role `index i KIND` by the label and, in
     directed graphs followed both ways, the direction of the edge that leads to it; kinds that `fit`
     did not see are left out, and graphs without edge labels and directions are decomposed as with
-    `none`. `edges="objects"` adds the edges themselves to the bottom, after the vertices; the i-th
+    `none`. `edges="objects"` adds the edges themselves to the bottom, after the nodes; the i-th
     edge of a path is its part with role `edge i`.
 
-    A subgraph has about as many paths as pairs of vertices, which is very many in dense graphs and
+    A subgraph has about as many paths as pairs of nodes, which is very many in dense graphs and
     around hubs: keep the radii small there.
 
     >>> square = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0)]])
     >>> hierarchy = Paths(radii=(1,), max_length=2).decompose(square)
     >>> hierarchy
-    Hierarchy(4 vertices → 24 paths → 4 subgraphs → 1 graphs)
+    Hierarchy(4 nodes → 24 paths → 4 subgraphs → 1 graphs)
     >>> hierarchy.relations[1].matrix("length 2").sum(axis=1)  # one path through every centre
     array([1, 1, 1, 1])
     """
@@ -84,10 +84,10 @@ class Paths(Decomposition):
 
     radii: tuple[int, ...] = field(default=(1, 2), metadata={"help": "radii of the subgraphs"})
     max_length: int = field(default=3, metadata={"help": "edges of a path at most"})
-    labels: str = field(default="auto", metadata={"help": LABELS})
+    node_labels: str = field(default="auto", metadata={"help": LABELS})
     direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
     edges: str = field(default="none", metadata={"help": EDGES})
-    cap: int = field(default=16, metadata={"help": "shortest paths between two vertices at most"})
+    cap: int = field(default=16, metadata={"help": "shortest paths between two nodes at most"})
     both_ways: bool = field(default=False, metadata={"help": "read paths in both directions"})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
@@ -99,15 +99,15 @@ class Paths(Decomposition):
         one_of("edges", self.edges, WAYS)
         if not isinstance(self.both_ways, bool):
             raise InputError(f"both_ways is True or False, not {self.both_ways!r}")
-        check_labels(self.labels)
-        if self.edges == "objects" and knows_root(self.labels):
+        check_labels(self.node_labels)
+        if self.edges == "objects" and knows_root(self.node_labels):
             raise InputError("edges as objects have no distance to a root: leave 'distance' out")
 
     def fit(self, graphs: Graphs) -> Paths:
         """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.labels, graphs)
+        labels = resolve_labels(self.node_labels, graphs)
         found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, labels=labels, vocabulary=None, **found)
+        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
         # Only distances to a root depend on the subgraphs.
         radii = self.radii if knows_root(labels) else ()
         subgraphs = _Subgraphs.of(graphs, radii, self.direction)
@@ -159,12 +159,12 @@ class Paths(Decomposition):
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """About how many entries all relations have per graph, shape (G,).
 
-        Counts one path for every two vertices of a subgraph; where they have several, it is more.
+        Counts one path for every two nodes of a subgraph; where they have several, it is more.
         """
         near = graphs.without_loops().adjacency(self.direction).astype(np.float64)
         degrees, size = np.diff(near.indptr), np.repeat(graphs.sizes, graphs.sizes)
         one_way = self._one_way(graphs)
-        # Of the edges at a vertex that was just reached, one may lead back.
+        # Of the edges at a node that was just reached, one may lead back.
         onward = 1.0 if one_way else 1 - 1 / np.maximum(degrees, 1)
         readings = 1.0 if one_way or self.both_ways else 0.5
         links = 2 if graphs.directed and self.direction == "both" else 1
@@ -187,10 +187,10 @@ class Paths(Decomposition):
 
     def _bottom(self, graphs: Graphs, subgraphs: _Subgraphs) -> tuple[Attributes, Ints]:
         """Bottom attributes, and the bottom object of every member of every subgraph."""
-        given = graphs, resolve_labels(self.labels, graphs), self.vocabulary, self.direction
-        if knows_root(self.labels):
-            return rooted_attributes(*given, subgraphs.vertices, subgraphs.distances)
-        return bottom_attributes(*given, self.edges), subgraphs.vertices
+        given = graphs, resolve_labels(self.node_labels, graphs), self.vocabulary, self.direction
+        if knows_root(self.node_labels):
+            return rooted_attributes(*given, subgraphs.nodes, subgraphs.distances)
+        return bottom_attributes(*given, self.edges), subgraphs.nodes
 
     def _steps(self, graphs: Graphs, attributes: Attributes) -> _Steps:
         """Where paths may go, and the roles of what they meet there."""
@@ -218,29 +218,29 @@ class Paths(Decomposition):
 
 @dataclass(frozen=True)
 class _Subgraphs:
-    """The members of all subgraphs, one subgraph after another, vertices ascending in each."""
+    """The members of all subgraphs, one subgraph after another, nodes ascending in each."""
 
     n: int
     owners: NDArray[np.int64]
-    vertices: NDArray[np.int64]
+    nodes: NDArray[np.int64]
     distances: NDArray[np.int64]
 
     @staticmethod
     def of(graphs: Graphs, radii: tuple[int, ...], direction: Direction) -> _Subgraphs:
-        """Subgraph v · len(radii) + i holds the vertices within the i-th radius of v."""
+        """Subgraph v · len(radii) + i holds the nodes within the i-th radius of v."""
         n, farthest = graphs.n_nodes, max(radii, default=0)
         ball = sparse.eye_array(n, dtype=np.bool_, format="csr")
         step = sparse.csr_array(graphs.adjacency(direction) + ball)
-        inside = ball.astype(np.int64)  # in how many of the balls of radius 0, 1, … a vertex is
+        inside = ball.astype(np.int64)  # in how many of the balls of radius 0, 1, … a node is
         for _ in range(farthest):
             ball = sparse.csr_array(ball @ step)
             inside = inside + ball.astype(np.int64)
         distances = farthest + 1 - inside.data
         entry, place = np.nonzero(distances[:, None] <= np.array(radii, dtype=np.int64))
         owners = segment_ids(inside.indptr)[entry] * len(radii) + place
-        vertices = inside.indices[entry].astype(np.int64)
-        order = np.lexsort((vertices, owners))
-        return _Subgraphs(n * len(radii), owners[order], vertices[order], distances[entry[order]])
+        nodes = inside.indices[entry].astype(np.int64)
+        order = np.lexsort((nodes, owners))
+        return _Subgraphs(n * len(radii), owners[order], nodes[order], distances[entry[order]])
 
     def induced(self, adjacency: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.int64]]:
         """The induced subgraphs side by side as one graph over the M members, shape (M, M).
@@ -248,10 +248,10 @@ class _Subgraphs:
         Its entries have the values of those of `adjacency` that they come from, whose numbers are
         returned as well.
         """
-        n, m = adjacency.shape[0], len(self.vertices)
-        members = self.owners * n + self.vertices  # ascending
-        degrees = np.diff(adjacency.indptr)[self.vertices]
-        entries = ranges(adjacency.indptr[self.vertices], degrees)
+        n, m = adjacency.shape[0], len(self.nodes)
+        members = self.owners * n + self.nodes  # ascending
+        degrees = np.diff(adjacency.indptr)[self.nodes]
+        entries = ranges(adjacency.indptr[self.nodes], degrees)
         tails = np.repeat(np.arange(m), degrees)
         wanted = self.owners[tails] * n + adjacency.indices[entries]
         heads = np.searchsorted(members, wanted)
@@ -265,7 +265,7 @@ class _Subgraphs:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Where paths may go from every vertex, without loops, and the roles of what they meet.
+    """Where paths may go from every node, without loops, and the roles of what they meet.
 
     The values of `adjacency` order its entries by what `links` say, if they say anything.
     """
@@ -297,15 +297,15 @@ class _Steps:
         """
         if self.links is None or entries is None:
             return _by_index(rows)
-        vertices = _by_index(rows[:, :1] if self.links.objects is None else rows)
-        both = zip(vertices, self.links.parts(rows, entries), strict=True)
+        nodes = _by_index(rows[:, :1] if self.links.objects is None else rows)
+        both = zip(nodes, self.links.parts(rows, entries), strict=True)
         path, parts, roles = (np.concatenate(column) for column in both)
         return path, parts, roles
 
 
 @dataclass(frozen=True)
 class _LinkParts:
-    """What links add to paths: objects of their own, or roles of the vertices that they lead to.
+    """What links add to paths: objects of their own, or roles of the nodes that they lead to.
 
     The links of adjacency entry e are `pointers[e] … pointers[e + 1] - 1`: one, or two where a
     directed graph has edges both ways. Their roles at the first step of a path are `roles`, -1
@@ -335,13 +335,13 @@ def _by_index(rows: Ints) -> Triples:
 
 
 def _relation(
-    triples: list[Triples], alphabet: tuple[str, ...], n_wholes: int, n_parts: int
+    triples: list[Triples], alphabet: tuple[str, ...], n_parents: int, n_parts: int
 ) -> Relation:
     """From (whole, part, role) in any order."""
-    wholes, parts, roles = (np.concatenate(column) for column in zip(*triples, strict=True))
-    order = np.argsort(wholes, kind="stable")
+    parents, parts, roles = (np.concatenate(column) for column in zip(*triples, strict=True))
+    order = np.argsort(parents, kind="stable")
     return Relation(
-        offsets(np.bincount(wholes, minlength=n_wholes)),
+        offsets(np.bincount(parents, minlength=n_parents)),
         narrow(parts)[order],
         roles.astype(smallest_unsigned(len(alphabet) - 1))[order],
         alphabet,

@@ -6,19 +6,19 @@ import ast
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+from saen._util.strings import did_you_mean
+from saen.data.vocabulary import Vocabulary
+from saen.decompositions.bags import Edges, Nodes
 from saen.decompositions.base import Decomposition
+from saen.decompositions.dependency_paths import DependencyPaths
 from saen.decompositions.ego import Ego
-from saen.decompositions.flat import Edges, Vertices
 from saen.decompositions.neighbourhoods import Neighbourhoods
 from saen.decompositions.nested import Nested
 from saen.decompositions.paths import Paths
-from saen.decompositions.text import Text
 from saen.errors import InputError
-from saen.text import did_you_mean
-from saen.vocabulary import Vocabulary
 
 DECOMPOSITIONS: dict[str, type[Decomposition]] = {
-    cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Vertices, Edges, Nested, Text)
+    cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Nodes, Edges, Nested, DependencyPaths)
 }
 """By the name that the command line and saved files use."""
 
@@ -28,9 +28,9 @@ def make_decomposition(text: str, **defaults: Any) -> Decomposition:
 
     `defaults` fill parameters that the text leaves open and that the decomposition has.
 
-    >>> make_decomposition("ego(radii=(0, 1, 2), labels=degree)").settings()["radii"]
+    >>> make_decomposition("ego(radii=(0, 1, 2), node_labels=degree)").settings()["radii"]
     [0, 1, 2]
-    >>> make_decomposition("ego", labels="degree").settings()["labels"]
+    >>> make_decomposition("ego", node_labels="degree").settings()["node_labels"]
     'degree'
     """
     name, given = parse_decomposition(text)
@@ -62,8 +62,8 @@ def named_decomposition(name: str) -> type[Decomposition]:
 def parse_decomposition(text: str) -> tuple[str, dict[str, Any]]:
     """Name and parameters of `name` or `name(key=value, …)`; plain words need no quotes.
 
-    >>> parse_decomposition("paths(radii=(1, 2), labels=degree)")
-    ('paths', {'radii': (1, 2), 'labels': 'degree'})
+    >>> parse_decomposition("paths(radii=(1, 2), node_labels=degree)")
+    ('paths', {'radii': (1, 2), 'node_labels': 'degree'})
     """
     wrong = InputError(f"a decomposition is written name or name(parameter=value, …), not {text!r}")
     if "(" not in text:

@@ -11,12 +11,12 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
-from saen.arrays import Ints
+from saen._util.arrays import Ints
+from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.evaluation import make_splits
-from saen.features import SAFeatures
-from saen.graphs import Graphs
-from saen.model import derive_seed
+from saen.learning.cross_validation import make_splits
+from saen.learning.part_counts import SAFeatures
+from saen.network.model import derive_seed
 
 DEPTHS = (1, 2, 3, 4, 5)
 COSTS = (1.0, 10.0, 100.0)

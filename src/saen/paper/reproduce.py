@@ -10,18 +10,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from saen.compression import compress_graphs
-from saen.datasets import CatalogEntry, catalog, load_dataset
+from saen._util.atomic import atomic_write, make_folder
+from saen._util.json_files import read_json, write_json
+from saen._util.strings import human_bytes
+from saen.data.compression import compress_graphs
 from saen.decompositions import Ego
 from saen.errors import FileError, InputError
-from saen.files import atomic_write, make_folder
+from saen.io.catalog import CatalogEntry, catalog
+from saen.io.container import file_bytes, original_bytes
+from saen.io.loading import load_dataset
+from saen.learning.presets import load_preset
 from saen.paper import tables
 from saen.paper.kernel import COSTS, DEPTHS, evaluate_kernel
 from saen.paper.timing import measure
-from saen.presets import load_preset
-from saen.runs import read_json, write_json
-from saen.storage import file_bytes, original_bytes
-from saen.text import human_bytes
 
 FOLDS = 10
 TIMED = ("paper", "modern")
@@ -89,7 +90,7 @@ class Table:
 
 
 def statistics(names: Sequence[str]) -> Table:
-    """Size, average number of vertices and average maximum degree."""
+    """Size, average number of nodes and average maximum degree."""
     rows, data = [], {}
     for entry in _published(names):
         found, paper = load_dataset(entry.name).summary(), entry.paper
@@ -229,7 +230,7 @@ def compression(names: Sequence[str], say: Say) -> Table:
         say(f"{name}: sizes and runtimes")
         entry = catalog()[name]
         graphs = load_dataset(name)
-        compressed = compress_graphs(graphs, Ego(entry.radii, entry.labels).fit(graphs))
+        compressed = compress_graphs(graphs, Ego(entry.radii, entry.node_labels).fit(graphs))
         data[name] = {
             "published": published[name],
             "bytes": {

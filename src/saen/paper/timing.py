@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from saen.graphs import Graphs
+    from saen.data.graphs import Graphs
 
 OUT_OF_MEMORY = 77
 """Exit code of a training that ran into its memory limit."""
@@ -71,16 +71,16 @@ def _train(
     graphs: Graphs, settings: dict[str, Any], collapsed: bool, epochs: int
 ) -> dict[str, Any]:
     """One network on the whole collection at once: seconds of the epochs."""
-    from saen.compression import compress_graphs
-    from saen.estimators import SAENClassifier
-    from saen.tasks import Task
-    from saen.training import train
+    from saen.data.compression import compress_graphs
+    from saen.learning.estimators import SAENClassifier
+    from saen.network.loss import Task
+    from saen.network.training import train
 
     assert graphs.targets is not None
     estimator = SAENClassifier(**settings, device="cpu")
     decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
     structures: Any = (
-        compress_graphs(graphs, decomposition, lower_classes=False)
+        compress_graphs(graphs, decomposition, lower_inverse=False)
         if collapsed
         else decomposition.decompose(graphs)
     )
@@ -125,8 +125,8 @@ def _limit_memory(more: int) -> None:
 
 def main() -> None:
     """Train as the argument says and print what was measured."""
-    from saen.datasets import load_dataset
-    from saen.presets import load_preset
+    from saen.io.loading import load_dataset
+    from saen.learning.presets import load_preset
 
     request = json.loads(sys.argv[1])
     graphs = load_dataset(request["dataset"])

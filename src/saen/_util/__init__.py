@@ -1,0 +1,1 @@
+"""Helpers that know nothing of saen: arrays, strings, atomic files, progress bars."""

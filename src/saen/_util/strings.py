@@ -1,0 +1,51 @@
+"""Words for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A parenthesis that suggests the nearest known word, or nothing.
+
+    >>> did_you_mean("degre", ["node", "degree"])
+    ' (did you mean degree?)'
+    """
+    folded = {candidate.casefold(): candidate for candidate in known}
+    near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.5)
+    return f" (did you mean {folded[near[0]]}?)" if near else ""
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "class", "classes"), plural(1200, "graph")
+    ('1 class', '1,200 graphs')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def human_bytes(size: float) -> str:
+    """A size for people.
+
+    >>> human_bytes(134_057_626)
+    '134.1 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def short_label(value: Any, longest: int = 12) -> str:
+    """A label as short text on one line, without what cannot be printed.
+
+    >>> short_label(("two\\nlines", 7)), short_label("electroencephalography")
+    ('two lines,7', 'electroence…')
+    """
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = "".join(c if c.isprintable() else "·" for c in " ".join(text.split()))
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -1,0 +1,1 @@
+"""The data: graphs, documents, nested data, hierarchies, and their compression."""

@@ -1,0 +1,629 @@
+"""Domain compression: equal objects collapse, level by level, over a whole collection.
+
+Algorithm 1 of the paper, with the top level included. Two objects are equal when their bottom
+attributes are, or when they consist of the same multiset of (role, equal part). Keys propose which
+objects are equal (`saen.data.content_hash`); every object is then compared with the representative
+of its class, so equality is proved. Classes are numbered by key, which makes the result independent
+of the order and the grouping in which objects were seen: compressing shards and merging them gives
+the same arrays as compressing everything at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
+from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.errors import InputError
+
+_CHUNK = 1 << 22  # entries of the uncompressed hierarchy that a thread holds when streaming
+_WORKERS = 4  # threads at most: each holds a chunk
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compressed:
+    """A collapsed hierarchy, and where every original object went.
+
+    - `hierarchy`: the classes of every level as objects, with multiplicities on the relations;
+    - `classes[l]`: for every original object of level l its class, shape (|S_l|,), or None where a
+      lower level was dropped to save room;
+    - `objects[l]`, `entries[l]`: how large the original was (entries of R_l; 0 for l = 0).
+    """
+
+    hierarchy: Hierarchy
+    inverse: tuple[Ints | None, ...]
+    objects: tuple[int, ...]
+    entries: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        depth = self.hierarchy.depth
+        if not len(self.inverse) == len(self.objects) == len(self.entries) == depth + 1:
+            raise InputError(f"a hierarchy of {depth + 1} levels needs as many lists of classes")
+        kept = tuple(None if level is None else frozen(level) for level in self.inverse)
+        for level, (column, size) in enumerate(zip(kept, self.hierarchy.sizes, strict=True)):
+            if column is None:
+                continue
+            if len(column) != self.objects[level]:
+                raise InputError(
+                    f"level {level}: {len(column)} classes, {self.objects[level]} objects"
+                )
+            if len(column) and column.max() >= size:
+                raise InputError(f"level {level} has {size} classes, but one is {column.max()}")
+        if kept[-1] is None:
+            raise InputError("the classes of the top level are needed")
+        object.__setattr__(self, "inverse", kept)
+
+    def __len__(self) -> int:
+        """Original objects of the top level."""
+        return self.objects[-1]
+
+    @property
+    def top(self) -> Ints:
+        """The class of every original object of the top level, shape (|S_L|,)."""
+        return self.unique_of(len(self.inverse) - 1)
+
+    def unique_of(self, level: int) -> Ints:
+        """The class of every original object of a level, shape (|S_l|,)."""
+        column = self.inverse[level]
+        if column is None:
+            raise InputError(f"the classes of level {level} were not kept")
+        return column
+
+    def members(self, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The original objects of every class: those of class c are `objects[ptr[c]:ptr[c + 1]]`.
+
+        Returns `(ptr, objects)`, shapes (classes + 1,) and (|S_l|,).
+        """
+        column = self.unique_of(level)
+        counts = np.bincount(column, minlength=self.hierarchy.sizes[level])
+        return offsets(counts), np.argsort(column, kind="stable")
+
+    def matrices(self, level: int) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """The paper's C_l and D_l."""
+        return _cd(self.unique_of(level), self.hierarchy.sizes[level])
+
+    def decompress(self, level: int, rows: Array) -> Array:
+        """H_l = D_l H_l^comp: one row per original object from one row per class."""
+        return rows[self.unique_of(level)]
+
+    @cached_property
+    def keys(self) -> tuple[Keys, ...]:
+        """The content key of every class, level by level, shape (classes, 2)."""
+        keys = [attribute_keys(self.hierarchy.attributes)]
+        for relation in self.hierarchy.relations:
+            rows = _Rows.of(relation, np.arange(relation.n_parts), relation.n_parts)
+            keys.append(row_keys(rows.indptr, rows.codes, rows.counts, keys[-1], relation.alphabet))
+        return tuple(keys)
+
+    def top_only(self) -> Compressed:
+        """Without the classes of the lower levels: what training needs."""
+        dropped = (None,) * self.hierarchy.depth
+        return Compressed(self.hierarchy, (*dropped, self.top), self.objects, self.entries)
+
+    def levels(self) -> list[dict[str, Any]]:
+        """Per level, bottom first: objects and entries before and after."""
+        return [
+            {
+                "level": level["level"],
+                "name": level["name"],
+                "objects": self.objects[level["level"]],
+                "unique": level["objects"],
+                "entries": self.entries[level["level"]],
+                "entries_compressed": level["entries"],
+            }
+            for level in self.hierarchy.levels()
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Compressed):
+            return NotImplemented
+        return (
+            self.hierarchy == other.hierarchy
+            and (self.objects, self.entries) == (other.objects, other.entries)
+            and all(
+                (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+                for a, b in zip(self.inverse, other.inverse, strict=True)
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        levels = [
+            f"{before:,} → {after:,} {name}"
+            for before, after, name in zip(
+                self.objects, self.hierarchy.sizes, self.hierarchy.names, strict=True
+            )
+        ]
+        return f"Compressed({'; '.join(levels)})"
+
+
+# -- the paper's procedures --------------------------------------------------------------------
+
+
+def compress(hierarchy: Hierarchy) -> Compressed:
+    """DOMAIN-COMPRESSION: collapse equal objects on every level, the top included.
+
+    >>> from saen import Ego, Graphs
+    >>> square, again = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 2), (2, 1), (1, 3), (3, 0)]
+    >>> compress(Ego(radii=(0, 1)).decompose(Graphs.from_edge_lists([square, again])))
+    Compressed(8 → 1 nodes; 16 → 2 ego graphs; 2 → 1 graphs)
+    """
+    if not isinstance(hierarchy, Hierarchy):
+        raise InputError(
+            f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
+            "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
+        )
+    attributes, classes, keys = _collapse_attributes(hierarchy.attributes)
+    relations, columns = [], [classes]
+    for relation in hierarchy.relations:
+        collapsed, classes, keys = _collapse_relation(relation, classes, keys)
+        relations.append(collapsed)
+        columns.append(classes)
+    return Compressed(
+        Hierarchy(attributes, tuple(relations), hierarchy.names),
+        tuple(narrow(column) for column in columns),
+        hierarchy.sizes,
+        (0, *(relation.n_entries for relation in hierarchy.relations)),
+    )
+
+
+def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """COMPUTE-CD: matrices C and D with M = D · CM and CD = I, from the equal rows of M.
+
+    `matrix` is dense or scipy sparse, shape (n, p). Classes are numbered by first appearance, as
+    in the paper's example.
+
+    >>> M = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 0]])
+    >>> C, D = compute_cd(M)
+    >>> (C @ M).astype(int)
+    array([[0, 0, 0],
+           [1, 0, 1],
+           [1, 1, 0]])
+    >>> C.toarray()
+    array([[0.5, 0. , 0. , 0.5, 0. ],
+           [0. , 1. , 0. , 0. , 0. ],
+           [0. , 0. , 0.5, 0. , 0.5]])
+    >>> D.toarray().astype(int)
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [0, 0, 1],
+           [1, 0, 0],
+           [0, 0, 1]])
+    """
+    rows = sparse.csr_array(matrix).copy()
+    if rows.ndim != 2:
+        raise InputError(f"a matrix has two axes, found shape {rows.shape}")
+    rows.sum_duplicates()
+    rows.eliminate_zeros()  # -0.0 among them: -0.0 and 0.0 are one number here
+    _, codes = np.unique(rows.data, return_inverse=True)
+    relation = Relation(
+        rows.indptr, rows.indices, np.zeros(rows.nnz, np.uint8), ("row",), rows.shape[1], codes + 1
+    )
+    labels = Attributes(vectors=np.arange(rows.shape[1], dtype=np.float64)[:, None])
+    _, classes, _ = _collapse_relation(relation, np.arange(rows.shape[1]), attribute_keys(labels))
+    _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
+    order = np.empty(len(first), dtype=np.int64)
+    order[np.argsort(first)] = np.arange(len(first))
+    return _cd(order[inverse], len(first))
+
+
+def _cd(classes: Ints, n_classes: int) -> tuple[sparse.csr_array, sparse.csr_array]:
+    n = len(classes)
+    D = sparse.csr_array((np.ones(n), (np.arange(n), classes)), shape=(n, n_classes))
+    sizes = np.bincount(classes, minlength=n_classes)
+    C = sparse.csr_array((1.0 / sizes[classes], (classes, np.arange(n))), shape=(n_classes, n))
+    return C, D
+
+
+# -- shards and streams ------------------------------------------------------------------------
+
+
+def merge(shards: Iterable[Compressed]) -> Compressed:
+    """One compressed collection of all shards, in order: what compressing everything gives.
+
+    The classes of the shards are themselves a (small) hierarchy, so merging is compressing it.
+    """
+    parts = list(shards)
+    if not parts:
+        raise InputError("nothing to merge: the list of shards is empty")
+    if len(parts) == 1:
+        return parts[0]
+    joined = compress(Hierarchy.concatenate([part.hierarchy for part in parts]))
+    columns: list[Ints | None] = []
+    for level in range(joined.hierarchy.depth + 1):
+        starts = offsets(np.array([part.hierarchy.sizes[level] for part in parts]))
+        moved = [
+            None
+            if part.inverse[level] is None
+            else joined.unique_of(level)[start:stop][part.unique_of(level)]
+            for part, start, stop in zip(parts, starts[:-1], starts[1:], strict=True)
+        ]
+        known = [column for column in moved if column is not None]
+        columns.append(np.concatenate(known) if len(known) == len(parts) else None)
+    return Compressed(
+        joined.hierarchy,
+        tuple(columns),
+        tuple(np.sum([part.objects for part in parts], axis=0).tolist()),
+        tuple(np.sum([part.entries for part in parts], axis=0).tolist()),
+    )
+
+
+def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
+    """Add new structures to a compressed collection: known classes stay, new ones are added."""
+    return merge([compressed, compress(hierarchy)])
+
+
+class Decomposer(Protocol):
+    """What turns data into hierarchies, as far as compression needs to know it."""
+
+    @property
+    def takes(self) -> str:
+        """The kind of data: graphs, documents or nested."""
+
+    def costs(self, data: Any, /) -> Ints:
+        """Entries that the hierarchy of each item may have, at most about."""
+
+    def decompose(self, data: Any, /) -> Hierarchy:
+        """The hierarchy of a part of the data."""
+
+
+def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
+    """Compress hierarchies that arrive one after another, holding one of them at a time.
+
+    The result equals `compress` of their concatenation. Without `lower_inverse`, only the class
+    of each object of the top level is kept.
+    """
+    shards = (compress(hierarchy) for hierarchy in hierarchies)
+    return _gathered(shard if lower_inverse else shard.top_only() for shard in shards)
+
+
+def compress_graphs(
+    graphs: Any,
+    decomposition: Decomposer,
+    *,
+    lower_inverse: bool = True,
+    progress: Callable[[int], object] | None = None,
+) -> Compressed:
+    """Decompose and compress in chunks of graphs: the uncompressed hierarchy is never held whole.
+
+    `graphs` may be whatever else the decomposition takes: documents, nested structures.
+    A few chunks are in work at a time, one per core; the result does not depend on how many.
+    `progress` is called with the number of graphs done after each chunk.
+
+    >>> from saen import Ego, generate_threads
+    >>> threads = generate_threads(20, seed=1)
+    >>> ego = Ego(radii=(0, 1)).fit(threads)
+    >>> compress_graphs(threads, ego) == compress(ego.decompose(threads))
+    True
+    """
+    ends = chunk_ends(decomposition.costs(graphs), _CHUNK)
+
+    def shard(start: int, stop: int) -> Compressed:
+        made = compress(decomposition.decompose(graphs[start:stop]))
+        return made if lower_inverse else made.top_only()
+
+    def shards(apply: Callable[..., Iterator[Compressed]]) -> Iterator[Compressed]:
+        for stop, made in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
+            yield made
+            if progress is not None:
+                progress(stop)
+
+    if len(ends) == 1:  # starting a thread takes longer than a small graph
+        return _gathered(shards(map))
+    # numpy lets go of the interpreter while it sorts and gathers, so threads are enough.
+    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _WORKERS))
+    try:
+        return _gathered(shards(pool.map))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _gathered(shards: Iterable[Compressed]) -> Compressed:
+    """The shards merged as they come."""
+    merged: Compressed | None = None
+    waiting: list[Compressed] = []
+    for shard in shards:
+        waiting.append(shard)
+        # Merging when the shards outgrow the collection keeps the total work n log n.
+        if merged is None or _weight(waiting) > _weight([merged]):
+            merged = merge(waiting if merged is None else [merged, *waiting])
+            waiting = []
+    if merged is None:
+        raise InputError("nothing to compress: there are no hierarchies")
+    return merge([merged, *waiting])
+
+
+def _weight(parts: list[Compressed]) -> int:
+    return sum(relation.n_entries for part in parts for relation in part.hierarchy.relations)
+
+
+def chunk_ends(costs: Ints, limit: int) -> list[int]:
+    """Ends of consecutive chunks whose costs stay under `limit` wherever one graph allows it."""
+    total = np.cumsum(costs)
+    ends: list[int] = []
+    start = 0
+    while start < len(costs):
+        spent = int(total[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(total, spent + limit, side="right")), start + 1)
+        ends.append(stop)
+        start = stop
+    return ends or [0]
+
+
+# -- what it is good for -----------------------------------------------------------------------
+
+
+def ceiling(classes: ArrayLike, targets: ArrayLike) -> float:
+    """The accuracy that no single fixed model can pass: equal graphs get equal answers.
+
+    `classes` is the top-level class of every graph, `targets` its label, both of shape (G,).
+
+    >>> ceiling([0, 0, 0, 1], ["a", "a", "b", "b"])
+    0.75
+    """
+    rows = np.asarray(classes)
+    answers = np.asarray(targets)
+    if rows.ndim != 1 or rows.shape != answers.shape:
+        raise InputError(
+            f"one class and one target per graph: found shapes {rows.shape} and {answers.shape}"
+        )
+    _, labels = np.unique(answers, return_inverse=True)
+    if not len(rows):
+        return 1.0
+    pairs, counts = np.unique(
+        rows.astype(np.int64) * (labels.max() + 1) + labels, return_counts=True
+    )
+    best = np.zeros(int(rows.max()) + 1, dtype=np.int64)
+    np.maximum.at(best, pairs // (labels.max() + 1), counts)
+    return float(best.sum() / len(rows))
+
+
+def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
+    """Whether two hierarchies hold the same objects on every level, up to reordering.
+
+    >>> from saen import Ego, Graphs
+    >>> ego = Ego(radii=(0, 1))
+    >>> a = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
+    >>> equivalent(ego.decompose(a), ego.decompose(a[::-1]))
+    True
+    """
+    if one.names != other.names or one.sizes != other.sizes:
+        return False
+    if one.attributes.kind != other.attributes.kind:
+        return False
+    if any(r.alphabet != s.alphabet for r, s in zip(one.relations, other.relations, strict=True)):
+        return False
+    both = merge([compress(one), compress(other)])
+    return all(
+        np.array_equal(
+            np.bincount(both.unique_of(level)[:size], minlength=both.hierarchy.sizes[level]),
+            np.bincount(both.unique_of(level)[size:], minlength=both.hierarchy.sizes[level]),
+        )
+        for level, size in enumerate(one.sizes)
+    )
+
+
+# -- grouping: propose by key, prove by comparison ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Parents in canonical form: sorted distinct codes role · n_parts + part, with counts."""
+
+    indptr: NDArray[np.int64]
+    codes: Ints
+    counts: Ints
+
+    @staticmethod
+    def of(relation: Relation, part_classes: Ints, n_classes: int) -> _Rows:
+        """R_l D_{l-1}: the parts of every whole replaced by their classes, equal ones counted."""
+        n_codes = max(relation.n_roles * n_classes, 1)
+        indptr = relation.indptr.astype(np.int64)
+        lengths: list[Ints] = []
+        codes: list[Ints] = []
+        counts: list[Ints] = []
+        for start, stop in row_blocks(indptr):
+            entries = slice(int(indptr[start]), int(indptr[stop]))
+            local = indptr[start : stop + 1] - indptr[start]
+            block = relation.roles[entries].astype(np.int64) * n_classes
+            block += part_classes[relation.parts[entries]]
+            weights = None if relation.counts is None else relation.counts[entries]
+            merged = _merge_entries(local, block, weights, n_codes)
+            lengths.append(merged[0])
+            codes.append(merged[1])
+            counts.append(merged[2])
+        if not codes:
+            return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
+        return _Rows(
+            offsets(np.concatenate(lengths)), np.concatenate(codes), np.concatenate(counts)
+        )
+
+    def equal(self, mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+        """Row by row, whether two lists of parents consist of the same parts."""
+        lengths = np.diff(self.indptr)
+        same: NDArray[np.bool_] = lengths[mine] == lengths[theirs]
+        candidates = np.flatnonzero(same)
+        n = lengths[mine[candidates]]
+        for start, stop in row_blocks(offsets(n)):
+            rows, size = candidates[start:stop], n[start:stop]
+            a = ranges(self.indptr[mine[rows]], size)
+            b = ranges(self.indptr[theirs[rows]], size)
+            differs = (self.codes[a] != self.codes[b]) | (self.counts[a] != self.counts[b])
+            same[rows[segment_ids(offsets(size))[differs]]] = False
+        return same
+
+    def content(self, row: int) -> tuple[Any, ...]:
+        """Something comparable that tells rows apart; only for keys that collide."""
+        entries = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
+
+
+def _merge_entries(
+    indptr: NDArray[np.int64], codes: NDArray[np.int64], counts: Ints | None, n_codes: int
+) -> tuple[Ints, Ints, Ints]:
+    """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
+    n_rows = len(indptr) - 1
+    keys = np.repeat(np.arange(n_rows) * n_codes, np.diff(indptr)) + codes
+    if n_rows * n_codes < 2**32:
+        keys = keys.astype(np.uint32)  # half the bytes to sort
+    if counts is None:
+        keys.sort()
+        first = np.flatnonzero(_changes(keys))
+        merged = np.diff(first, append=len(keys))
+    else:
+        order = np.argsort(keys)
+        keys = keys[order]
+        first = np.flatnonzero(_changes(keys))
+        weights = counts[order].astype(np.int64)
+        merged = np.add.reduceat(weights, first) if len(first) else weights
+    rows, distinct = np.divmod(keys[first], keys.dtype.type(n_codes))
+    return np.bincount(rows, minlength=n_rows), distinct, narrow(merged)
+
+
+def _group(
+    keys: Keys,
+    equal: Callable[[Ints, Ints], NDArray[np.bool_]],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class of every object, and one representative of every class; classes ordered by key.
+
+    Objects of one key that turn out to differ are split into classes ordered by content.
+    """
+    classes, representatives = _by_key(keys)
+    others = np.flatnonzero(representatives[classes] != np.arange(len(keys)))
+    collided = np.unique(classes[others[~equal(others, representatives[classes[others]])]])
+    if not len(collided):
+        return classes, representatives
+    return _split(classes, representatives, set(collided.tolist()), content)
+
+
+def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class of every key and the first object of every class; classes ordered by key."""
+    # Hash on one lane, which is enough unless the other disagrees; only the classes are sorted.
+    codes, _ = pd.factorize(keys[:, 0])
+    first = np.flatnonzero(_running_max_rises(codes))
+    if (keys[first, 1][codes] == keys[:, 1]).all():
+        order = np.argsort(keys[first, 0])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return rank[codes], first[order]
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = _changes(keys[order, 0]) | _changes(keys[order, 1])
+    classes = np.empty(len(keys), dtype=np.int64)
+    classes[order] = np.cumsum(new) - 1
+    return classes, order[new]
+
+
+def _running_max_rises(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where a code that numbers values by first appearance is new."""
+    out = np.ones(len(codes), dtype=np.bool_)
+    out[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
+    return out
+
+
+def _split(
+    classes: NDArray[np.int64],
+    representatives: NDArray[np.int64],
+    collided: set[int],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Divide the classes whose key is shared by different objects."""
+    out = np.empty_like(classes)
+    chosen: list[int] = []
+    for label in range(len(representatives)):
+        if label not in collided:
+            out[classes == label] = len(chosen)
+            chosen.append(int(representatives[label]))
+            continue
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for member in np.flatnonzero(classes == label).tolist():
+            groups.setdefault(content(member), []).append(member)
+        for _, members in sorted(groups.items(), key=lambda item: _sortable(item[0])):
+            out[members] = len(chosen)
+            chosen.append(members[0])
+    return out, np.array(chosen, dtype=np.int64)
+
+
+def _sortable(content: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    return [(0, 0) if value is None else (1, value) for value in content]
+
+
+def _collapse_attributes(
+    attributes: Attributes,
+) -> tuple[Attributes, NDArray[np.int64], Keys]:
+    """C_0 and D_0 in effect: distinct bottom objects, the class of each, and their keys."""
+    if attributes.vectors is None:
+        # Equal codes are equal values: nothing to hash per object.
+        assert attributes.codes is not None
+        present, inverse = np.unique(attributes.codes, return_inverse=True)
+        small = Attributes(present.astype(np.int32), attributes.vocabulary)
+    else:
+        small, inverse = attributes, np.arange(len(attributes))
+    keys = attribute_keys(small)
+
+    def bits(rows: Ints) -> list[Array]:
+        columns = (
+            [] if small.vectors is None else [small.vectors.view(f"u{small.vectors.itemsize}")]
+        )
+        columns += [] if small.codes is None else [small.codes[:, None]]
+        return [column[rows] for column in columns]
+
+    def equal(mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+        same = np.ones(len(mine), dtype=np.bool_)
+        for a, b in zip(bits(mine), bits(theirs), strict=True):
+            same &= (a == b).all(axis=1)
+        return same
+
+    def content(row: int) -> tuple[Any, ...]:
+        # Values, not codes: codes depend on what else the vocabulary holds.
+        out: list[Any] = []
+        if small.vectors is not None:
+            out += small.vectors[row].astype(np.float64).view(np.uint64).tolist()
+        if small.codes is not None and small.vocabulary is not None:
+            code = int(small.codes[row])
+            out += [None] if code < 0 else [ord(c) for c in repr(small.vocabulary[code])]
+        return tuple(out)
+
+    classes, representatives = _group(keys, equal, content)
+    return small.take(representatives), classes[inverse], keys[representatives]
+
+
+def _collapse_relation(
+    relation: Relation, part_classes: Ints, part_keys: Keys
+) -> tuple[Relation, NDArray[np.int64], Keys]:
+    """C_l and D_l in effect: the distinct parents, the class of each, and their keys."""
+    rows = _Rows.of(relation, part_classes, len(part_keys))
+    keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
+    classes, representatives = _group(keys, rows.equal, rows.content)
+    lengths = np.diff(rows.indptr)[representatives]
+    kept = ranges(rows.indptr[representatives], lengths)
+    roles, parts = np.divmod(rows.codes[kept].astype(np.int64), max(len(part_keys), 1))
+    counts = rows.counts[kept]
+    collapsed = Relation(
+        offsets(lengths),
+        narrow(parts),
+        narrow(roles),
+        relation.alphabet,
+        len(part_keys),
+        None if (counts == 1).all() else narrow(counts),
+    )
+    return collapsed, classes, keys[representatives]
+
+
+def _changes(values: Array) -> NDArray[np.bool_]:
+    """Where a sorted array starts a new value."""
+    out = np.ones(len(values), dtype=np.bool_)
+    out[1:] = values[1:] != values[:-1]
+    return out

@@ -1,0 +1,633 @@
+"""`Graphs`: a whole collection of graphs as a handful of flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from saen._util.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
+from saen._util.strings import plural
+from saen.data._adjacency import Entries, is_symmetric
+from saen.errors import InputError
+
+Direction = Literal["both", "out", "in"]
+
+_PER_NODE = ("node_labels", "node_attributes")
+_PER_ENTRY = ("edge_labels", "edge_attributes")
+_COLUMNS = ("node_offsets", "indptr", "indices", *_PER_NODE, *_PER_ENTRY, "targets")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graphs:
+    """An immutable, columnar collection of graphs.
+
+    The nodes of all graphs are numbered through: graph g owns nodes
+    `node_offsets[g] … node_offsets[g + 1] - 1`, and the neighbours of node v are
+    `indices[indptr[v] : indptr[v + 1]]`, sorted and distinct. An undirected edge is two entries,
+    one from either end, a self-loop is one entry. Arrays are read-only; nothing that is passed in
+    is ever changed, and what can still be changed from outside is copied.
+
+    Shapes, for G graphs, N nodes and E entries:
+
+    - `node_offsets`: (G + 1,), `indptr`: (N + 1,), `indices`: (E,)
+    - `node_labels`: (N,) or (N, k) integers or strings; `node_attributes`: (N, k) floats
+    - `edge_labels`: (E,) or (E, k) integers or strings; `edge_attributes`: (E, k) floats
+    - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
+
+    Indexing with an integer, a slice, a mask or an array of indices gives another `Graphs`, and so
+    does every step of an iteration (of one graph each).
+
+    >>> two = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 0)]], targets=["path", "loop"])
+    >>> two
+    Graphs(2 graphs, 4 nodes, 3 edges (1 self-loop), undirected; 2 classes)
+    >>> two[two.targets == "path"].degrees().tolist()
+    [1, 2, 1]
+    """
+
+    node_offsets: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.signedinteger[Any]]
+    node_labels: Array | None = None
+    node_attributes: Array | None = None
+    edge_labels: Array | None = None
+    edge_attributes: Array | None = None
+    targets: Array | None = None
+    directed: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for key in _COLUMNS:
+            values = getattr(self, key)
+            if values is not None:
+                object.__setattr__(self, key, owned(_column(key, values)))
+        self._check()
+        if not self.directed:
+            self._check_symmetric()
+        width = _width(self.n_nodes)
+        if self.indices.dtype != width:
+            object.__setattr__(self, "indices", owned(self.indices.astype(width)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._freeze()  # numpy's own copies are writeable again
+
+    # -- construction ------------------------------------------------------------------------
+
+    @classmethod
+    def _trusted(cls, **columns: Any) -> Graphs:
+        """Build without the checks, from arrays that are right by construction."""
+        self = cls.__new__(cls)
+        for field in fields(cls):
+            object.__setattr__(self, field.name, columns.get(field.name, field.default))
+        self._freeze()
+        return self
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: ArrayLike,
+        sizes: ArrayLike,
+        *,
+        directed: bool = False,
+        duplicates: Literal["error", "merge"] = "error",
+        node_labels: ArrayLike | None = None,
+        node_attributes: ArrayLike | None = None,
+        edge_labels: ArrayLike | None = None,
+        edge_attributes: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        name: str = "",
+    ) -> Graphs:
+        """Build from one edge array over the nodes of all graphs, numbered through.
+
+        `edges` has shape (E, 2); `sizes` gives the number of nodes of each graph. An undirected
+        edge may be listed in one direction or in both; each direction keeps its own label and
+        attributes, and a direction that is not listed takes those of the other. The same pair
+        twice is an error unless `duplicates="merge"`, which keeps the first.
+
+        >>> Graphs.from_edges([(0, 1), (2, 3), (3, 4)], sizes=[2, 3])
+        Graphs(2 graphs, 5 nodes, 3 edges, undirected)
+        """
+        if duplicates not in ("error", "merge"):
+            raise InputError(f'duplicates must be "error" or "merge", not {duplicates!r}')
+        pairs, counts = _pairs(edges), _counts(sizes)
+        n_nodes = int(counts.sum())
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
+            row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
+            raise InputError(
+                f"edge {row} joins {pairs[row].tolist()}, but there are "
+                f"{plural(n_nodes, 'node')}, numbered from 0"
+            )
+        per_edge: dict[str, Array] = {
+            key: _column(key, value)
+            for key, value in (("edge_labels", edge_labels), ("edge_attributes", edge_attributes))
+            if value is not None
+        }
+        for key, column in per_edge.items():
+            if column.shape[:1] != (len(pairs),):
+                raise InputError(
+                    f"{key.replace('_', ' ')}: expected {len(pairs)} rows, one for each edge, "
+                    f"found shape {column.shape}"
+                )
+        width = _width(n_nodes)
+        entries = Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
+        if not directed:
+            entries = entries.symmetrised()
+        columns = {
+            "node_labels": node_labels,
+            "node_attributes": node_attributes,
+            "targets": targets,
+            **entries.values,
+        }
+        # Sorted, distinct and symmetric by now: those checks and copies would only cost time.
+        out = cls._trusted(
+            node_offsets=offsets(counts),
+            indptr=entries.indptr,
+            indices=entries.columns,
+            directed=directed,
+            name=name,
+            **{
+                key: owned(_column(key, values))
+                for key, values in columns.items()
+                if values is not None
+            },
+        )
+        out._check_bounds()
+        out._check_columns()
+        return out
+
+    @classmethod
+    def from_edge_lists(
+        cls,
+        edge_lists: Iterable[Sequence[tuple[int, int]]],
+        sizes: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Graphs:
+        """Build from one list of node pairs per graph, nodes numbered from 0 in each.
+
+        Without `sizes`, a graph has as many nodes as its largest number asks for. The other
+        arguments are those of `from_edges`; per-edge columns follow the lists one after another.
+
+        >>> Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 3]).sizes.tolist()
+        [2, 3]
+        """
+        arrays = [
+            _pairs(edges, f"graph {graph}: ").astype(np.int64, copy=False)
+            for graph, edges in enumerate(edge_lists)
+        ]
+        if sizes is None:
+            sizes = [int(pairs.max(initial=-1)) + 1 for pairs in arrays]
+        counts = _counts(sizes)
+        if len(counts) != len(arrays):
+            raise InputError(f"{len(arrays)} edge lists, but {len(counts)} sizes")
+        for graph, (pairs, size) in enumerate(zip(arrays, counts.tolist(), strict=True)):
+            if pairs.size and (pairs.min() < 0 or pairs.max() >= size):
+                raise InputError(
+                    f"graph {graph} has {plural(size, 'node')}, numbered from 0, "
+                    f"but an edge names "
+                    f"{int(pairs.min()) if pairs.min() < 0 else int(pairs.max())}"
+                )
+        starts = offsets(counts)
+        shifted = [pairs + start for pairs, start in zip(arrays, starts[:-1], strict=True)]
+        edges = np.concatenate(shifted) if shifted else np.empty((0, 2), dtype=np.int64)
+        return cls.from_edges(edges, counts, **options)
+
+    @staticmethod
+    def concatenate(collections: Iterable[Graphs]) -> Graphs:
+        """One collection of all graphs, in order.
+
+        Every part must have the same columns: a column that only some of them have is an error.
+
+        >>> one = Graphs.from_edge_lists([[(0, 1)]])
+        >>> Graphs.concatenate([one, one, one])
+        Graphs(3 graphs, 6 nodes, 3 edges, undirected)
+        """
+        parts = list(collections)
+        if not parts:
+            raise InputError("nothing to concatenate: the list of collections is empty")
+        if len({part.directed for part in parts}) > 1:
+            raise InputError("cannot concatenate directed with undirected graphs")
+        nodes = offsets(np.array([part.n_nodes for part in parts]))
+        entries = offsets(np.array([len(part.indices) for part in parts]))
+        width = _width(int(nodes[-1]))
+        columns: dict[str, Any] = {}
+        for key in (*_PER_NODE, *_PER_ENTRY, "targets"):
+            values = [getattr(part, key) for part in parts]
+            present = [value is not None for value in values]
+            if any(present) and not all(present):
+                lacking = present.index(False)
+                raise InputError(f"collection {lacking} has no {key.replace('_', ' ')}")
+            if all(present):
+                if len({(value.ndim, *value.shape[1:]) for value in values}) > 1:
+                    raise InputError(f"{key.replace('_', ' ')} differ in their number of columns")
+                if len({_KINDS[value.dtype.kind] for value in values}) > 1:
+                    raise InputError(
+                        f"{key.replace('_', ' ')} mix "
+                        + " and ".join(sorted({_KINDS[value.dtype.kind] for value in values}))
+                    )
+                columns[key] = _concatenated(values)
+        return Graphs._trusted(
+            node_offsets=_joined([part.node_offsets for part in parts], nodes),
+            indptr=_joined([part.indptr for part in parts], entries),
+            indices=np.concatenate(
+                [
+                    part.indices.astype(width) + width.type(start)
+                    for part, start in zip(parts, nodes[:-1], strict=True)
+                ]
+            ),
+            directed=parts[0].directed,
+            name=parts[0].name if len({part.name for part in parts}) == 1 else "",
+            **columns,
+        )
+
+    def _with(self, **changes: Any) -> Graphs:
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Graphs._trusted(**{**columns, **changes})
+
+    def with_targets(self, targets: ArrayLike | None) -> Graphs:
+        """The same graphs with other targets (or none)."""
+        out = self._with(targets=None if targets is None else owned(_column("targets", targets)))
+        out._check_columns()
+        return out
+
+    def without_loops(self) -> Graphs:
+        """The same graphs with every self-loop removed.
+
+        >>> Graphs.from_edge_lists([[(0, 0), (0, 1)]]).without_loops().n_edges
+        1
+        """
+        rows = segment_ids(self.indptr)
+        kept = rows != self.indices
+        columns = {
+            key: getattr(self, key)[kept] for key in _PER_ENTRY if getattr(self, key) is not None
+        }
+        return self._with(
+            indptr=offsets(np.bincount(rows[kept], minlength=self.n_nodes)),
+            indices=self.indices[kept],
+            **columns,
+        )
+
+    # -- what it is --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.node_offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """`(number of graphs,)`, so that scikit-learn's splitters take the collection whole."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: a collection is a column of graphs."""
+        return 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Nodes per graph, shape (G,)."""
+        return np.diff(self.node_offsets)
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all graphs."""
+        return int(self.node_offsets[-1])
+
+    @property
+    def n_loops(self) -> int:
+        """Self-loops of all graphs."""
+        return int(self._loops().sum())
+
+    @property
+    def n_edges(self) -> int:
+        """Edges of all graphs: an undirected edge once, a self-loop once."""
+        entries = len(self.indices)
+        return entries if self.directed else (entries + self.n_loops) // 2
+
+    @property
+    def n_isolated(self) -> int:
+        """Nodes without any edge (a self-loop is one)."""
+        return int((self.degrees() == 0).sum())
+
+    def _loops(self) -> NDArray[np.bool_]:
+        """For each node, whether it has a self-loop."""
+        rows = segment_ids(self.indptr)
+        has_loop = np.zeros(self.n_nodes, dtype=np.bool_)
+        has_loop[rows[rows == self.indices]] = True
+        return has_loop
+
+    def adjacency(self, direction: Direction = "both") -> sparse.csr_array:
+        """The Boolean adjacency matrix over all nodes, shape (N, N), block-diagonal.
+
+        Row v holds the successors of v (`"out"`), its predecessors (`"in"`) or either (`"both"`);
+        for undirected graphs these are the same. Self-loops are on the diagonal.
+        """
+        matrix = sparse.csr_array(
+            (np.ones(len(self.indices), dtype=np.bool_), self.indices, self.indptr),
+            shape=(self.n_nodes, self.n_nodes),
+        )
+        if not self.directed or direction == "out":
+            return matrix
+        transposed = sparse.csr_array(matrix.T)
+        return transposed if direction == "in" else sparse.csr_array(matrix + transposed)
+
+    def degrees(self, direction: Direction = "both") -> NDArray[np.int64]:
+        """Degree of every node, shape (N,). A self-loop counts twice, as in networkx.
+
+        In directed graphs `"both"` is in-degree plus out-degree, where a loop is one of each.
+        """
+        out = np.diff(self.indptr)
+        if not self.directed:
+            return out + self._loops()
+        into = np.bincount(self.indices, minlength=self.n_nodes)
+        return {"out": out, "in": into, "both": out + into}[direction]
+
+    def edges(self) -> NDArray[np.int64]:
+        """Node pairs of all graphs, shape (`n_edges`, 2), numbered through the collection.
+
+        Undirected edges come once, with the smaller number first.
+        """
+        rows = segment_ids(self.indptr)
+        kept = slice(None) if self.directed else rows <= self.indices
+        return np.column_stack([rows[kept], self.indices[kept]]).astype(np.int64, copy=False)
+
+    def summary(self) -> dict[str, Any]:
+        """Statistics of the collection, with the averages of the paper's table.
+
+        `average_max_degree` counts a self-loop twice.
+
+        >>> Graphs.from_edge_lists([[(0, 1), (1, 2)]]).summary()["average_max_degree"]
+        2.0
+        """
+        n_graphs = max(len(self), 1)
+        largest = segment_reduce(np.maximum, self.degrees(), self.node_offsets)
+        out: dict[str, Any] = {
+            "graphs": len(self),
+            "nodes": self.n_nodes,
+            "edges": self.n_edges,
+            "average_nodes": self.n_nodes / n_graphs,
+            "average_edges": self.n_edges / n_graphs,
+            "average_max_degree": float(largest.sum() / n_graphs),
+            "self_loops": self.n_loops,
+            "isolated_nodes": self.n_isolated,
+            "directed": self.directed,
+        }
+        for key in (*_PER_NODE, *_PER_ENTRY):
+            column = getattr(self, key)
+            if column is None:
+                out[key] = 0
+            elif key.endswith("attributes"):
+                out[key] = column.shape[1]
+            else:
+                out[key] = _n_distinct(column)
+        if self.targets is not None and self.targets.dtype.kind != "f":
+            values, counts = np.unique(self.targets, return_counts=True)
+            out["classes"] = {str(v): int(c) for v, c in zip(values, counts, strict=True)}
+        return out
+
+    def __repr__(self) -> str:
+        extras = []
+        if self.targets is not None:
+            if self.targets.dtype.kind == "f":
+                extras.append("real targets")
+            else:
+                extras.append(plural(len(np.unique(self.targets)), "class", "classes"))
+        if self.node_labels is not None:
+            extras.append(plural(_n_distinct(self.node_labels), "node label"))
+        if self.node_attributes is not None:
+            extras.append(plural(self.node_attributes.shape[1], "node attribute"))
+        if self.edge_labels is not None:
+            extras.append("edge labels")
+        if self.edge_attributes is not None:
+            extras.append(plural(self.edge_attributes.shape[1], "edge attribute"))
+        loops = f" ({plural(self.n_loops, 'self-loop')})" if self.n_loops else ""
+        return (
+            f"Graphs({self.name + ': ' if self.name else ''}{plural(len(self), 'graph')}, "
+            f"{plural(self.n_nodes, 'node')}, "
+            f"{plural(self.n_edges, 'edge')}{loops}, "
+            f"{'directed' if self.directed else 'undirected'}"
+            f"{'; ' + ', '.join(extras) if extras else ''})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Same graphs in the same order with equal columns (the name does not matter)."""
+        if not isinstance(other, Graphs):
+            return NotImplemented
+        if self.directed != other.directed:
+            return False
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+                real = mine.dtype.kind == theirs.dtype.kind == "f"
+                if not np.array_equal(mine, theirs, equal_nan=real):
+                    return False
+            elif field.name != "name" and (mine is None) != (theirs is None):
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- slicing -----------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Graphs:
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn slices arrays as X[rows, ...]
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            index = int(key) + (len(self) if key < 0 else 0)
+            if not 0 <= index < len(self):
+                raise IndexError(f"graph {key} of a collection of {len(self)}")
+            return self._span(index, index + 1)
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._span(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        chosen = np.asarray(key)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != self.shape:
+                raise InputError(f"a mask of shape {chosen.shape} for {len(self)} graphs")
+            return self._take(np.flatnonzero(chosen))
+        if chosen.size == 0:
+            return self._take(np.empty(0, dtype=np.int64))
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise InputError("index graphs by an integer, a slice, a mask or an array of integers")
+        if chosen.min() < -len(self) or chosen.max() >= len(self):
+            raise IndexError(f"an index is out of range for a collection of {len(self)} graphs")
+        chosen = chosen.astype(np.int64)
+        return self._take(np.where(chosen < 0, chosen + len(self), chosen))
+
+    def __iter__(self) -> Iterator[Graphs]:
+        return (self._span(graph, graph + 1) for graph in range(len(self)))
+
+    def _span(self, start: int, stop: int) -> Graphs:
+        """Neighbouring graphs: views wherever no number has to change."""
+        first, last = int(self.node_offsets[start]), int(self.node_offsets[stop])
+        begin, end = int(self.indptr[first]), int(self.indptr[last])
+        return self._with(
+            node_offsets=self.node_offsets[start : stop + 1] - first,
+            indptr=self.indptr[first : last + 1] - begin,
+            indices=self.indices[begin:end] - self.indices.dtype.type(first),
+            **self._columns(slice(first, last), slice(begin, end), slice(start, stop)),
+        )
+
+    def _take(self, graphs: NDArray[np.integer[Any]]) -> Graphs:
+        first, last = self.node_offsets[graphs], self.node_offsets[graphs + 1]
+        nodes = ranges(first, last - first)
+        begin, n_entries = self.indptr[first], self.indptr[last] - self.indptr[first]
+        entries = ranges(begin, n_entries)
+        node_offsets = offsets(last - first)
+        shift = np.repeat(node_offsets[:-1] - first, n_entries)
+        return self._with(
+            node_offsets=node_offsets,
+            indptr=offsets(np.diff(self.indptr)[nodes]),
+            indices=(self.indices[entries] + shift).astype(_width(int(node_offsets[-1]))),
+            **self._columns(nodes, entries, graphs),
+        )
+
+    def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Array]:
+        out = {}
+        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries), (("targets",), graphs)):
+            for key in keys:
+                column = getattr(self, key)
+                if column is not None:
+                    out[key] = column[rows]
+        return out
+
+    # -- checks ------------------------------------------------------------------------------
+
+    def _freeze(self) -> None:
+        for key in _COLUMNS:
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, frozen(value))
+
+    def _check(self) -> None:
+        for key in ("node_offsets", "indptr"):
+            pointers = getattr(self, key)
+            if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
+                raise InputError(f"{key} must be a flat array of whole numbers that starts with 0")
+            if pointers[0] != 0 or (np.diff(pointers) < 0).any():
+                raise InputError(f"{key} must start at 0 and never decrease")
+        if len(self.indptr) != self.n_nodes + 1:
+            raise InputError(
+                f"indptr has {len(self.indptr)} entries, but {self.n_nodes} nodes need "
+                f"{self.n_nodes + 1}"
+            )
+        if self.indices.ndim != 1 or self.indices.dtype.kind != "i":
+            raise InputError("indices must be a flat array of signed integers")
+        if self.indptr[-1] != len(self.indices):
+            raise InputError(
+                f"indptr ends at {self.indptr[-1]}, but there are {len(self.indices)} entries"
+            )
+        self._check_bounds()
+        self._check_sorted()
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        lengths = {"targets": len(self)}
+        lengths.update(dict.fromkeys(_PER_NODE, self.n_nodes))
+        lengths.update(dict.fromkeys(_PER_ENTRY, len(self.indices)))
+        for key, expected in lengths.items():
+            column = getattr(self, key)
+            if column is None:
+                continue
+            what = key.replace("_", " ")
+            if column.ndim not in (1, 2) or len(column) != expected:
+                raise InputError(f"{what}: expected {expected} rows, found shape {column.shape}")
+            if key.endswith("attributes"):
+                if column.ndim != 2 or column.dtype.kind != "f":
+                    raise InputError(f"{what} must be floating-point numbers of shape (n, k)")
+            elif column.dtype.kind not in ("iuU" if key != "targets" else "iufUb"):
+                raise InputError(f"{what} must be whole numbers or strings, not {column.dtype}")
+
+    def _check_bounds(self) -> None:
+        graph_entries = self.indptr[self.node_offsets]
+        lowest = segment_reduce(np.minimum, self.indices, graph_entries, empty=0)
+        highest = segment_reduce(np.maximum, self.indices, graph_entries, empty=-1)
+        used = np.diff(graph_entries) > 0
+        outside = used & ((lowest < self.node_offsets[:-1]) | (highest >= self.node_offsets[1:]))
+        if outside.any():
+            raise InputError(
+                f"graph {int(np.flatnonzero(outside)[0])} has an edge to a node outside of it"
+            )
+
+    def _check_sorted(self) -> None:
+        ascending = np.ones(len(self.indices) + 1, dtype=np.bool_)
+        ascending[1:-1] = self.indices[1:] > self.indices[:-1]
+        ascending[self.indptr] = True
+        if not ascending.all():
+            entry = int(np.flatnonzero(~ascending)[0])
+            node = int(np.searchsorted(self.indptr, entry, side="right")) - 1
+            raise InputError(f"the neighbours of node {node} are not sorted and distinct")
+
+    def _check_symmetric(self) -> None:
+        if not is_symmetric(self.indptr, self.indices):
+            raise InputError(
+                "undirected graphs need every edge from both ends (or pass directed=True)"
+            )
+
+
+def _pairs(edges: ArrayLike, place: str = "") -> Array:
+    """Edges as an integer array of shape (n, 2)."""
+    try:
+        pairs = np.asarray(edges)
+    except ValueError:
+        raise InputError(f"{place}every edge must be a pair of whole numbers") from None
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InputError(
+            f"{place}edges must be whole numbers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
+        )
+    return pairs
+
+
+def _counts(sizes: ArrayLike) -> NDArray[np.int64]:
+    counts = np.asarray(sizes)
+    if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu") or (counts < 0).any():
+        raise InputError("sizes must be one non-negative whole number of nodes per graph")
+    return counts.astype(np.int64)
+
+
+def _column(key: str, values: ArrayLike) -> Array:
+    """As an array, in the type that is asked for wherever that is the same thing."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{key.replace('_', ' ')} differ in their number of columns") from None
+    if key in ("node_offsets", "indptr") and array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.size == 0 and array.dtype.kind == "f" and key.endswith(("indices", "labels")):
+        return array.astype(np.int64)  # an empty list
+    if array.dtype.kind in "OT" and all(isinstance(value, str) for value in array.flat):
+        return array.astype(np.str_)  # as pandas holds them
+    return array
+
+
+def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
+    return np.dtype(np.int32 if n_nodes < 2**31 else np.int64)
+
+
+def _n_distinct(labels: Array) -> int:
+    return len(np.unique(labels, axis=0)) if labels.size else 0
+
+
+_KINDS = dict.fromkeys("iub", "whole numbers") | {"f": "real numbers", "U": "strings"}
+
+
+def _concatenated(values: list[Array]) -> Array:
+    """Of one kind, which stays: signed and unsigned 64-bit numbers would become floats."""
+    kinds = {value.dtype.kind for value in values}
+    if np.result_type(*values).kind == "f" and "f" not in kinds:
+        if max(int(value.max(initial=0)) for value in values) > np.iinfo(np.int64).max:
+            raise InputError("labels mix negative numbers with some that need 64 bits unsigned")
+        return np.concatenate([value.astype(np.int64) for value in values])
+    return np.concatenate(values)
+
+
+def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    moved = [p[:-1] + start for p, start in zip(pointers, starts[:-1], strict=True)]
+    return np.concatenate([*moved, starts[-1:]])

@@ -1,0 +1,121 @@
+"""Word vectors in the text format of word2vec, GloVe and fastText: one word a line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.strings import plural
+from saen.errors import FileError
+
+_HEADER = re.compile(rb"(\d+) (\d+)")
+
+Lines = Iterator[tuple[int, bytes]]
+
+
+def read_word_vectors(
+    path: str | os.PathLike[str], words: Iterable[str] | None = None
+) -> tuple[list[str], NDArray[np.float32]]:
+    """The words of a file that are among `words` (all of them, without), and their vectors.
+
+    Returns n words in the order of the file and their vectors, shape (n, d). The first line may be
+    `count d`, as word2vec and fastText write it; without it, the first word says what d is. Words
+    may hold spaces (some of GloVe's do), and of a word that comes twice the first counts. Only the
+    lines of words asked for are looked at closely, so that a few words of a big file come quickly.
+
+    Raises `FileError`, naming the line, where numbers are missing, not finite or no numbers.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "small.txt")
+    ...     _ = path.write_text("2 3\\ndog 1 0 0.5\\nman 0 1 0.5\\n")
+    ...     read_word_vectors(path, ["man", "cat"])
+    (['man'], array([[0. , 1. , 0.5]], dtype=float32))
+    """
+    path = Path(path)
+    wanted = None if words is None else set(words)
+    # Where a word with spaces ends is known only once the line is split, which takes long.
+    beginnings = None if wanted is None else {w.partition(" ")[0].encode() for w in wanted}
+    found: dict[str, NDArray[np.float32]] = {}
+    n_lines = 0
+    with _opened(path) as file:
+        announced, width, lines = _shape(_lines(file), path)
+        for number, line in lines:
+            n_lines += 1
+            if beginnings is None or line.partition(b" ")[0] in beginnings:
+                word, vector = _entry(line, width, path, number)
+                if wanted is None or word in wanted:
+                    found.setdefault(word, vector)
+    if announced is not None and n_lines < announced:
+        raise FileError(
+            f"ends after {plural(n_lines, 'word')}, but its first line announces {announced:,}",
+            path=path,
+        )
+    return list(found), np.array(list(found.values()), dtype=np.float32).reshape(-1, width)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def _lines(file: BinaryIO) -> Lines:
+    """Numbered lines, without blank ends and blank lines."""
+    for number, line in enumerate(file, start=1):
+        if stripped := line.rstrip():
+            yield number, stripped
+
+
+def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:
+    """How many words the file announces, how wide its vectors are, and the lines of its words."""
+    number, first = next(lines, (1, b""))
+    header = _HEADER.fullmatch(first)
+    width = int(header[2]) if header else len(first.split(b" ")) - 1
+    if width < 1:
+        found = "an empty file" if not first else "a line without numbers"
+        raise FileError(f"expected a word and its vector, found {found}", path=path, line=number)
+    if header:
+        return int(header[1]), width, lines
+    return None, width, chain([(number, first)], lines)
+
+
+def _entry(line: bytes, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
+    """The word of a line and its vector, shape (d,)."""
+    word, *fields = line.rsplit(b" ", width)
+    # A number too many would look like the end of a word with spaces.
+    surplus = word.split(b" ")[1:]
+    if len(fields) < width or (surplus and _reals(surplus) is not None):
+        count = plural(len(fields) + len(surplus), "number")
+        raise FileError(f"{count}, expected {width}", path=path, line=number)
+    values = _reals(fields)
+    if values is None:
+        wrong = next(field for field in fields if _reals([field]) is None)
+        shown = wrong.decode(errors="backslashreplace")
+        raise FileError(f"{shown!r} is not a number", path=path, line=number)
+    with np.errstate(over="ignore"):
+        vector = np.array(values).astype(np.float32)
+    if not np.isfinite(vector).all():
+        raise FileError("a number that is not finite", path=path, line=number)
+    try:
+        return word.decode(), vector
+    except UnicodeDecodeError:
+        raise FileError(f"the word {word!r} is not UTF-8", path=path, line=number) from None
+
+
+def _reals(fields: list[bytes]) -> list[float] | None:
+    try:
+        return [float(field) for field in fields]
+    except ValueError:
+        return None

@@ -1,0 +1,107 @@
+"""One level of parts: graphs as bags of nodes or of edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from saen._util.arrays import Ints, segment_ids
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.vocabulary import Vocabulary
+from saen.decompositions.base import Decomposition, one_of
+from saen.decompositions.edge_roles import edge_values
+from saen.decompositions.node_labels import (
+    DIRECTIONS,
+    LABELS,
+    check_labels,
+    node_attributes,
+    resolve_labels,
+)
+from saen.errors import InputError
+
+
+@dataclass(frozen=True)
+class _Flat(Decomposition):
+    """Graphs made directly of labelled objects."""
+
+    node_labels: str = field(default="auto", metadata={"help": LABELS})
+    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
+
+    def __post_init__(self) -> None:
+        one_of("direction", self.direction, ("both", "out", "in"))
+        check_labels(self.node_labels)
+
+    def fit(self, graphs: Graphs) -> Self:
+        """A copy with the labels resolved and the vocabulary of these graphs."""
+        fresh = replace(self, node_labels=resolve_labels(self.node_labels, graphs), vocabulary=None)
+        return replace(fresh, vocabulary=fresh.decompose(graphs).attributes.vocabulary)
+
+
+@dataclass(frozen=True)
+class Nodes(_Flat):
+    """Graphs made of their nodes, with role `node`: the simplest R-convolution.
+
+    Nodes are told apart by `node_labels`, and `direction` says which edges of a directed graph
+    count in degrees (see `Ego`).
+
+    >>> Nodes().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
+    Hierarchy(3 nodes → 1 graphs)
+    """
+
+    name: ClassVar[str] = "nodes"
+
+    def decompose(self, graphs: Graphs) -> Hierarchy:
+        """The hierarchy of these graphs; with a fitted vocabulary, other labels are unseen."""
+        labels = resolve_labels(self.node_labels, graphs)
+        attributes = node_attributes(graphs, labels, self.vocabulary, self.direction)
+        return _bags(attributes, graphs.node_offsets, "node", "nodes")
+
+
+@dataclass(frozen=True)
+class Edges(_Flat):
+    """Graphs made of their edges, with role `edge`; isolated nodes do not show.
+
+    An edge is told apart by the `node_labels` of its two ends (in order for directed graphs)
+    and by its own labels, where the graphs have any. With `attributes` among the labels its vector
+    is the edge's own, from `Graphs.edge_attributes`; `attributes` alone uses nothing else.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 3)]])
+    >>> edges = Edges(node_labels="degree").decompose(path)
+    >>> edges
+    Hierarchy(3 edges → 1 graphs)
+    >>> edges.attributes.vocabulary
+    Vocabulary(('edge', 1, 2), ('edge', 2, 2))
+    """
+
+    name: ClassVar[str] = "edges"
+
+    def decompose(self, graphs: Graphs) -> Hierarchy:
+        """The hierarchy of these graphs; with a fitted vocabulary, other edges are unseen."""
+        first_ends = graphs.edges()[:, 0]  # ascending
+        indptr = np.searchsorted(first_ends, graphs.node_offsets)
+        return _bags(self._attributes(graphs), indptr, "edge", "edges")
+
+    def _attributes(self, graphs: Graphs) -> Attributes:
+        kinds = [kind.strip() for kind in resolve_labels(self.node_labels, graphs).split(",")]
+        words = [kind for kind in kinds if kind != "attributes"]
+        codes = known = vectors = None
+        if words:
+            local, values = edge_values(graphs, ",".join(words), self.direction)
+            known = Vocabulary(values) if self.vocabulary is None else self.vocabulary
+            codes = known.codes(values)[local]
+        if len(words) < len(kinds):
+            if graphs.edge_attributes is None:
+                raise InputError("these graphs have no edge attributes")
+            listed = segment_ids(graphs.indptr) <= graphs.indices
+            vectors = graphs.edge_attributes[graphs.directed | listed]
+        return Attributes(codes, known, vectors)
+
+
+def _bags(attributes: Attributes, indptr: Ints, role: str, bottom: str) -> Hierarchy:
+    """Every graph a bag of consecutive bottom objects."""
+    n = len(attributes)
+    relation = Relation(indptr, np.arange(n), np.zeros(n, dtype=np.uint8), (role,), n)
+    return Hierarchy(attributes, (relation,), (bottom, "graphs"))

@@ -1,0 +1,184 @@
+"""Edges that say more than who is a neighbour: their labels and directions, as roles or objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from saen._util.arrays import Array, offsets, segment_ids
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes
+from saen.data.vocabulary import Value, Vocabulary
+from saen.decompositions.node_labels import label_columns, node_attributes, resolve_labels
+from saen.errors import InputError
+
+EDGES = "what edges tell: none, roles (their labels and directions) or objects (parts themselves)"
+"""Help of the parameter that graph decompositions share."""
+WAYS = ("none", "roles", "objects")
+
+
+@dataclass(frozen=True)
+class Links:
+    """The neighbours of every node, without loops: one CSR over all nodes.
+
+    `edges` is the number of each link's edge in `graphs.edges()`; `kinds` holds the columns that
+    tell links apart: edge labels where there are any, and `out` or `in` where links of directed
+    graphs are followed both ways. A node that is a neighbour both ways then stands twice.
+    """
+
+    indptr: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    kinds: list[Array]
+
+    @staticmethod
+    def of(graphs: Graphs, direction: Direction = "both") -> Links:
+        """The links along edges of one direction, sorted by node, then neighbour.
+
+        >>> arrow = Graphs.from_edge_lists([[(0, 1)]], directed=True)
+        >>> links = Links.of(arrow)
+        >>> links.neighbours.tolist(), [kind.tolist() for kind in links.kinds]
+        ([1, 0], [['out', 'in']])
+        """
+        rows = segment_ids(graphs.indptr)
+        columns = graphs.indices.astype(np.int64)
+        entries, ways = np.arange(len(columns)), None
+        if graphs.directed and direction == "in":
+            rows, columns = columns, rows
+        elif graphs.directed and direction == "both":
+            rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+            ways = np.repeat(["out", "in"], len(entries))
+            entries = np.tile(entries, 2)
+        kept = np.flatnonzero(rows != columns)
+        if graphs.directed and direction != "out":
+            kept = kept[np.lexsort((columns[kept], rows[kept]))]
+        kinds: list[Array] = []
+        if graphs.edge_labels is not None:
+            kinds.extend(np.atleast_2d(graphs.edge_labels[entries[kept]].T))
+        if ways is not None:
+            kinds.append(ways[kept])
+        return Links(
+            offsets(np.bincount(rows[kept], minlength=graphs.n_nodes)),
+            columns[kept],
+            _edge_of_entry(graphs)[entries[kept]],
+            kinds,
+        )
+
+
+def edges_of(graphs: Graphs, edges: str, direction: Direction) -> dict[str, Any]:
+    """What `fit` finds out about edges: their kinds, or that edges as roles say nothing here."""
+    if edges != "roles":
+        return {"kinds": None}
+    columns = Links.of(graphs, direction).kinds
+    return {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none", "kinds": None}
+
+
+def coded_links(
+    graphs: Graphs, direction: Direction, kinds: Vocabulary | None
+) -> tuple[Links, Vocabulary, NDArray[np.int32]] | None:
+    """Links, their kinds and the code of every link's kind; None where links have no kinds.
+
+    With fitted `kinds`, others are `UNSEEN`, and graphs without any are refused.
+    """
+    links = Links.of(graphs, direction)
+    if links.kinds:
+        known = Vocabulary.fit(links.kinds)[0] if kinds is None else kinds
+        return links, known, known.encode(links.kinds)
+    if kinds is None:
+        return None
+    raise InputError(
+        "these graphs have neither edge labels nor directions, but the decomposition was fitted "
+        f"on edges of the kinds {', '.join(kind_names(kinds))}"
+    )
+
+
+def kind_names(kinds: Vocabulary) -> list[str]:
+    """What the kinds of links are called in role names.
+
+    >>> kind_names(Vocabulary([(1, "out"), (1, "in")]))
+    ['1 in', '1 out']
+    """
+    return [
+        " ".join(map(str, value)) if isinstance(value, tuple) else str(value) for value in kinds
+    ]
+
+
+def edge_values(
+    graphs: Graphs, labels: str, direction: Direction = "both"
+) -> tuple[NDArray[np.int64], list[Value]]:
+    """The label of every edge of `graphs.edges()`: codes into a list of distinct values.
+
+    A value is `("edge", label of one end, label of the other)`, followed by the edge's own labels.
+    The ends of undirected edges stand in the order of the vocabulary, those of directed ones from
+    source to target.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    >>> edge_values(path, "degree")
+    (array([0, 0]), [('edge', 1, 2)])
+    """
+    ends, codes = Vocabulary.fit(label_columns(graphs, labels, direction))
+    pairs = codes[graphs.edges()].astype(np.int64).reshape(-1, 2)
+    if not graphs.directed:
+        pairs.sort(axis=1)
+    columns: list[Array] = [*pairs.T]
+    names: list[tuple[Any, ...]] = [()]
+    if graphs.edge_labels is not None:
+        own, labelled = Vocabulary.fit(list(np.atleast_2d(graphs.edge_labels.T)))
+        names = [value if isinstance(value, tuple) else (value,) for value in own]
+        # Where the two directions of an undirected edge disagree, the first label counts.
+        first = np.full(len(pairs), len(names))
+        np.minimum.at(first, _edge_of_entry(graphs), labelled)
+        columns.append(first)
+    rows, local = Vocabulary.fit(columns)
+    values: list[Value] = [
+        ("edge", ends[a], ends[b], *names[label[0] if label else 0])
+        for a, b, *label in list[Any](rows)
+    ]
+    return local.astype(np.int64), values
+
+
+def bottom_attributes(
+    graphs: Graphs,
+    labels: str,
+    vocabulary: Vocabulary | None,
+    direction: Direction = "both",
+    edges: str = "none",
+) -> Attributes:
+    """Bottom attributes of all nodes, followed by all edges where these are `objects`."""
+    attributes = nodes_and_edges if edges == "objects" else node_attributes
+    return attributes(graphs, resolve_labels(labels, graphs), vocabulary, direction)
+
+
+def bottom_name(edges: str) -> str:
+    """What the bottom objects are."""
+    return "nodes and edges" if edges == "objects" else "nodes"
+
+
+def nodes_and_edges(
+    graphs: Graphs, labels: str, vocabulary: Vocabulary | None, direction: Direction = "both"
+) -> Attributes:
+    """Bottom attributes of all nodes, followed by all edges of `graphs.edges()`."""
+    columns = label_columns(graphs, labels, direction)
+    if "attributes" in [kind.strip() for kind in labels.split(",")]:
+        raise InputError("edges as objects have no node attributes: leave 'attributes' out")
+    own, codes = Vocabulary.fit(columns)
+    local, values = edge_values(graphs, labels, direction)
+    known = vocabulary if vocabulary is not None else Vocabulary([*own, *values])
+    return Attributes(np.concatenate([known.codes(own)[codes], known.codes(values)[local]]), known)
+
+
+def _edge_of_entry(graphs: Graphs) -> NDArray[np.int64]:
+    """For every adjacency entry the number of its edge in `graphs.edges()`."""
+    if graphs.directed:
+        return np.arange(len(graphs.indices))
+    positions = np.arange(len(graphs.indices), dtype=np.int64)
+    shape = (graphs.n_nodes, graphs.n_nodes)
+    matrix = sparse.csr_array((positions, graphs.indices, graphs.indptr), shape=shape)
+    reverse = sparse.csr_array(matrix.T).data  # entries are sorted and stand in both directions
+    listed = segment_ids(graphs.indptr) <= graphs.indices
+    number = np.cumsum(listed) - 1
+    return np.where(listed, number, number[reverse])

@@ -1,0 +1,236 @@
+"""Node labels: what the bottom objects of a graph decomposition are told apart by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from saen._util.arrays import Array, Ints, offsets, ranges, row_blocks, segment_ids
+from saen._util.strings import did_you_mean
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes
+from saen.data.vocabulary import Vocabulary
+from saen.errors import InputError
+
+LABELS = "node labels, joined by commas"
+DIRECTIONS = "edges of directed graphs to follow: both, out or in"
+"""Help of the parameters that graph decompositions share."""
+
+COUNTS = ("degree", "core", "triangles")
+"""Whole numbers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
+KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
+
+
+def resolve_labels(labels: str, graphs: Graphs) -> str:
+    """The labels that `"auto"` stands for: node labels where there are any, else the degree."""
+    if labels != "auto":
+        return labels
+    return "node" if graphs.node_labels is not None else "degree"
+
+
+def check_labels(labels: str) -> None:
+    """Raise for a specification that names no known kind of label."""
+    if labels == "auto":
+        return
+    for kind in labels.split(","):
+        name, _, argument = kind.strip().partition(":")
+        if name not in KINDS:
+            hint = did_you_mean(name, KINDS)
+            raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(KINDS)}")
+        if argument and not name.startswith("log-"):
+            raise InputError(f"the label {name!r} takes no argument, found {kind!r}")
+        if argument and not (argument.isdecimal() and int(argument) > 0):
+            raise InputError(f"{name}:b needs a whole number of bins per doubling, found {kind!r}")
+
+
+def knows_root(labels: str) -> bool:
+    """Whether the distance to a root is among the labels: see `rooted_attributes`."""
+    return "distance" in _listed(labels)
+
+
+def _listed(labels: str) -> list[str]:
+    return [kind.strip() for kind in labels.split(",")]
+
+
+def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") -> list[Array]:
+    """One array of shape (N,) per categorical label of a specification such as `node,degree`.
+
+    `core` is the core number of a node and `triangles` the number of triangles through it, both
+    in the undirected graph without loops, whatever `direction` says. `log-degree:b`, `log-core:b`
+    and `log-triangles:b` are floor(b · log2(1 + x)), with b = 1 where it is left out.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    >>> [column.tolist() for column in label_columns(path, "degree,log-degree:2,core")]
+    [[1, 2, 1], [2, 3, 2], [1, 1, 1]]
+    """
+    check_labels(labels)
+    columns: list[Array] = []
+    for kind in _listed(labels):
+        name, _, argument = kind.partition(":")
+        count = name.removeprefix("log-")
+        if name == "node":
+            if graphs.node_labels is None:
+                raise InputError("these graphs have no node labels: use node_labels='degree'")
+            columns.extend(np.atleast_2d(graphs.node_labels.T))  # one label or several
+        elif count in COUNTS:
+            values = _counts(graphs, count, direction)
+            columns.append(values if name == count else _log_bins(values, int(argument or 1)))
+        elif name == "distance":
+            raise InputError("the label 'distance' needs a root: use it with ego or paths")
+    return columns
+
+
+def _counts(graphs: Graphs, name: str, direction: Direction) -> NDArray[np.int64]:
+    if name == "degree":
+        return graphs.degrees(direction)
+    return core_numbers(graphs) if name == "core" else triangle_counts(graphs)
+
+
+def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]:
+    """floor(b · log2(1 + x)) in whole numbers: a rounded logarithm is not everywhere the same.
+
+    >>> _log_bins(np.array([0, 1, 6, 7]), 1).tolist()
+    [0, 1, 2, 3]
+    """
+    values, inverse = np.unique(counts, return_inverse=True)
+    bins = [((1 + count) ** per_doubling).bit_length() - 1 for count in values.tolist()]
+    return np.array(bins, dtype=np.int64)[inverse]
+
+
+def core_numbers(graphs: Graphs) -> NDArray[np.int64]:
+    """The largest k such that a node is in a subgraph of degrees at least k, shape (N,).
+
+    Loops are left out, and directed graphs are taken as undirected ones.
+
+    >>> core_numbers(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0), (2, 3)]])).tolist()
+    [2, 2, 2, 1]
+    """
+    near = graphs.without_loops().adjacency()
+    lengths = np.diff(near.indptr)
+    degrees = lengths.astype(np.int64)  # in what is left of the graphs
+    core = np.zeros(graphs.n_nodes, dtype=np.int64)
+    left = np.ones(graphs.n_nodes, dtype=np.bool_)
+    rest = np.arange(graphs.n_nodes)
+    while len(rest):
+        k = degrees[rest].min()
+        peeled = rest[degrees[rest] == k]
+        while len(peeled):
+            core[peeled] = k
+            left[peeled] = False
+            fallen = []
+            for first, last in row_blocks(offsets(lengths[peeled])):
+                block = peeled[first:last]
+                touched = near.indices[ranges(near.indptr[block], lengths[block])]
+                np.subtract.at(degrees, touched, 1)
+                fallen.append(touched[left[touched] & (degrees[touched] <= k)])
+            peeled = np.unique(np.concatenate(fallen))
+        rest = rest[left[rest]]
+    return core
+
+
+def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
+    """The number of triangles through every node, shape (N,).
+
+    Loops are left out, and directed graphs are taken as undirected ones.
+
+    >>> triangle_counts(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0), (2, 3)]])).tolist()
+    [1, 1, 1, 0]
+    """
+    near = graphs.without_loops().adjacency().astype(np.int32)
+    degrees = np.diff(near.indptr).astype(np.int64)
+    rows, columns = segment_ids(near.indptr), near.indices
+    # Edges lead from the end of higher degree to the other: a triangle is then two of them from its
+    # highest node u, to v and w, and the edge vw, found once from either side. Paths u, v, w
+    # are no more than the smaller degrees of all edges' ends together.
+    down = np.where(
+        degrees[rows] == degrees[columns], rows > columns, degrees[rows] > degrees[columns]
+    )
+    edges = sparse.csr_array(
+        (near.data[down], columns[down], offsets(np.bincount(rows[down], minlength=len(degrees)))),
+        shape=near.shape,
+    )
+    reached = np.minimum(edges @ degrees, np.repeat(graphs.sizes, graphs.sizes))
+    counts = np.zeros(graphs.n_nodes, dtype=np.int64)
+    # Blocks of 16 · BLOCK entries, because every product also passes once over all columns.
+    for first, last in row_blocks(offsets(reached) // 16):
+        block = edges[first:last]
+        closed = sparse.csr_array((block @ near).multiply(block))
+        counts[first:last] += closed.sum(axis=1) // 2
+        np.add.at(counts, closed.indices, closed.data)
+    return counts
+
+
+def node_attributes(
+    graphs: Graphs, labels: str, vocabulary: Vocabulary | None, direction: Direction = "both"
+) -> Attributes:
+    """Bottom attributes of all nodes: categorical labels, and vectors for `attributes`.
+
+    With a fitted `vocabulary`, labels that it lacks are unseen; without one it is built here.
+    """
+    columns = label_columns(graphs, labels, direction)
+    return _attributes(columns, vocabulary, _vectors(graphs, labels))
+
+
+def rooted_attributes(
+    graphs: Graphs,
+    labels: str,
+    vocabulary: Vocabulary | None,
+    direction: Direction,
+    nodes: Ints,
+    distances: Ints,
+) -> tuple[Attributes, NDArray[np.int64]]:
+    """Bottom attributes of nodes at distances from a root, for labels with `distance`.
+
+    Entry e of a relation, shape (E,), holds node `nodes[e]` at `distances[e]`. Every pair that
+    occurs is one bottom object; these stand in the order of nodes, then distances. Its label
+    is that of the node, followed by the distance. Returns the attributes of the pairs and for
+    every entry the number of its pair, shape (E,).
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    >>> attributes, parts = rooted_attributes(
+    ...     path, "degree,distance", None, "both", np.array([1, 0, 2, 1]), np.array([0, 1, 1, 0])
+    ... )
+    >>> [attributes.vocabulary[code] for code in attributes.codes], parts.tolist()
+    ([(1, 1), (2, 0), (1, 1)], [1, 0, 2, 1])
+    """
+    farthest = np.full(graphs.n_nodes, -1, dtype=np.int64)
+    np.maximum.at(farthest, nodes, distances)
+    starts = offsets(farthest + 1)
+    places = starts[nodes] + distances  # a table of all distances up to each node's farthest
+    used = np.zeros(starts[-1], dtype=np.bool_)
+    used[places] = True
+    pairs = np.flatnonzero(used)
+    node = segment_ids(starts)[pairs]
+    others = ",".join(kind for kind in _listed(labels) if kind != "distance")
+    columns = label_columns(graphs, others, direction) if others else []
+    vectors = _vectors(graphs, labels)
+    return (
+        _attributes(
+            [*(column[node] for column in columns), pairs - starts[node]],
+            vocabulary,
+            None if vectors is None else vectors[node],
+        ),
+        (np.cumsum(used) - 1)[places],
+    )
+
+
+def _vectors(graphs: Graphs, labels: str) -> Array | None:
+    """Node attributes, where they are among the labels."""
+    if "attributes" not in _listed(labels):
+        return None
+    if graphs.node_attributes is None:
+        raise InputError("these graphs have no node attributes")
+    return graphs.node_attributes
+
+
+def _attributes(
+    columns: list[Array], vocabulary: Vocabulary | None, vectors: Array | None
+) -> Attributes:
+    if not columns:
+        return Attributes(vectors=vectors)
+    if vocabulary is None:
+        vocabulary, codes = Vocabulary.fit(columns)
+    else:
+        codes = vocabulary.encode(columns)
+    return Attributes(codes, vocabulary, vectors)

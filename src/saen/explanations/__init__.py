@@ -1,0 +1,1 @@
+"""Which parts of an input carried a prediction."""

@@ -1,0 +1,279 @@
+"""Contributions: integrated gradients of a network's output, from the top level down.
+
+f_L is the number that is explained as a function of a structure's aggregate a_L; the baseline is
+the structure without parts, a_L = 0. Along the straight line between them,
+
+    G = ∫₀¹ ∇f_L(t·a_L) dt,    f_L(a_L) = f_L(0) + ⟨G, a_L⟩.
+
+Since a_L = Σ n·(z_π ⊗ h_i) over the entries (role π, part i, count n) of the structure, an entry
+contributes n·⟨G_π, h_i⟩, and these add up to f_L(a_L) - f_L(0). So part i is told the linear
+function h ↦ ⟨g_i, h⟩ with g_i = Σ n·G_π over its entries, and contributes c_i = ⟨g_i, h_i⟩. It
+hands this down in the same way: with h_i = f_l(a_i),
+
+    G_i = ∫₀¹ ∇⟨g_i, f_l(t·a_i)⟩ dt,    ⟨g_i, h_i⟩ = ⟨g_i, f_l(0)⟩ + Σ n·⟨G_{i,π}, h_j⟩.
+
+What the object would contribute without parts, e_i = ⟨g_i, f_l(0)⟩ + s_i, belongs to none of them;
+its N_i = Σ n parts share it equally, and s_j = Σ n·e_i / N_i is what part j gets of it from above
+(s = 0 for the parts of the structure, whose own e is the baseline). So an entry contributes
+
+    n·⟨G_{i,π}, h_j⟩ + n·e_i / N_i,
+
+a part c_j = ⟨g_j, h_j⟩ + s_j, the sum over its entries, and c_i is the sum over the parts of i.
+Objects without parts keep what they contribute.
+
+Outside training, f_l consists of affine maps (normalisation included) and Leaky ReLUs: along the
+line the first layer sees b + t·u with u = W a, and the mean slope of an activation between two
+points is that of its chord. The integral is a sum over steps with the chords of every layer. Such a
+sum is complete for any number of steps, and exact where no step has kinks of more than one
+layer; steps are doubled until the contributions have settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from saen._util.arrays import Ints, segment_ids, segment_reduce
+from saen.data.hierarchy import Hierarchy, Relation
+from saen.errors import InputError
+from saen.network.model import SAEN, _Layers, _Level
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 0.01
+"""Share of a level's contributions that may still move when the number of steps is doubled."""
+MOST_STEPS = 1 << 10
+_BLOCK = 1 << 22  # numbers gathered at a time for the contributions of entries
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """What was found on one level.
+
+    - `objects`: c_i of every object, (n_l,); `empty`: e_i, (n_l,), on the bottom the same;
+    - `entries`: of every entry of R_l, (entries,), none on the bottom;
+    - `told`: g_i of every object, (n_l, M, d_l);
+    - `steps`: into how many the integrals were divided.
+    """
+
+    objects: Floats
+    empty: Floats
+    entries: Floats
+    told: Tensor
+    steps: int
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A network over a hierarchy, with the representations h_l of all objects, bottom first.
+
+    The hierarchy may end below the network's top: see `part`.
+    """
+
+    network: SAEN
+    hierarchy: Hierarchy
+    h: tuple[Tensor, ...]
+
+    @staticmethod
+    @torch.no_grad()
+    def through(network: SAEN, hierarchy: Hierarchy) -> Passed:
+        """The way up, outside training; the network is of float64 and on the CPU."""
+        network.eval()
+        unrolled = network.unroll(hierarchy)
+        lower = [network(unrolled, level=level) for level in range(hierarchy.depth)]
+        return Passed(network, hierarchy, (*lower, network(unrolled)))
+
+    def part(self, number: int) -> Passed:
+        """The same for a part of the top alone, on top of what it is made of."""
+        lower = Hierarchy(
+            self.hierarchy.attributes, self.hierarchy.relations[:-1], self.hierarchy.names[:-1]
+        )
+        ids: Ints = np.array([number])
+        h = [self.h[lower.depth][ids]]
+        for level in range(lower.depth - 1, -1, -1):
+            ids = np.unique(lower.relations[level].take(ids).parts)
+            h.append(self.h[level][_longs(ids)])
+        return Passed(self.network, lower.select([number]), tuple(reversed(h)))
+
+    @torch.no_grad()
+    def contributions(self, told: Tensor, *, share_top: bool = False) -> Iterator[Contributions]:
+        """Level by level from the top, whose objects are told g, (n_L, M, d_L).
+
+        With `share_top`, the parts of the top share its e_i as well.
+        """
+        g, shares = told, np.zeros(len(self.hierarchy))
+        for level in range(self.hierarchy.depth, 0, -1):
+            share = share_top or level < self.hierarchy.depth
+            found, g, shares = self._handed_down(level, g, shares, share)
+            yield found
+        objects = _inner(g, self.h[0]) + shares
+        yield Contributions(objects, objects, np.empty(0), g, 1)
+
+    def _handed_down(
+        self, level: int, g: Tensor, shares: Floats, share: bool
+    ) -> tuple[Contributions, Tensor, Floats]:
+        """What is found on a level, and g_j and s_j for the one below, (n, M, d) and (n,)."""
+        module, relation = self.network.levels[level], self.hierarchy.relations[level - 1]
+        assert isinstance(module, _Level)
+        weight, bias = _first_layer(module)
+        below, pairs = self.h[level - 1], _Pairs.of(relation)
+        u = pairs.mapped(pairs.aggregated(below), weight)
+        q, steps = _settled(module.layers, bias[:, None], u, g.transpose(0, 1))
+        G = pairs.mapped_back(q, weight)
+        nothing = module.layers(bias[:, None], None)[:, 0]  # f_l(0), (M, d_l)
+        empty = _inner(g, nothing) + shares
+        shared = _shared(relation, empty) if share else np.zeros(relation.n_entries)
+        entries = pairs.inner(G, below) + shared
+        found = Contributions(_inner(g, self.h[level]) + shares, empty, entries, g, steps)
+        handed = np.bincount(relation.parts, shared, minlength=relation.n_parts)
+        return found, pairs.handed_down(G), handed.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The P pairs (role, whole) that have parts, sorted by role, and the pair of every entry.
+
+    `matrix` holds the counts of the parts of every pair, (P, n_{l-1}).
+    """
+
+    relation: Relation
+    roles: Ints
+    parents: Ints
+    of_entry: Ints
+    matrix: sparse.csr_array
+
+    @staticmethod
+    def of(relation: Relation) -> _Pairs:
+        """Those of a relation."""
+        n = max(relation.n_parents, 1)
+        codes = relation.roles.astype(np.int64) * n + segment_ids(relation.indptr)
+        pairs, of_entry = np.unique(codes, return_inverse=True)
+        matrix = sparse.csr_array(
+            (_counts(relation), (of_entry, relation.parts.astype(np.int64))),
+            shape=(len(pairs), relation.n_parts),
+        )
+        return _Pairs(relation, pairs // n, pairs % n, of_entry, matrix)
+
+    def aggregated(self, h: Tensor) -> Tensor:
+        """a, the sum of the parts of every pair, (P, M, d)."""
+        return torch.from_numpy(self.matrix @ h.flatten(1).numpy()).view(-1, *h.shape[1:])
+
+    def mapped(self, a: Tensor, weight: Tensor) -> Tensor:
+        """u = Σ_π W_π a_π of every whole, (M, n, out)."""
+        u = a.new_zeros(self.relation.n_parents, weight.shape[1], weight.shape[3])
+        for role, mine in enumerate(self._by_role()):
+            rows = torch.einsum("pmd,mdo->pmo", a[mine], weight[role])
+            u.index_add_(0, _longs(self.parents[mine]), rows)
+        return u.transpose(0, 1)
+
+    def mapped_back(self, q: Tensor, weight: Tensor) -> Tensor:
+        """G = W_πᵀ q of every pair, (P, M, d)."""
+        rows = [
+            torch.einsum("mpo,mdo->pmd", q[:, _longs(self.parents[mine])], weight[role])
+            for role, mine in enumerate(self._by_role())
+        ]
+        return torch.cat(rows)
+
+    def handed_down(self, G: Tensor) -> Tensor:
+        """g_j = Σ n·G_π of every part, (n_{l-1}, M, d)."""
+        return torch.from_numpy(self.matrix.T @ G.flatten(1).numpy()).view(-1, *G.shape[1:])
+
+    def inner(self, G: Tensor, h: Tensor) -> Floats:
+        """n·⟨G_π, h_j⟩ of every entry, (entries,)."""
+        pairs, parts = _longs(self.of_entry), _longs(self.relation.parts)
+        out = np.empty(len(pairs))
+        size = max(_BLOCK // (G.shape[1] * G.shape[2]), 1)
+        for start in range(0, len(out), size):
+            block = slice(start, start + size)
+            out[block] = _inner(G[pairs[block]], h[parts[block]])
+        return out * _counts(self.relation)
+
+    def _by_role(self) -> Iterator[slice]:
+        starts = np.searchsorted(self.roles, np.arange(self.relation.n_roles + 1)).tolist()
+        return (slice(start, stop) for start, stop in pairwise(starts))
+
+
+def _first_layer(module: _Level) -> tuple[Tensor, Tensor]:
+    """W by role, (roles, M, d, out), and b, (M, out), outside training."""
+    shape = len(module.bias), module.n_roles, module.below, -1
+    weight = module.weight.view(shape).transpose(0, 1) * module.seen[:, :, None, None]
+    if not module.normalised:
+        return weight, module.bias
+    return module._folded(weight, *module.norm.running())
+
+
+def _settled(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
+    """∫₀¹ ∂⟨g, f(b + t·u)⟩/∂u dt, (M, n, out), in steps enough, and their number."""
+    steps, found = 1, _integral(layers, bias, u, g, 1)
+    while steps < MOST_STEPS:
+        finer = _integral(layers, bias, u, g, 2 * steps)
+        moved = ((finer - found) * u).abs().sum()
+        steps, found = 2 * steps, finer
+        if moved <= TOLERANCE * (finer * u).abs().sum():
+            return found, steps
+    raise InputError(
+        f"the contributions have not settled within {MOST_STEPS} steps: is the network finite?"
+    )
+
+
+def _integral(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor, steps: int) -> Tensor:
+    """The integral as a sum over steps, with the chord of every activation within each."""
+    total = torch.zeros_like(u)
+    before = _preactivations(layers, bias.expand_as(u))
+    for step in range(1, steps + 1):
+        after = _preactivations(layers, bias + (step / steps) * u)
+        slopes = [_chord(x, y, layers.slope) for x, y in zip(before, after, strict=True)]
+        back = g if layers.is_top else g * slopes[-1]
+        for layer in reversed(range(len(layers.weights))):
+            back = torch.bmm(back, layers.weights[layer].transpose(1, 2)) * slopes[layer]
+        total += back
+        before = after
+    return total / steps
+
+
+def _preactivations(layers: _Layers, x: Tensor) -> list[Tensor]:
+    """What every layer of the level gives before its activation, the first layer's first."""
+    out = [x]
+    for weight, bias in zip(layers.weights, layers.biases, strict=True):
+        x = torch.baddbmm(bias[:, None], torch.nn.functional.leaky_relu(x, layers.slope), weight)
+        out.append(x)
+    return out
+
+
+def _chord(x: Tensor, y: Tensor, slope: float) -> Tensor:
+    """The slope of the Leaky ReLU's chord between x and y; its own slope where they are equal."""
+    run = y - x
+    flat = run == 0
+    share = torch.where(flat, (y > 0).to(y), (y.relu() - x.relu()) / run.masked_fill(flat, 1.0))
+    return slope + (1 - slope) * share
+
+
+def _shared(relation: Relation, empty: Floats) -> Floats:
+    """n·e_i / N_i for every entry, (entries,)."""
+    counts = _counts(relation)
+    sizes = segment_reduce(np.add, counts, relation.indptr)
+    shares: Floats = counts * (empty / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
+    return shares
+
+
+def _counts(relation: Relation) -> Floats:
+    if relation.counts is None:
+        return np.ones(relation.n_entries)
+    return relation.counts.astype(np.float64)
+
+
+def _inner(g: Tensor, h: Tensor) -> Floats:
+    """⟨g_i, h_i⟩ of every object, (n,)."""
+    numbers: Floats = (g * h).sum(dim=(1, 2)).numpy()
+    return numbers
+
+
+def _longs(values: Ints) -> Tensor:
+    return torch.from_numpy(values.astype(np.int64))

@@ -1,0 +1,1 @@
+"""Everything that reads or writes: one module per format or library."""

@@ -1,0 +1,190 @@
+"""Documents from CoNLL-U, the format of Universal Dependencies and of most parsers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from saen._util.strings import plural
+from saen.data.documents import Documents, Word
+from saen.errors import FileError, InputError, MissingExtraError
+
+Column = Literal["form", "lemma", "upos"]
+COLUMNS = ("form", "lemma", "upos")
+SPLITS = ("auto", "newdoc", "sentence")
+
+
+def read_conllu(
+    source: str | os.PathLike[str],
+    *,
+    word: Column = "form",
+    lowercase: bool = True,
+    split: Literal["auto", "newdoc", "sentence"] = "auto",
+    label: str | None = "label",
+    name: str | None = None,
+) -> Documents:
+    """Read documents from a CoNLL-U file (or from a string that holds its lines).
+
+    - `word`: what stands for a word: its `form`, its `lemma` or its part of speech (`upos`); forms
+      and lemmas are made `lowercase`;
+    - `split`: documents begin at comments `# newdoc` (`newdoc`; a file without any is one
+      document), or every `sentence` is one; `auto` is `newdoc` where there are such comments, else
+      `sentence`;
+    - `label`: the key of the comment that holds a document's class, such as `# label = sports`, at
+      its first sentence. Either all documents have it or none; classes are strings.
+
+    Dependencies are those of the columns HEAD and DEPREL, from head to dependent. Multiword tokens
+    (ids such as `3-4`) and empty nodes (`3.1`) are left out: the words that they stand for remain.
+
+    Raises `FileError` with the line for anything that is not such a file, and `MissingExtraError`
+    where the package conllu is not installed.
+
+    >>> lines = '''# newdoc
+    ... # label = news
+    ... 1	Dogs	dog	NOUN	_	_	2	nsubj	_	_
+    ... 2	bite	bite	VERB	_	_	0	root	_	_
+    ... 3	men	man	NOUN	_	_	2	obj	_	_
+    ... '''
+    >>> documents = read_conllu(lines)
+    >>> documents
+    Documents(1 document, 1 sentence, 3 words; 1 class)
+    >>> documents.words.tolist(), documents.sentences.edge_labels.tolist()
+    (['dogs', 'bite', 'men'], ['nsubj', 'obj'])
+    """
+    for key, value, choices in (("word", word, COLUMNS), ("split", split, SPLITS)):
+        if value not in choices:
+            raise InputError(f"{key} is one of {', '.join(choices)}, not {value!r}")
+    is_text = isinstance(source, str) and "\n" in source
+    path = Path("text" if is_text else source)
+    lines = str(source).split("\n") if is_text else _file_lines(path)
+    blocks = list(_blocks(lines, path))
+    if not blocks:
+        raise FileError("no sentences", path=path)
+    starts = _document_starts(blocks, split)
+    sentences = [block.words(word, lowercase) for block in blocks]
+    if all(text == "_" for sentence in sentences for text, _, _ in sentence) and word != "form":
+        raise FileError(f"no word has a {word}", path=path)
+    ends = [*starts[1:], len(blocks)]
+    return Documents.from_sentences(
+        [sentences[start:end] for start, end in zip(starts, ends, strict=True)],
+        targets=None if label is None else _classes([blocks[start] for start in starts], label),
+        name=("" if is_text else path.stem) if name is None else name,
+    )
+
+
+def _file_lines(path: Path) -> list[str]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror})", path=path) from None
+    try:
+        return data.decode().removeprefix("\ufeff").split("\n")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].split(b"\n")
+        wrong = f"byte 0x{data[error.start]:02x} at column {len(before[-1]) + 1}"
+        raise FileError(f"not UTF-8 ({wrong})", path=path, line=len(before)) from None
+
+
+@dataclass
+class _Block:
+    """One sentence: its comments, and its tokens with the line of each."""
+
+    path: Path
+    first: int
+    comments: dict[str, str | None] = field(default_factory=dict)
+    tokens: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+
+    def error(self, message: str, line: int) -> FileError:
+        return FileError(message, path=self.path, line=line)
+
+    def words(self, column: Column, lowercase: bool) -> list[Word]:
+        """The words with their heads counted from 0."""
+        # The id of a range or of an empty node is a tuple.
+        kept = [(row, token) for row, token in self.tokens if not isinstance(token["id"], tuple)]
+        if not kept:
+            raise self.error("a sentence without words", self.first)
+        change: Callable[[str], str] = str.lower if lowercase and column != "upos" else str
+        out: list[Word] = []
+        for place, (row, token) in enumerate(kept):
+            if token["id"] != place + 1:
+                raise self.error(f"the id of a word is {token['id']}, expected {place + 1}", row)
+            if "deprel" not in token:
+                raise self.error(f"{plural(len(token), 'column')}, expected 10", row)
+            head = token["head"]
+            if head is None:
+                raise self.error(f"word {place + 1} has no head: the sentence is not parsed", row)
+            if not 0 <= head <= len(kept) or head == place + 1:
+                words = plural(len(kept), "word")
+                raise self.error(
+                    f"the head of word {place + 1} is {head}, expected 0 or another of the "
+                    f"sentence's {words}",
+                    row,
+                )
+            out.append((change(token[column]), head - 1 if head else None, token["deprel"]))
+        return out
+
+
+def _blocks(lines: list[str], path: Path) -> Iterator[_Block]:
+    """The sentences of the file: lines between blank ones."""
+    parser = _parser()
+    converted = {key: parser.DEFAULT_FIELD_PARSERS[key] for key in ("id", "head")}
+    block: _Block | None = None
+    for number, line in enumerate(lines, start=1):
+        stripped = line.strip()
+        if not stripped:
+            if block is not None:
+                yield block
+            block = None
+            continue
+        if block is None:
+            block = _Block(path, number)
+        if stripped.startswith("#"):
+            block.comments.update(parser.parse_comment_line(stripped))
+            continue
+        try:
+            token = parser.parse_line(stripped, parser.DEFAULT_FIELDS, converted)
+        except parser.ParseException as error:
+            raise block.error(f"not CoNLL-U: {str(error).rstrip('.')}", number) from None
+        block.tokens.append((number, token))
+    if block is not None:
+        yield block
+
+
+def _document_starts(blocks: list[_Block], split: str) -> list[int]:
+    """The first sentence of every document."""
+    marked = [
+        number
+        for number, block in enumerate(blocks)
+        if any(key == "newdoc" or key.startswith("newdoc ") for key in block.comments)
+    ]
+    if split == "sentence" or (split == "auto" and not marked):
+        return list(range(len(blocks)))
+    # What stands before the first mark is a document as well.
+    return marked if marked[:1] == [0] else [0, *marked]
+
+
+def _classes(firsts: list[_Block], label: str) -> list[Any] | None:
+    """The class of every document, from the comments of its first sentence."""
+    classes = [block.comments.get(label) for block in firsts]
+    if not any(classes):
+        return None
+    for document, (value, block) in enumerate(zip(classes, firsts, strict=True)):
+        if value is None:
+            raise block.error(
+                f"document {document} has no comment '# {label} = …', which others have "
+                "(pass label=None to take no classes)",
+                block.first,
+            )
+    return classes
+
+
+def _parser() -> ModuleType:
+    try:
+        from conllu import parser
+    except ImportError:
+        raise MissingExtraError("conllu", extra="text") from None
+    return parser

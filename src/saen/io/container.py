@@ -1,0 +1,397 @@
+"""One file per collection, hierarchy or compressed hierarchy: safetensors with JSON metadata.
+
+Files are written to a temporary name and renamed, carry a format version and a checksum, and are
+memory-mapped on load. Integers are stored in the narrowest type that holds them. There is no
+pickle: a foreign or damaged file is an error, never code that runs.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from saen._util.arrays import Array, narrow, smallest_unsigned
+from saen._util.atomic import atomic_write
+from saen.data.compression import Compressed
+from saen.data.graphs import Graphs
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.vocabulary import Vocabulary
+from saen.errors import FileError, InputError, SaenError
+
+FORMAT = "saen"
+VERSION = 1
+
+Storable = Graphs | Hierarchy | Compressed
+
+_DTYPES = {
+    "BOOL": np.bool_,
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "I32": np.int32,
+    "U32": np.uint32,
+    "F32": np.float32,
+    "F64": np.float64,
+    "I64": np.int64,
+    "U64": np.uint64,
+}
+_NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+
+
+def save(thing: Storable, path: str | Path) -> int:
+    """Write a collection, hierarchy or compressed hierarchy to one file; its size in bytes.
+
+    >>> from saen import load
+    >>> folder = getfixture("tmp_path")
+    >>> graphs = Graphs.from_edge_lists([[(0, 1)]])
+    >>> _ = save(graphs, folder / "toy.saen")
+    >>> load(folder / "toy.saen") == graphs
+    True
+    """
+    if isinstance(thing, Graphs):
+        return write(path, "graphs", *_pack_graphs(thing))
+    if isinstance(thing, Hierarchy):
+        return write(path, "hierarchy", *pack_hierarchy(thing))
+    if isinstance(thing, Compressed):
+        return write(path, "compressed", *_pack_compressed(thing))
+    raise InputError(f"cannot store a {type(thing).__name__}")
+
+
+def load(path: str | Path) -> Any:
+    """Read what `save` wrote: `Graphs`, `Hierarchy` or `Compressed`, as the file says.
+
+    Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
+    """
+    kind, document, tensors = read(path)
+    unpack = {
+        "graphs": _unpack_graphs,
+        "hierarchy": unpack_hierarchy,
+        "compressed": _unpack_compressed,
+    }.get(kind)
+    if unpack is None:
+        raise FileError(f"this file holds a {kind}, which is not a collection", path=path)
+    try:
+        return unpack(document, tensors)
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError, SaenError) as error:
+        raise FileError(
+            f"damaged: its contents do not fit together ({error})", path=path
+        ) from error
+
+
+def file_bytes(thing: Hierarchy | Compressed) -> int:
+    """The size of the file that `save` would write, without writing it.
+
+    For a `Compressed`, the classes of the lower levels are left out: training does not need them.
+    """
+    if isinstance(thing, Compressed):
+        document, tensors = _pack_compressed(thing.top_only())
+        return _file_size(
+            document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "compressed"
+        )
+    document, tensors = pack_hierarchy(thing)
+    return _file_size(
+        document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "hierarchy"
+    )
+
+
+def original_bytes(compressed: Compressed) -> int:
+    """The size of the file of the hierarchy that was compressed, from its counts alone.
+
+    Holds for hierarchies as the paper writes them: every entry once, without multiplicities.
+    """
+    hierarchy = compressed.hierarchy
+    document, tensors = pack_hierarchy(hierarchy)
+    layout: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+        key: (tensors[key].dtype, (compressed.objects[0], *tensors[key].shape[1:]))
+        for key in ("codes", "vectors")
+        if key in tensors
+    }
+    for level in range(1, hierarchy.depth + 1):
+        n_entries = compressed.entries[level]
+        layout[f"{level}.indptr"] = smallest_unsigned(n_entries), (compressed.objects[level] + 1,)
+        largest_part = max(compressed.objects[level - 1] - 1, 0)
+        layout[f"{level}.parts"] = smallest_unsigned(largest_part), (n_entries,)
+        layout[f"{level}.roles"] = tensors[f"{level}.roles"].dtype, (n_entries,)
+        document["relations"][level - 1]["n_parts"] = compressed.objects[level - 1]
+    return _file_size(document, layout, "hierarchy")
+
+
+# -- the container -----------------------------------------------------------------------------
+
+
+def write(
+    path: str | Path, kind: str, document: Mapping[str, Any], tensors: Mapping[str, Array]
+) -> int:
+    """Write JSON and arrays to one file, atomically; the size of the file in bytes."""
+    arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
+    metadata = _metadata(kind, document, arrays)
+    with atomic_write(path) as temporary:
+        try:
+            save_file(arrays, temporary, metadata=metadata)
+        except SafetensorError as error:
+            raise FileError(f"cannot be written ({error})", path=path) from error
+        return temporary.stat().st_size
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says about itself: kind and format, its JSON, and the shapes of its arrays."""
+
+    kind: str
+    version: int
+    document: dict[str, Any]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def read_header(path: str | Path) -> Header:
+    """What a file that `write` made says about itself; its arrays are neither read nor checked.
+
+    >>> file = getfixture("tmp_path") / "toy.saen"
+    >>> _ = save(Graphs.from_edge_lists([[(0, 1)]]), file)
+    >>> header = read_header(file)
+    >>> header.kind, header.version, header.shapes["node_offsets"]
+    ('graphs', 1, (2,))
+
+    Raises `FileError` for a file that is missing, foreign or of a newer format.
+    """
+    metadata, shapes = _metadata_of(path)
+    document = metadata.get("document")
+    return Header(str(metadata.get("kind")), int(metadata["version"]), document or {}, shapes)
+
+
+def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
+    """Kind, JSON and memory-mapped arrays of a file that `write` made."""
+    metadata, _ = _metadata_of(path)
+    try:
+        arrays = _map(Path(path))
+    except (OSError, ValueError, KeyError) as error:
+        raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
+    if metadata.pop("checksum", None) != _checksum(metadata, arrays):
+        raise FileError("damaged: its contents do not match their checksum", path=path)
+    return str(metadata.get("kind")), metadata.get("document"), arrays  # type: ignore[return-value]
+
+
+def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """What saen wrote into the metadata of a file, and the shapes of its arrays."""
+    if Path(path).is_dir():
+        raise FileError("a folder, not a file", path=path)
+    try:
+        with safe_open(path, framework="numpy") as opened:  # checks the structure of the file
+            metadata = opened.metadata() or {}
+            shapes = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise FileError("no such file", path=path) from error
+    except (OSError, SafetensorError, ValueError) as error:
+        raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
+    if FORMAT not in metadata:
+        raise FileError("a safetensors file, but not one that saen wrote", path=path)
+    try:
+        header = json.loads(metadata[FORMAT])
+        version = int(header["version"])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FileError("damaged: its metadata is not what saen writes", path=path) from error
+    if version > VERSION:
+        raise FileError(
+            f"format version {version}, but this saen reads up to {VERSION}: upgrade saen",
+            path=path,
+        )
+    return header, shapes
+
+
+def _map(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    length = int.from_bytes(mapped[:8], "little")
+    header = json.loads(mapped[8 : 8 + length])
+    arrays = {}
+    for key, entry in sorted(header.items()):
+        if key == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        dtype = np.dtype(_DTYPES[entry["dtype"]])
+        flat = np.frombuffer(
+            mapped, dtype, count=(end - begin) // dtype.itemsize, offset=8 + length + begin
+        )
+        arrays[key] = flat.reshape(entry["shape"])
+    return arrays
+
+
+def _metadata(
+    kind: str, document: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> dict[str, str]:
+    """One entry: safetensors writes several in any order, and equal things make equal files."""
+    # Through JSON and back, as the reader will have it: its keys are strings, its tuples lists.
+    header = json.loads(_json({"version": VERSION, "kind": kind, "document": document}))
+    return {FORMAT: _json(header | {"checksum": _checksum(header, arrays)})}
+
+
+def _checksum(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    value = zlib.crc32(_json(header).encode())
+    for key in sorted(arrays):
+        array = arrays[key]
+        value = zlib.crc32(f"{key} {array.dtype.str} {array.shape}".encode(), value)
+        if array.size:
+            value = zlib.crc32(array.reshape(-1).view(np.uint8).data, value)
+    return f"{value:08x}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def _file_size(
+    document: Mapping[str, Any],
+    layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
+    kind: str,
+) -> int:
+    """Bytes of a safetensors file: a length, a JSON header padded to eight bytes, the data."""
+    header: dict[str, Any] = {"__metadata__": _metadata(kind, document, {})}
+    end = 0
+    # safetensors lays out wide types first, in the order of its own list of types.
+    order = {np.dtype(dtype): rank for rank, dtype in enumerate(_DTYPES.values())}
+    for key, (dtype, shape) in sorted(layout.items(), key=lambda kv: (-order[kv[1][0]], kv[0])):
+        start, end = end, end + dtype.itemsize * int(np.prod(shape))
+        header[key] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
+    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
+    return 8 + -(-length // 8) * 8 + end
+
+
+def _reason(error: BaseException) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+# -- the contents ------------------------------------------------------------------------------
+
+
+def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
+    document: dict[str, Any] = {"name": graphs.name, "directed": graphs.directed}
+    tensors: dict[str, Array] = {
+        "node_offsets": narrow(graphs.node_offsets),
+        "indptr": narrow(graphs.indptr),
+        "indices": narrow(graphs.indices),
+    }
+    for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
+        column = getattr(graphs, key)
+        if column is None:
+            continue
+        if column.dtype.kind == "U":
+            values, codes = np.unique(column, return_inverse=True)
+            tensors[key] = narrow(codes.reshape(column.shape))
+            document[f"{key}.values"] = values.tolist()
+        elif column.dtype.kind in "iu":
+            natural = column.min(initial=0) >= 0
+            tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
+        else:
+            tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
+    return document, tensors
+
+
+def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
+    columns: dict[str, Any] = {}
+    for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
+        if key not in tensors:
+            continue
+        column = tensors[key]
+        if f"{key}.values" in document:
+            columns[key] = np.array(document[f"{key}.values"], dtype=np.str_)[column]
+        else:
+            columns[key] = _signed(column) if column.dtype.kind == "u" else column
+    indices = tensors["indices"]
+    # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
+    wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
+    same = indices.dtype.itemsize == wide.itemsize
+    # The checksum vouches for symmetry, which takes longer to check than everything else.
+    return Graphs(
+        node_offsets=tensors["node_offsets"].astype(np.int64),
+        indptr=tensors["indptr"].astype(np.int64),
+        indices=indices.view(wide) if same else indices.astype(wide),
+        directed=True,
+        name=str(document["name"]),
+        **columns,
+    )._with(directed=bool(document["directed"]))
+
+
+def _at_least(dtype: type[np.generic], column: Array) -> Array:
+    """The column in `dtype` or its own type, whichever is wider, in the machine's byte order."""
+    return column.astype(np.result_type(dtype, column.dtype), copy=False)
+
+
+def _signed(column: Array) -> Array:
+    """Labels as int64, unless one needs all 64 bits of an unsigned number."""
+    return column if column.max(initial=0) > np.iinfo(np.int64).max else column.astype(np.int64)
+
+
+def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A hierarchy as JSON and arrays in their narrowest types."""
+    attributes = hierarchy.attributes
+    document: dict[str, Any] = {
+        "names": list(hierarchy.names),
+        "vocabulary": None if attributes.vocabulary is None else attributes.vocabulary.to_json(),
+        "relations": [
+            {"alphabet": list(r.alphabet), "n_parts": r.n_parts} for r in hierarchy.relations
+        ],
+    }
+    tensors: dict[str, Array] = {}
+    if attributes.codes is not None:
+        # One is added, so that unseen (-1) is 0; sized for the whole vocabulary.
+        wide = smallest_unsigned(len(attributes.vocabulary or ()))
+        tensors["codes"] = (attributes.codes.astype(np.int64) + 1).astype(wide)
+    if attributes.vectors is not None:
+        tensors["vectors"] = attributes.vectors
+    for level, relation in enumerate(hierarchy.relations, start=1):
+        tensors[f"{level}.indptr"] = narrow(relation.indptr)
+        tensors[f"{level}.parts"] = relation.parts.astype(smallest_unsigned(relation.n_parts - 1))
+        tensors[f"{level}.roles"] = relation.roles.astype(smallest_unsigned(relation.n_roles - 1))
+        if relation.counts is not None:
+            tensors[f"{level}.counts"] = narrow(relation.counts)
+    return document, tensors
+
+
+def unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hierarchy:
+    """The inverse of `pack_hierarchy`."""
+    vocabulary = document["vocabulary"]
+    attributes = Attributes(
+        tensors["codes"].astype(np.int32) - 1 if "codes" in tensors else None,
+        None if vocabulary is None else Vocabulary.from_json(vocabulary),
+        tensors.get("vectors"),
+    )
+    relations = [
+        Relation(
+            tensors[f"{level}.indptr"],
+            tensors[f"{level}.parts"],
+            tensors[f"{level}.roles"],
+            tuple(entry["alphabet"]),
+            int(entry["n_parts"]),
+            tensors.get(f"{level}.counts"),
+        )
+        for level, entry in enumerate(document["relations"], start=1)
+    ]
+    return Hierarchy(attributes, tuple(relations), tuple(document["names"]))
+
+
+def _pack_compressed(compressed: Compressed) -> tuple[dict[str, Any], dict[str, Array]]:
+    document, tensors = pack_hierarchy(compressed.hierarchy)
+    document["objects"] = list(compressed.objects)
+    document["entries"] = list(compressed.entries)
+    for level, column in enumerate(compressed.inverse):
+        if column is not None:
+            tensors[f"{level}.inverse"] = narrow(column)
+    return document, tensors
+
+
+def _unpack_compressed(document: dict[str, Any], tensors: dict[str, Array]) -> Compressed:
+    hierarchy = unpack_hierarchy(document, tensors)
+    return Compressed(
+        hierarchy,
+        tuple(tensors.get(f"{level}.inverse") for level in range(hierarchy.depth + 1)),
+        tuple(document["objects"]),
+        tuple(document["entries"]),
+    )

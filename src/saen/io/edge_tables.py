@@ -1,0 +1,347 @@
+"""Graphs as tables: one row per edge, and beside it, where needed, one per node and per graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, offsets, segment_ids
+from saen.data.graphs import Graphs
+from saen.errors import FileError
+from saen.io.problems import BadGraphs
+from saen.io.records import assemble
+from saen.io.tables import SUFFIXES, Table, label_values, read_table
+
+EDGES = ("graph", "source", "target")
+NODES = ("graph", "node")
+LABELS = ("graph", "label")
+
+# What pandas calls the numbers of its rows.
+_INDEX = ("", "__index_level_0__")
+
+Ints = NDArray[np.int64]
+
+
+def beside(path: Path, kind: str) -> Path:
+    """The file of nodes or labels that belongs to a file of edges.
+
+    >>> beside(Path("edges.csv"), "nodes").name, beside(Path("toy.csv"), "labels").name
+    ('nodes.csv', 'toy_labels.csv')
+    """
+    before, found, after = path.stem.rpartition("edges")
+    return path.with_name((before + kind + after if found else f"{after}_{kind}") + path.suffix)
+
+
+def read_edge_table(
+    table: Table, nodes: Path | None, labels: Path | None, directed: bool, found: BadGraphs
+) -> Graphs:
+    """Read graphs from a table of edges, with tables of nodes and labels where there are any.
+
+    >>> folder = getfixture("tmp_path")
+    >>> _ = (folder / "edges.csv").write_text("graph,source,target\\na,1,2\\na,2,3\\nb,1,2\\n")
+    >>> _ = (folder / "labels.csv").write_text("graph,label\\nb,short\\na,long\\n")
+    >>> edges = read_table(folder / "edges.csv")
+    >>> graphs = read_edge_table(edges, None, None, False, BadGraphs(skip=False, report=print))
+    >>> graphs.sizes.tolist(), graphs.targets.tolist()
+    ([2, 3], ['short', 'long'])
+    """
+    nodes = nodes or _present(table.path, "nodes")
+    labels = labels or _present(table.path, "labels")
+    listed = None if nodes is None else read_table(nodes, NODES)
+    labelled = None if labels is None else read_table(labels, LABELS)
+    return _Tables(table, listed, labelled, found).graphs(directed)
+
+
+def _present(path: Path, kind: str) -> Path | None:
+    """The table beside, of the same format or of another."""
+    expected = beside(path, kind)
+    for suffix in (path.suffix, *SUFFIXES):
+        if expected.with_suffix(suffix).is_file():
+            return expected.with_suffix(suffix)
+    return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A table, and the number of the graph that each of its rows is about."""
+
+    table: Table
+    graph_of: Ints
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes that each edge joins, shape (E, 2), the size of each graph, and for each node
+    its row in the table of nodes, where there is one."""
+
+    ends: Ints
+    sizes: Ints
+    rows: Ints
+
+
+class _Tables:
+    """The tables of one collection, whose graphs and nodes become numbers."""
+
+    def __init__(
+        self, edges: Table, nodes: Table | None, labels: Table | None, found: BadGraphs
+    ) -> None:
+        # Graphs stand in the order of the labels, then of the nodes, then of the edges.
+        tables = [table for table in (labels, nodes, edges) if table is not None]
+        codes, self.names = _codes([(table, "graph") for table in tables])
+        self.found = found
+        self.bad = np.zeros(len(self.names), dtype=np.bool_)
+        parts = [_Part(*pair) for pair in zip(tables, codes, strict=True)]
+        self.edges = parts[-1]
+        self.nodes = None if nodes is None else parts[-2]
+        self.labelled = None if labels is None else parts[0]
+        for part in parts:
+            self._check_broken(part.table)
+            self._check_filled(part, "graph")
+
+    def graphs(self, directed: bool) -> Graphs:
+        """All graphs that are not bad."""
+        targets = self._targets()
+        for column in ("source", "target"):
+            self._check_filled(self.edges, column)
+        nodes = self._found_nodes() if self.nodes is None else self._listed_nodes(self.nodes)
+        self._check_present(nodes.sizes)
+        for part in (self.edges, self.nodes):
+            if part is not None:
+                self._check_columns(part)
+        # Bad graphs have been reported: from here on they are not there.
+        kept = np.flatnonzero(~self.bad)
+        stays = ~self.bad[segment_ids(offsets(nodes.sizes))]
+        self.rows = np.flatnonzero(~self.bad[self.edges.graph_of])
+        columns = _columns(self.edges.table, "edge", self.rows)
+        if self.nodes is not None:
+            columns |= _columns(self.nodes.table, "node", nodes.rows[stays])
+        self.names = self.names[kept]
+        return assemble(
+            nodes.sizes[kept],
+            (np.cumsum(stays) - 1)[nodes.ends[self.rows]],
+            columns,
+            label_values([targets[graph] for graph in kept]),
+            directed=directed,
+            name=self.edges.table.path.stem,
+            places=self,
+            found=self.found,
+        )
+
+    # -- nodes ----------------------------------------------------------------------------
+
+    def _found_nodes(self) -> _Nodes:
+        """The nodes that the edges name."""
+        edges = self.edges
+        codes, names = _codes([(edges.table, c) for c in ("source", "target")], ascending=True)
+        keys = edges.graph_of[:, None] * len(names) + np.column_stack(codes)
+        distinct, places = np.unique(keys, return_inverse=True)
+        sizes = np.bincount(distinct // len(names), minlength=len(self.bad))
+        return _Nodes(places.reshape(-1, 2), sizes, np.empty(0, dtype=np.int64))
+
+    def _listed_nodes(self, nodes: _Part) -> _Nodes:
+        """The nodes of the table of nodes, in its order."""
+        edges = self.edges
+        self._check_filled(nodes, "node")
+        (listed, *ends), names = _codes(
+            [(nodes.table, "node"), (edges.table, "source"), (edges.table, "target")]
+        )
+        keys = nodes.graph_of * len(names) + listed
+        by_key = np.argsort(keys, kind="stable")
+        again = by_key[1:][keys[by_key][1:] == keys[by_key][:-1]]
+        self._flag(
+            nodes,
+            again,
+            lambda row: f"the node {_shown(names[listed[row]])} of this graph comes twice",
+        )
+        order = np.argsort(nodes.graph_of, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        places = []
+        for column, codes in zip(("source", "target"), ends, strict=True):
+            wanted = edges.graph_of * len(names) + codes
+            at = np.minimum(np.searchsorted(keys[by_key], wanted), len(keys) - 1)
+            self._flag(
+                edges, np.flatnonzero(keys[by_key[at]] != wanted), self._lost(column, names[codes])
+            )
+            places.append(place[by_key[at]])
+        sizes = np.bincount(nodes.graph_of, minlength=len(self.bad))
+        return _Nodes(np.column_stack(places), sizes, order)
+
+    def _lost(self, column: str, names: NDArray[Any]) -> Callable[[int], str]:
+        assert self.nodes is not None
+        table = self.nodes.table.path.name
+        return lambda row: f"the {column} {_shown(names[row])} is no node of this graph in {table}"
+
+    # -- labels of graphs --------------------------------------------------------------------
+
+    def _targets(self) -> list[str]:
+        """The label of every graph, as text; empty without one."""
+        targets = [""] * len(self.names)
+        if self.labelled is not None:
+            graph_of = self.labelled.graph_of
+            order = np.argsort(graph_of, kind="stable")
+            again = order[1:][graph_of[order][1:] == graph_of[order][:-1]]
+            self._flag(
+                self.labelled, again, lambda row: f"graph {self.graph(graph_of[row])} comes twice"
+            )
+            texts = self.labelled.table.texts("label").tolist()
+            for graph, text in zip(graph_of.tolist(), texts, strict=True):
+                targets[graph] = text
+        return targets
+
+    # -- bad graphs --------------------------------------------------------------------------
+
+    def _flag(self, part: _Part, rows: Ints, message: Callable[[int], str]) -> None:
+        """Report the first of these rows for every graph that was good so far."""
+        rows = np.sort(rows)
+        first = np.unique(part.graph_of[rows], return_index=True)[1]
+        for row in rows[np.sort(first)].tolist():
+            graph = part.graph_of[row]
+            if not self.bad[graph]:
+                self.bad[graph] = True
+                self.found(part.table.error(row, message(row)))
+
+    def _check_broken(self, table: Table) -> None:
+        if table.broken:
+            place = table.columns.index("graph")
+            code = {str(name): number for number, name in enumerate(self.names)}
+            for fields, error in table.broken:
+                graph = code.get(fields[place].strip()) if place < len(fields) else None
+                if graph is not None:
+                    self.bad[graph] = True
+                self.found(error)
+
+    def _check_filled(self, part: _Part, column: str) -> None:
+        values = part.table.values(column)
+        if values.dtype.kind != "i":
+            empty = np.flatnonzero(values.str.strip() == "")
+            self._flag(part, empty, lambda _: f"nothing in the column {column}")
+
+    def _check_columns(self, part: _Part) -> None:
+        if "label" in part.table.columns:
+            self._check_filled(part, "label")
+        for column in _attributes(part.table):
+            wrong = np.flatnonzero(np.isnan(part.table.numbers(column)))
+            if len(wrong):
+                self._flag(part, wrong, _not_a_number(part.table, column))
+
+    def _check_present(self, sizes: Ints) -> None:
+        if self.labelled is not None:
+            graph_of = self.labelled.graph_of
+            names = [p.table.path.name for p in (self.edges, self.nodes) if p is not None]
+            self._flag(
+                self.labelled,
+                np.flatnonzero(sizes[graph_of] == 0),
+                lambda row: f"graph {self.graph(graph_of[row])} is not in {' or '.join(names)}",
+            )
+
+    # -- places ------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> Path:
+        """The file that has the labels of graphs."""
+        return (self.labelled or self.edges).table.path
+
+    def graph(self, graph: int) -> str:
+        """The name of a graph."""
+        return _shown(self.names[graph])
+
+    def graph_error(self, graph: int, message: str) -> FileError:
+        """The error for a graph."""
+        return FileError(f"graph {self.graph(graph)}: {message}", path=self.labels)
+
+    def clash(self, later: int, earlier: int, what: str) -> FileError:
+        """The error for two rows of one edge."""
+        table = self.edges.table
+        first = table.place(int(self.rows[earlier]))
+        return table.error(int(self.rows[later]), f"the edge of {first} comes again, with {what}")
+
+
+def _columns(table: Table, what: str, rows: Ints) -> dict[str, Array]:
+    """Labels and attributes of some rows."""
+    out: dict[str, Array] = {}
+    if "label" in table.columns:
+        out[f"{what}_labels"] = table.labels("label", rows)
+    columns = [table.numbers(column)[rows] for column in _attributes(table)]
+    if columns:
+        out[f"{what}_attributes"] = np.column_stack(columns)
+    return out
+
+
+def _attributes(table: Table) -> list[str]:
+    """The columns that are left for attributes."""
+    return [c for c in table.columns if c not in (*EDGES, *NODES, "label", *_INDEX)]
+
+
+def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
+    texts = table.texts(column)
+    return lambda row: (
+        f"{texts.iloc[row]!r:.40} in the column {column} is not a number (missing and infinite "
+        "values are not supported)"
+    )
+
+
+def _shown(name: object) -> str:
+    return f"{str(name)!r:.60}"
+
+
+def _codes(
+    columns: list[tuple[Table, str]], ascending: bool = False
+) -> tuple[list[Ints], NDArray[Any]]:
+    """Numbers for the values of several columns together, and the values.
+
+    They are numbered as they come; with `ascending`, whole numbers by size.
+    """
+    parts: list[pd.Series[Any]] = [table.values(column) for table, column in columns]
+    whole = all(part.dtype.kind == "i" for part in parts)
+    if not whole:
+        parts = [table.texts(column).str.strip() for table, column in columns]
+    lengths = np.cumsum([len(part) for part in parts])[:-1]
+    joined = np.concatenate([part.to_numpy(dtype=None if whole else object) for part in parts])
+    codes, names = pd.factorize(joined, sort=ascending and whole)
+    return np.split(codes.astype(np.int64), lengths), names
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
+    """The tables of edges, nodes and labels, which `read_edge_table` reads back.
+
+    >>> tables = tables_of(Graphs.from_edge_lists([[(0, 1)]], targets=["a"]))
+    >>> {kind: ",".join(frame.columns) for kind, frame in tables.items()}
+    {'edges': 'graph,source,target', 'nodes': 'graph,node', 'labels': 'graph,label'}
+    """
+    graph_of = segment_ids(graphs.node_offsets)
+    ends = graphs.edges()
+    starts = graphs.node_offsets[graph_of]
+    entries = segment_ids(graphs.indptr)
+    kept = slice(None) if graphs.directed else entries <= graphs.indices
+    edges: dict[str, Array] = {
+        "graph": graph_of[ends[:, 0]],
+        "source": ends[:, 0] - starts[ends[:, 0]],
+        "target": ends[:, 1] - starts[ends[:, 0]],
+    }
+    nodes: dict[str, Array] = {"graph": graph_of, "node": np.arange(graphs.n_nodes) - starts}
+    for columns, labels, attributes, rows in (
+        (edges, graphs.edge_labels, graphs.edge_attributes, kept),
+        (nodes, graphs.node_labels, graphs.node_attributes, slice(None)),
+    ):
+        if labels is not None:
+            columns["label"] = labels[rows]
+        if attributes is not None:
+            for number, values in enumerate(attributes[rows].T):
+                columns[f"attribute_{number}"] = values
+    blank = np.full(len(graphs), "")
+    classes = {
+        "graph": np.arange(len(graphs)),
+        "label": blank if graphs.targets is None else graphs.targets,
+    }
+    frames = {"edges": edges, "nodes": nodes, "labels": classes}
+    return {kind: pd.DataFrame(columns) for kind, columns in frames.items()}

@@ -1,0 +1,124 @@
+"""Files of learned vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array
+from saen._util.atomic import atomic_write
+from saen.errors import FileError
+from saen.io import container
+from saen.io.result_tables import check_format, open_table, read_table
+
+KIND = "embeddings"
+FORMATS = (".parquet", ".csv", ".npy", ".safetensors")
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The vectors of some objects of one level, in order: `vectors[i]`, (width,), is that of object
+    number `objects[i]` of structure `structures[i]`."""
+
+    structures: NDArray[np.int64]
+    objects: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+def write_embeddings(
+    path: Path, parts: Iterable[Embedded], targets: Array | None, level: str, *, lower: bool
+) -> tuple[int, int]:
+    """Write vectors in the format that the suffix names; their number and their width.
+
+    Tables have the columns `graph`, `object` (on a `lower` level), `target` (where there are any)
+    and `e0`, `e1`, …; a .safetensors file has arrays `graph`, `object`, `target` and `vectors`; an
+    .npy file has the vectors alone. Tables are written as the parts come, the others are held
+    whole. Targets are those of all structures.
+    """
+    suffix = check_format(path, FORMATS)
+    if suffix in (".csv", ".parquet"):
+        count = width = 0
+        with open_table(path) as write:
+            for part in parts:
+                vectors = {f"e{i}": column for i, column in enumerate(part.vectors.T)}
+                write(_columns(part, targets, lower) | vectors)
+                count, width = count + len(part.vectors), part.vectors.shape[1]
+        return count, width
+    made = list(parts)
+    whole = Embedded(
+        np.concatenate([part.structures for part in made]),
+        np.concatenate([part.objects for part in made]),
+        np.concatenate([part.vectors for part in made]),
+    )
+    if suffix == ".npy":
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            np.save(file, whole.vectors, allow_pickle=False)
+    else:
+        document: dict[str, Any] = {"level": level}
+        tensors = _columns(whole, targets, lower) | {"vectors": whole.vectors}
+        if "target" in tensors and tensors["target"].dtype.kind == "U":
+            values, tensors["target"] = np.unique(tensors["target"], return_inverse=True)
+            document["targets"] = values.tolist()
+        container.write(path, KIND, document, tensors)
+    return whole.vectors.shape[0], whole.vectors.shape[1]
+
+
+def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
+    """The vectors of a file that `write_embeddings` made, (n, width), and its other columns."""
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return _checked(path, _read_npy(path)), {}
+    if suffix == ".safetensors":
+        kind, document, tensors = container.read(path)
+        if kind != KIND:
+            raise FileError(f"this file holds a {kind}, not embeddings", path=path)
+        columns = {key: np.array(tensor) for key, tensor in tensors.items() if key != "vectors"}
+        if "targets" in document:
+            columns["target"] = np.array(document["targets"])[columns["target"]]
+        return _checked(path, tensors["vectors"]), columns
+    if suffix not in FORMATS:
+        raise FileError(f"expected embeddings in {', '.join(FORMATS)}", path=path)
+    table = read_table(path)
+    names: list[str] = []
+    while f"e{len(names)}" in table:
+        names.append(f"e{len(names)}")
+    if not names:
+        raise FileError("expected vectors in columns e0, e1, …, found none", path=path)
+    vectors = np.column_stack([table.pop(name) for name in names])
+    return _checked(path, vectors), table
+
+
+def _columns(part: Embedded, targets: Array | None, lower: bool) -> dict[str, Array]:
+    columns: dict[str, Array] = {"graph": part.structures}
+    if lower:
+        columns["object"] = part.objects
+    if targets is not None and targets.ndim == 1:
+        columns["target"] = targets[part.structures]
+    return columns
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        vectors: Array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise FileError("no such file", path=path) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise FileError(f"not readable as npy ({error})", path=path) from None
+    return vectors
+
+
+def _checked(path: Path, vectors: Array) -> NDArray[np.float64]:
+    if vectors.ndim != 2 or vectors.dtype.kind not in "iuf":
+        raise FileError(
+            f"expected a matrix of numbers, found {vectors.dtype} of shape {vectors.shape}",
+            path=path,
+        )
+    wide = vectors.astype(np.float64)
+    if not np.isfinite(wide).all():
+        raise FileError("a vector holds NaN or infinity", path=path)
+    return wide

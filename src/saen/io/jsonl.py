@@ -1,0 +1,386 @@
+"""Graphs in JSON lines: one object per graph and line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array
+from saen._util.progress import bar
+from saen._util.strings import did_you_mean, plural
+from saen.data.graphs import Graphs
+from saen.errors import FileError, InputError
+from saen.io.problems import BadGraphs
+from saen.io.records import Record, Records, check_target
+from saen.io.sources import MARK, check_text, check_width, decoded, unreadable
+
+KEYS = ("nodes", "edges", "label", "id", "directed")
+NODE_KEYS = ("id", "label", "attributes")
+EDGE_KEYS = ("source", "target", "label", "attributes")
+
+# What networkx.node_link_data writes besides.
+_PASSED_OVER = ("multigraph", "graph")
+
+_TICK = 256  # lines between two steps of the progress bar
+
+
+def read_jsonl(path: Path, found: BadGraphs, progress: bool | None = None) -> Graphs:
+    """Read a file of JSON lines.
+
+    >>> file = getfixture("tmp_path") / "water.jsonl"
+    >>> _ = file.write_text(
+    ...     '{"nodes": ["O", "H", "H"], "edges": [[0, 1], [0, 2]], "label": "wet"}\\n'
+    ... )
+    >>> read_jsonl(file, BadGraphs(skip=False, report=print))
+    Graphs(water: 1 graph, 3 nodes, 2 edges, undirected; 1 class, 2 node labels)
+    """
+    records = Records(found, path)
+    empty = True
+    with bar("reading graphs", _count_lines(path), progress) as update:
+        for line, data in _lines(path):
+            if line % _TICK == 0:
+                update(line)
+            if data.removeprefix(MARK).strip():
+                empty = False
+                try:
+                    records.add(_record(data, path, line), len(data))
+                except FileError as error:
+                    found(error)
+    if empty:
+        raise FileError("the file is empty", path=path)
+    return records.graphs(path.stem)
+
+
+def _count_lines(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b"")) + 1
+    except OSError as error:
+        raise unreadable(error, path) from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The number of every line, from 1, and its bytes."""
+    try:
+        with path.open("rb") as file:
+            yield from enumerate(file, start=1)
+    except OSError as error:
+        raise unreadable(error, path) from None
+
+
+def _refuse(constant: str) -> None:
+    raise InputError(f"{constant} is no number that can be used (nor can infinities)")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _record(data: bytes, path: Path, line: int) -> Record:
+    text = decoded(data, path, line)
+    try:
+        document = _DECODER.decode(text)
+        if not isinstance(document, dict):
+            raise InputError(f"expected one object for one graph, found {_shown(document)}")
+        return _graph(document, path, line, len(data))
+    except RecursionError:
+        raise FileError("nested too deeply", path=path, line=line) from None
+    except InputError as error:
+        raise FileError(str(error), path=path, line=line) from None
+    except json.JSONDecodeError as error:
+        reason = f"not JSON, one whole object per line ({error.msg} at column {error.pos + 1})"
+        raise FileError(reason, path=path, line=line) from None
+    except ValueError:
+        raise FileError("a number of thousands of digits", path=path, line=line) from None
+
+
+def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Record:
+    if "parts" in document or [*document] == ["levels"]:
+        raise InputError(
+            "a nested structure, not a graph: take a decomposition of structures, such as nested"
+        )
+    _check_keys([document], (*KEYS, *_PASSED_OVER), "the graph")
+    for key in ("nodes", "edges"):
+        if key not in document:
+            raise InputError(f"no {key!r}")
+    directed = document.get("directed", False)
+    if not isinstance(directed, bool):
+        raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
+    check_target(document.get("label"))
+    size, position, columns = _nodes(document["nodes"], n_bytes)
+    edges, edge_columns = _edges(document["edges"], size, position, n_bytes)
+    return Record(
+        path,
+        line,
+        size,
+        edges,
+        columns | edge_columns,
+        directed=directed,
+        target=document.get("label"),
+    )
+
+
+# -- nodes and edges ---------------------------------------------------------------------------
+
+
+def _nodes(nodes: Any, n_bytes: int) -> tuple[int, dict[int | str, int] | None, dict[str, Array]]:
+    """How many there are, the place of each by its id (None without ids), and their columns."""
+    if isinstance(nodes, int) and not isinstance(nodes, bool):
+        if nodes < 0:
+            raise InputError(f"a graph of {nodes} nodes")
+        return nodes, None, {}
+    if not isinstance(nodes, list):
+        raise InputError(f"'nodes' must be a count or a list, not {_shown(nodes)}")
+    if not nodes:
+        return 0, None, {}
+    if not isinstance(nodes[0], dict):
+        return len(nodes), None, {"node_labels": label_array(nodes, "node", n_bytes)}
+    _check_keys(nodes, NODE_KEYS, "node")
+    ids = _values(nodes, "id", "node")
+    position = None if ids is None else _positions(ids)
+    return len(nodes), position, _columns(nodes, "node", n_bytes)
+
+
+def _positions(ids: list[Any]) -> dict[int | str, int]:
+    if set(map(type, ids)) - {int, str}:
+        wrong = next(node for node, name in enumerate(ids) if type(name) not in (int, str))
+        raise InputError(
+            f"node {wrong}: the id must be a whole number or a string, not {_shown(ids[wrong])}"
+        )
+    position = dict(zip(ids, range(len(ids)), strict=True))
+    if len(position) < len(ids):
+        twice = next(name for node, name in enumerate(ids) if position[name] != node)
+        raise InputError(f"two nodes have the id {_shown(twice)}")
+    return position
+
+
+def _edges(
+    edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int
+) -> tuple[NDArray[np.int64], dict[str, Array]]:
+    """Pairs of places, shape (E, 2), and the columns of the edges."""
+    if not isinstance(edges, list):
+        raise InputError(f"'edges' must be a list, not {_shown(edges)}")
+    columns: dict[str, Array] = {}
+    ends: list[Any]
+    if edges and isinstance(edges[0], dict):
+        _check_keys(edges, EDGE_KEYS, "edge")
+        sources, targets = (_values(edges, key, "edge") for key in ("source", "target"))
+        if sources is None or targets is None:
+            raise InputError(f"edge 0 has no {'source' if sources is None else 'target'!r}")
+        ends = [*chain.from_iterable(zip(sources, targets, strict=True))]
+        columns = _columns(edges, "edge", n_bytes)
+    else:
+        if set(map(type, edges)) - {list} or set(map(len, edges)) - {2}:
+            wrong = next(e for e, p in enumerate(edges) if type(p) is not list or len(p) != 2)
+            raise InputError(f"edge {wrong} must be a pair, not {_shown(edges[wrong])}")
+        ends = [*chain.from_iterable(edges)]
+    return _places(ends, size, position), columns
+
+
+def _places(ends: list[Any], size: int, position: dict[int | str, int] | None) -> NDArray[np.int64]:
+    """The nodes that edges name, as places, shape (E, 2)."""
+    if position is not None:
+        if set(map(type, ends)) - {int, str} or not position.keys() >= set(ends):
+            wrong = next(
+                end
+                for end, name in enumerate(ends)
+                if type(name) not in (int, str) or name not in position
+            )
+            raise InputError(
+                f"edge {wrong // 2} names the node {_shown(ends[wrong])}, but no node has that id"
+            )
+        return np.array([position[name] for name in ends], dtype=np.int64).reshape(-1, 2)
+    if set(map(type, ends)) <= {int}:
+        try:
+            pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+        except OverflowError:
+            pass  # far out of range, as will be said
+        else:
+            if pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < size):
+                return pairs
+    numbered = f"numbered 0 … {size - 1}" if size else "none"
+    for end, place in enumerate(ends):
+        if type(place) is not int:
+            raise InputError(
+                f"edge {end // 2} names the node {_shown(place)}, but nodes without ids are "
+                f"{numbered}"
+            )
+        if not 0 <= place < size:
+            raise InputError(
+                f"edge {end // 2} names the node {_shown(place)}, but the nodes are {numbered}"
+            )
+    raise AssertionError("unreachable")
+
+
+def _columns(objects: list[dict[str, Any]], what: str, n_bytes: int) -> dict[str, Array]:
+    out = {}
+    labels = _values(objects, "label", what)
+    if labels is not None:
+        out[f"{what}_labels"] = label_array(labels, what, n_bytes)
+    attributes = _values(objects, "attributes", what)
+    if attributes is not None:
+        out[f"{what}_attributes"] = _attribute_array(attributes, what)
+    return out
+
+
+def _check_keys(objects: Sequence[Any], known: tuple[str, ...], what: str) -> None:
+    if set(map(type, objects)) - {dict}:
+        number = next(number for number, thing in enumerate(objects) if type(thing) is not dict)
+        raise InputError(f"{what} {number} must be an object, not {_shown(objects[number])}")
+    unknown = set().union(*objects).difference(known)
+    if unknown:
+        key = min(unknown)
+        number = next(number for number, thing in enumerate(objects) if key in thing)
+        place = what if what == "the graph" else f"{what} {number}"
+        raise InputError(
+            f"{place} has the key {_shown(key)}, which is none of {', '.join(known)}"
+            f"{did_you_mean(key, known)}"
+        )
+
+
+def _values(objects: list[dict[str, Any]], key: str, what: str) -> list[Any] | None:
+    """What all objects have under a key; None where none has it."""
+    missing = object()
+    values = [thing.get(key, missing) for thing in objects]
+    if missing not in values:
+        return values
+    if all(value is missing for value in values):
+        return None
+    raise InputError(f"{what} {values.index(missing)} has no {key!r}, which others have")
+
+
+# -- labels and attributes ---------------------------------------------------------------------
+
+
+def label_array(values: list[Any], what: str, n_bytes: int) -> Array:
+    """Labels, shape (n,), or (n, k) where each is a list; `InputError` names the first bad one."""
+    if set(map(type, values)) == {list}:
+        widths = {len(value) for value in values}
+        if widths == {0} or len(widths) > 1:
+            raise InputError(f"the lists that label the {what}s differ in length, or are empty")
+        flat = [*chain.from_iterable(values)]
+        return _plain_labels(flat, what, n_bytes, len(values[0])).reshape(len(values), -1)
+    return _plain_labels(values, what, n_bytes, 1)
+
+
+def _plain_labels(values: list[Any], what: str, n_bytes: int, width: int) -> Array:
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            raise InputError(f"a label of the {what}s does not fit into 64 bits") from None
+    if kinds == {str}:
+        check_text(values, f"labels of {what}s")
+        check_width(max(map(len, values)), len(values), n_bytes, f"labels of {what}s")
+        return np.array(values, dtype=np.str_)
+    for number, value in enumerate(values):
+        if type(value) not in (int, str):
+            raise InputError(
+                f"{what} {number // width}: a label must be a whole number or a string, not "
+                f"{_shown(value)}"
+            )
+    number = next(n for n, value in enumerate(values) if type(value) is not type(values[0]))
+    raise InputError(
+        f"{what} {number // width}: the label {_shown(values[number])}, but that of {what} 0 is "
+        f"{_shown(values[0])}: either all are strings or none is"
+    )
+
+
+def _attribute_array(values: list[Any], what: str) -> Array:
+    """Attributes as floats, shape (n, k)."""
+    lists = set(map(type, values)) == {list}
+    if not lists or set(map(type, chain.from_iterable(values))) - {int, float}:
+        wrong = next(
+            number
+            for number, value in enumerate(values)
+            if type(value) is not list or set(map(type, value)) - {int, float}
+        )
+        raise InputError(
+            f"{what} {wrong}: the attributes must be a list of numbers, not {_shown(values[wrong])}"
+        )
+    width = len(values[0])
+    if set(map(len, values)) != {width}:
+        wrong = next(number for number, value in enumerate(values) if len(value) != width)
+        raise InputError(
+            f"{what} {wrong}: {plural(len(values[wrong]), 'attribute')}, but {what} 0 has {width}"
+        )
+    try:
+        table = np.array(values, dtype=np.float64).reshape(len(values), width)
+    except OverflowError:
+        table = np.full((1, 1), np.inf)
+    if not np.isfinite(table).all():
+        raise InputError(f"an attribute of the {what}s is too large a number")
+    return table
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def write_jsonl(graphs: Graphs, file: Path) -> None:
+    """Write one line per graph, which `read_jsonl` reads back."""
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(document) + "\n" for document in _documents(graphs))
+
+
+def _documents(graphs: Graphs) -> Iterator[dict[str, Any]]:
+    ends = graphs.edges()
+    kept = (
+        slice(None)
+        if graphs.directed
+        else np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr)) <= graphs.indices
+    )
+    bare = graphs.node_labels is not None and graphs.node_attributes is None
+    nodes: list[Any] | None = (
+        graphs.node_labels.tolist()  # type: ignore[union-attr]
+        if bare
+        else _listed(graphs.node_labels, graphs.node_attributes)
+    )
+    edges = _listed(
+        *(
+            None if column is None else column[kept]
+            for column in (graphs.edge_labels, graphs.edge_attributes)
+        )
+    )
+    first_edges = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
+    first_nodes = graphs.node_offsets.tolist()
+    targets = None if graphs.targets is None else graphs.targets.tolist()
+    for graph in range(len(graphs)):
+        its_nodes = slice(first_nodes[graph], first_nodes[graph + 1])
+        its_edges = slice(first_edges[graph], first_edges[graph + 1])
+        pairs = (ends[its_edges] - its_nodes.start).tolist()
+        out: dict[str, Any] = {} if targets is None else {"label": targets[graph]}
+        if graphs.directed:
+            out["directed"] = True
+        size = its_nodes.stop - its_nodes.start
+        out["nodes"] = size if nodes is None else nodes[its_nodes]
+        out["edges"] = (
+            pairs
+            if edges is None
+            else [
+                {"source": source, "target": target, **columns}
+                for (source, target), columns in zip(pairs, edges[its_edges], strict=True)
+            ]
+        )
+        yield out
+
+
+def _listed(labels: Array | None, attributes: Array | None) -> list[dict[str, Any]] | None:
+    """One object per node or edge; None without labels and attributes."""
+    columns = {
+        key: column.tolist()
+        for key, column in (("label", labels), ("attributes", attributes))
+        if column is not None
+    }
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows] if columns else None

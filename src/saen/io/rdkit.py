@@ -1,0 +1,224 @@
+"""Molecules from and to RDKit: atoms as nodes, bonds as edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from saen._util.arrays import Array, segment_ids
+from saen.data.graphs import Graphs
+from saen.errors import InputError, MissingExtraError
+from saen.io.directions import check_both_directions
+
+Atoms = Literal["symbol", "smiles"]
+
+
+def from_rdkit(
+    molecules: Iterable[Any], *, atoms: Atoms = "symbol", targets: ArrayLike | None = None
+) -> Graphs:
+    """Build from RDKit molecules, which are left as they are: one node per atom.
+
+    `node_labels` are what `atoms` says: the `symbol` of the element, or the atom as `smiles`
+    writes it, which tells aromatic atoms, charges and the hydrogens of unusual valences as well
+    (`c`, `[nH]`, `[N+]`). `edge_labels` are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`.
+    Hydrogens are nodes only where the molecule holds them as atoms. Stereochemistry, isotopes
+    and coordinates are not read. `targets` has one value per molecule.
+
+    Raises `InputError`, naming the molecule, for anything else, and `MissingExtraError` where
+    RDKit is not installed.
+
+    >>> from rdkit import Chem
+    >>> graphs = from_rdkit([Chem.MolFromSmiles("CC(=O)O")], targets=["acid"])
+    >>> graphs
+    Graphs(1 graph, 4 nodes, 3 edges, undirected; 1 class, 2 node labels, edge labels)
+    >>> graphs.node_labels.tolist()
+    ['C', 'C', 'O', 'O']
+    """
+    chem = _rdkit().Chem
+    if isinstance(molecules, chem.Mol):
+        raise InputError("expected a list of molecules, found a single one: pass [molecule]")
+    if atoms not in ("symbol", "smiles"):
+        raise InputError(f'atoms must be "symbol" or "smiles", not {atoms!r}')
+    plain = atoms == "symbol"
+    sizes: list[int] = []
+    labels: list[str] = []
+    pairs: list[tuple[int, int]] = []
+    bonds: list[str] = []
+    for number, molecule in enumerate(molecules):
+        if not isinstance(molecule, chem.Mol):
+            hint = ", which RDKit returns for what it cannot read" if molecule is None else ""
+            raise InputError(
+                f"molecule {number}: expected an RDKit molecule, "
+                f"found {type(molecule).__name__}{hint}"
+            )
+        start = len(labels)
+        sizes.append(molecule.GetNumAtoms())
+        for atom in molecule.GetAtoms():
+            labels.append(atom.GetSymbol() if plain else atom.GetSmarts(isomericSmiles=False))
+        for bond in molecule.GetBonds():
+            pairs.append((start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()))
+            bonds.append(str(bond.GetBondType()))
+    return Graphs.from_edges(
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        np.array(sizes, dtype=np.int64),
+        node_labels=np.array(labels, dtype=np.str_),
+        edge_labels=np.array(bonds, dtype=np.str_),
+        targets=targets,
+    )
+
+
+def from_smiles(
+    smiles: Iterable[str], targets: ArrayLike | None = None, *, atoms: Atoms = "symbol"
+) -> Graphs:
+    """Build from SMILES, one string per molecule: `from_rdkit` of what RDKit reads.
+
+    Raises `InputError` with position, text and reason for a string that is no molecule, and
+    `MissingExtraError` where RDKit is not installed.
+
+    >>> from_smiles(["CCO", "c1ccccc1"]).edge_labels.tolist()[:6]
+    ['SINGLE', 'SINGLE', 'SINGLE', 'SINGLE', 'AROMATIC', 'AROMATIC']
+    >>> from_smiles(["CCO", "C=O=C"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    saen.errors.InputError: SMILES 1, 'C=O=C': Explicit valence ... is greater than permitted
+    """
+    rdkit = _rdkit()
+    if isinstance(smiles, str):
+        raise InputError(f"expected a list of SMILES, found a single one: pass [{smiles!r}]")
+    with rdkit.rdBase.BlockLogs():  # RDKit writes to stderr what the error says
+        molecules = [_read(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
+    return from_rdkit(molecules, atoms=atoms, targets=targets)
+
+
+def to_rdkit(graphs: Graphs) -> list[Any]:
+    """One sanitised RDKit molecule per graph, with atoms in the order of the nodes.
+
+    Reads the labels that `from_rdkit` writes: symbols of elements or atoms in SMILES, and bond
+    types. From `smiles` labels every molecule comes back, but for stereochemistry, isotopes and
+    the direction of dative bonds (the smaller number gives). From `symbol` labels so do those
+    without charges, radicals and hydrogens on aromatic atoms; where these are lost, hydrogens fill
+    the valence (`[O-]` becomes `OH`), and what is no molecule then is an error. Attributes and
+    targets are left out.
+
+    Raises `InputError`, naming the graph, where it is no molecule, and `MissingExtraError` where
+    RDKit is not installed.
+
+    >>> from rdkit import Chem
+    >>> [nitromethane] = to_rdkit(from_smiles(["C[N+](=O)[O-]"], atoms="smiles"))
+    >>> Chem.MolToSmiles(nitromethane)
+    'C[N+](=O)[O-]'
+    """
+    rdkit = _rdkit()
+    labels, bonds = _columns(graphs)
+    ends = graphs.edges()
+    with rdkit.rdBase.BlockLogs():
+        known = {label: _atom(rdkit.Chem, label) for label in set(labels)}
+        for node, label in enumerate(labels):
+            if known[label] is None:
+                graph = int(segment_ids(graphs.node_offsets)[node])
+                place = node - int(graphs.node_offsets[graph])
+                raise InputError(
+                    f"graph {graph}, node {place}: {label!r} is neither the symbol of an "
+                    "element nor an atom in SMILES"
+                )
+        types = rdkit.Chem.BondType.names
+        for bond in set(bonds) - set(types):
+            raise InputError(
+                f"{bond!r} is no type of bond that RDKit knows, such as SINGLE, DOUBLE or AROMATIC"
+            )
+        first_bonds = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
+        first_atoms = graphs.node_offsets.tolist()
+        out = []
+        for number in range(len(graphs)):
+            its_atoms = slice(first_atoms[number], first_atoms[number + 1])
+            its_bonds = slice(first_bonds[number], first_bonds[number + 1])
+            pairs = (ends[its_bonds] - its_atoms.start).tolist()
+            try:
+                out.append(
+                    _molecule(
+                        rdkit.Chem,
+                        [known[label] for label in labels[its_atoms]],
+                        pairs,
+                        [types[bond] for bond in bonds[its_bonds]],
+                    )
+                )
+            except rdkit.Chem.MolSanitizeException as error:
+                raise InputError(
+                    f"graph {number} is no molecule: {' '.join(str(error).split())} (charges and "
+                    "hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))"
+                ) from None
+    return out
+
+
+def _read(chem: ModuleType, number: int, text: Any) -> Any:
+    if not isinstance(text, str):
+        raise InputError(f"SMILES {number}: expected a string, found {text!r}")
+    molecule = chem.MolFromSmiles(text)
+    if molecule is None:
+        raw = chem.MolFromSmiles(text, sanitize=False)
+        problems = [] if raw is None else chem.DetectChemistryProblems(raw)
+        reason = problems[0].Message() if problems else "not in the grammar of SMILES"
+        raise InputError(f"SMILES {number}, {text!r}: {' '.join(reason.split())}")
+    return molecule
+
+
+def _columns(graphs: Graphs) -> tuple[list[str], list[str]]:
+    """The labels of all nodes and of all `graphs.edges()`."""
+    for what, column, count in (
+        ("node", graphs.node_labels, graphs.n_nodes),
+        ("edge", graphs.edge_labels, graphs.n_edges),
+    ):
+        if count and (column is None or column.ndim != 1 or column.dtype.kind != "U"):
+            expected = "elements" if what == "node" else "types of bonds"
+            found = "none" if column is None else f"{column.dtype} of shape {column.shape}"
+            raise InputError(f"molecules need {expected} as {what} labels, found {found}")
+    if graphs.directed:
+        raise InputError("bonds have no direction, but these graphs are directed")
+    check_both_directions(graphs, "RDKit")
+    rows = segment_ids(graphs.indptr)
+    loops = np.flatnonzero(rows == graphs.indices)
+    if len(loops):
+        graph = int(segment_ids(graphs.node_offsets)[rows[loops[0]]])
+        raise InputError(f"graph {graph} has a self-loop, which is no bond")
+    listed = rows <= graphs.indices
+    return _texts(graphs.node_labels), _texts(graphs.edge_labels, listed)
+
+
+def _texts(column: Array | None, kept: Any = slice(None)) -> list[str]:
+    return [] if column is None else column[kept].tolist()
+
+
+def _atom(chem: ModuleType, label: str) -> Any:
+    """The atom that a label stands for; None where it stands for none."""
+    atom = chem.AtomFromSmiles(label)
+    if atom is not None:
+        return atom
+    try:
+        return chem.Atom(label)  # elements that SMILES writes in brackets
+    except RuntimeError:
+        return None
+
+
+def _molecule(
+    chem: ModuleType, atoms: list[Any], pairs: list[tuple[int, int]], types: list[Any]
+) -> Any:
+    molecule = chem.RWMol()
+    for atom in atoms:
+        molecule.AddAtom(atom)
+    for (begin, end), kind in zip(pairs, types, strict=True):
+        molecule.AddBond(begin, end, kind)  # aromatic bonds make their atoms aromatic
+    chem.SanitizeMol(molecule)
+    return molecule.GetMol()
+
+
+def _rdkit() -> ModuleType:
+    try:
+        import rdkit.Chem
+        import rdkit.rdBase
+    except ImportError:
+        raise MissingExtraError("rdkit", extra="chem") from None
+    return rdkit

@@ -1,0 +1,162 @@
+"""Graphs from and to scipy's sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from saen._util.arrays import offsets
+from saen.data.graphs import Graphs
+from saen.errors import InputError
+
+
+def from_scipy(
+    matrices: Iterable[Any],
+    *,
+    node_labels: Sequence[ArrayLike] | None = None,
+    targets: ArrayLike | None = None,
+    directed: bool = False,
+    weights: bool = False,
+) -> Graphs:
+    """Build from one square sparse adjacency matrix per graph; the matrices are left as they are.
+
+    Any sparse format will do. An entry (i, j) that is not zero is an edge from i to j; entries that
+    are stored but zero are none, and repeated ones are added up first, as scipy does. The pattern
+    of an undirected graph must be symmetric. The values do not matter unless `weights=True`, which
+    keeps them as `edge_attributes` of one column (the two directions of an edge may differ).
+
+    `node_labels` has one sequence per matrix, `targets` one value per matrix.
+
+    Raises `InputError`, naming the graph, for anything else.
+
+    >>> from scipy import sparse
+    >>> path = sparse.csr_array([[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
+    >>> from_scipy([path, path], node_labels=[["a", "b", "a"]] * 2)
+    Graphs(2 graphs, 6 nodes, 4 edges, undirected; 2 node labels)
+    >>> from_scipy([path], weights=True).edge_attributes.ravel().tolist()
+    [2.0, 2.0, 0.5, 0.5]
+    """
+    if sparse.issparse(matrices):
+        raise InputError("expected a list of sparse matrices, found a single one: pass [matrix]")
+    patterns = [_pattern(number, matrix, directed) for number, matrix in enumerate(matrices)]
+    sizes = np.array([pattern.shape[0] for pattern in patterns], dtype=np.int64)
+    starts = offsets(sizes)
+    width = np.int32 if starts[-1] < 2**31 else np.int64
+    nothing = np.empty(0, dtype=np.int64)
+    degrees = [np.diff(pattern.indptr) for pattern in patterns]
+    neighbours = [
+        pattern.indices + start for pattern, start in zip(patterns, starts[:-1], strict=True)
+    ]
+    return Graphs(
+        node_offsets=starts,
+        indptr=offsets(np.concatenate([nothing, *degrees])),
+        indices=np.concatenate([nothing, *neighbours]).astype(width),
+        node_labels=None if node_labels is None else _labels(node_labels, sizes.tolist()),
+        edge_attributes=_weights(patterns) if weights else None,
+        targets=None if targets is None else np.asarray(targets),
+        directed=directed,
+    )
+
+
+def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[Any]]:
+    """One square adjacency matrix in CSR per graph: 1 for an edge from row to column.
+
+    With `weights=True` the values are those of the one column of `edge_attributes`. Labels and
+    targets have no place in a matrix: pass `[graph.node_labels for graph in graphs]` and
+    `graphs.targets` to `from_scipy` to have the same graphs again. Edge labels, and attributes of
+    several columns or of nodes, are left out.
+
+    Raises `InputError` where the weights are not one column, or one of them is 0, which a sparse
+    matrix takes for no edge.
+
+    >>> [path] = to_scipy(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
+    >>> path.toarray()
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    values = _values(graphs) if weights else np.ones(len(graphs.indices), dtype=np.int64)
+    return [
+        sparse.csr_array(
+            (
+                values[graphs.indptr[first] : graphs.indptr[last]],
+                graphs.indices[graphs.indptr[first] : graphs.indptr[last]] - first,
+                graphs.indptr[first : last + 1] - graphs.indptr[first],
+            ),
+            shape=(last - first, last - first),
+            copy=True,
+        )
+        for first, last in pairwise(graphs.node_offsets.tolist())
+    ]
+
+
+def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
+    """A copy in canonical CSR: sorted, without repetitions and without stored zeros."""
+    is_sparse: bool = sparse.issparse(matrix)
+    if not is_sparse:
+        raise InputError(
+            f"graph {number}: expected a scipy sparse matrix, found {type(matrix).__name__} "
+            "(wrap it in scipy.sparse.csr_array)"
+        )
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"graph {number}: an adjacency matrix is square, this one has shape {matrix.shape}"
+        )
+    out: sparse.csr_array[Any] = sparse.csr_array(matrix, copy=True)
+    out.sum_duplicates()
+    out.eliminate_zeros()
+    if not directed:
+        reverse = sparse.csr_array(out.T)
+        if not (
+            np.array_equal(reverse.indptr, out.indptr)
+            and np.array_equal(reverse.indices, out.indices)
+        ):
+            raise InputError(
+                f"graph {number}: some entry (i, j) has no counterpart (j, i) "
+                "(pass directed=True, or matrix + matrix.T)"
+            )
+    return out
+
+
+def _labels(node_labels: Sequence[ArrayLike], sizes: list[int]) -> Any:
+    columns = [np.asarray(labels) for labels in node_labels]
+    if len(columns) != len(sizes):
+        raise InputError(f"{len(sizes)} matrices, but node labels for {len(columns)}")
+    for number, (labels, size) in enumerate(zip(columns, sizes, strict=True)):
+        if labels.ndim == 0 or len(labels) != size:
+            raise InputError(
+                f"graph {number} has {size} nodes, but node labels of shape {labels.shape}"
+            )
+    filled = [labels for labels in columns if labels.size]
+    if len({labels.dtype.kind in "US" for labels in filled}) > 1:
+        raise InputError("node labels mix whole numbers and strings")
+    if len({labels.shape[1:] for labels in filled}) > 1:
+        raise InputError("node labels differ in their number of columns")
+    return np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
+
+
+def _weights(patterns: list[sparse.csr_array[Any]]) -> Any:
+    for number, pattern in enumerate(patterns):
+        if pattern.dtype.kind not in "iufb":
+            raise InputError(f"graph {number}: weights must be real numbers, not {pattern.dtype}")
+    columns = [pattern.data.astype(np.float64) for pattern in patterns]
+    return np.concatenate([np.empty(0), *columns])[:, None]
+
+
+def _values(graphs: Graphs) -> Any:
+    column = graphs.edge_attributes
+    if column is None or column.shape[1] != 1:
+        found = "none" if column is None else f"{column.shape[1]} columns"
+        raise InputError(f"weights are one column of edge attributes, found {found}")
+    zero = np.flatnonzero(column[:, 0] == 0)
+    if len(zero):
+        graph = int(np.searchsorted(graphs.indptr[graphs.node_offsets], zero[0], "right")) - 1
+        raise InputError(
+            f"graph {graph} has an edge of weight 0, which a sparse matrix takes for no edge"
+        )
+    return column[:, 0]

@@ -1,0 +1,146 @@
+"""Functions of Python's own standard library: which package does one come from?"""
+
+from __future__ import annotations
+
+import ast
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saen.data.nested import NestedData
+from saen.errors import DatasetNotFoundError, FileError, InputError
+
+PACKAGES = (
+    *("asyncio", "email", "http", "importlib", "logging"),
+    *("multiprocessing", "unittest", "urllib", "xml"),
+)
+"""Sizeable ones that every CPython from 3.11 on comes with."""
+LEVELS = ("node types", "paths", "statements", "functions")
+
+_FEWEST_STATEMENTS = 2
+_DEEPEST = 3  # blocks within blocks that are told apart
+_LONGEST = 8  # nodes of a path that are told apart
+
+Pairs = Iterator[tuple[str, Any]]
+
+
+def stdlib_functions(packages: Sequence[str] = PACKAGES, n_per_package: int = 200) -> NestedData:
+    """Functions of the standard library of the Python that runs, each with its package as target.
+
+    The sources are parsed, never imported or run. A function or method is made of statements, at
+    any depth of its blocks; a statement of the paths from the root of its syntax tree to the
+    leaves (without the statements inside it, which are parts of their own); a path of the types
+    of its nodes. No names that the authors chose are used. Roles are the depth of a statement's
+    block, the length of a path, and the place of a node on its path.
+
+    Functions within functions belong to the outer one; doc strings and functions of fewer than two
+    statements are left out. A package gives at most `n_per_package` functions, evenly spaced over
+    its files in order, so that the same Python gives the same functions.
+
+    Raises `DatasetNotFoundError` where the sources of a package are not installed.
+
+    >>> functions = stdlib_functions(["json", "queue"], n_per_package=2)
+    >>> functions  # doctest: +ELLIPSIS
+    NestedData(stdlib-functions: ... statements → 4 functions; 2 classes)
+    >>> functions.targets.tolist()
+    ['json', 'json', 'queue', 'queue']
+    """
+    if isinstance(packages, str) or not all(isinstance(package, str) for package in packages):
+        raise InputError(f"packages are a list of names, not {packages!r}")
+    if isinstance(n_per_package, bool) or not isinstance(n_per_package, int) or n_per_package < 1:
+        raise InputError(f"n_per_package must be a whole number from 1 on, not {n_per_package!r}")
+    chosen: list[ast.AST] = []
+    targets: list[str] = []
+    for package in packages:
+        found = [node for file in _sources(package) for node in _functions(_parsed(file))]
+        evenly = np.linspace(0, len(found), min(n_per_package, len(found)), endpoint=False)
+        chosen += [found[place] for place in evenly.astype(int)]
+        targets += [package] * len(evenly)
+    parts = map(_function, chosen)
+    return NestedData(parts, np.array(targets, np.str_), levels=LEVELS, name="stdlib-functions")
+
+
+def _sources(package: str) -> list[Path]:
+    """The files of a package or a module, without its tests, in order."""
+    stdlib = Path(sysconfig.get_paths()["stdlib"])
+    if not package.isidentifier():
+        raise InputError(f"a package is named by one word, not {package!r}")
+    module, folder = stdlib / f"{package}.py", stdlib / package
+    if module.is_file():
+        return [module]
+    files = sorted(folder.rglob("*.py"))
+    kept = [file for file in files if not {"test", "tests"} & {*file.relative_to(folder).parts}]
+    if not kept:
+        raise DatasetNotFoundError(
+            f"no sources of {package!r} in {stdlib}: this Python comes without them, "
+            "or its standard library has no such package"
+        )
+    return kept
+
+
+def _parsed(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes(), filename=str(file))
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror})", path=file) from None
+    except (SyntaxError, ValueError) as error:
+        raise FileError(f"not readable as Python ({error})", path=file) from None
+
+
+def _functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Functions and methods outside of other functions, in the order of the file."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _functions(child)
+        elif len([*_statements(child)]) >= _FEWEST_STATEMENTS:
+            yield child
+
+
+def _statements(node: ast.AST, depth: int = 0) -> Iterator[tuple[int, ast.stmt]]:
+    """All statements inside a node, with the number of blocks around them."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            if not _is_doc_string(child):
+                yield depth, child
+            yield from _statements(child, depth + 1)
+        else:
+            yield from _statements(child, depth)  # except clauses and cases hold statements too
+
+
+def _is_doc_string(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _paths(node: ast.AST, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The types of the nodes from the root of a statement to each of its leaves."""
+    path = (*above, type(node).__name__)
+    children = [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.stmt)]
+    for child in children:
+        yield from _paths(child, path)
+    if not children:
+        yield path
+
+
+# -- parts: the whole decomposition, said in Python ---------------------------------------------
+
+
+def _function(node: ast.AST) -> Pairs:
+    for depth, statement in _statements(node):
+        yield f"depth {min(depth, _DEEPEST)}", _statement(statement)
+
+
+def _statement(node: ast.stmt) -> Pairs:
+    for path in _paths(node):
+        yield f"length {min(len(path), _LONGEST)}", _path(path)
+
+
+def _path(path: tuple[str, ...]) -> Pairs:
+    for place, node_type in enumerate(path):
+        yield f"node {min(place, _LONGEST)}", node_type

@@ -1,0 +1,1 @@
+"""What users fit: estimators, cross-validation, training jobs, presets."""

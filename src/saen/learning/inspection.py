@@ -1,0 +1,247 @@
+"""What a file is: its kind, its format, how large its contents are and how they were made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saen.errors import FileError
+from saen.io import container
+from saen.io.container import Header
+
+TABLES = (".csv", ".jsonl", ".parquet")
+
+
+def inspect_file(path: str | Path) -> dict[str, Any]:
+    """Describe a file or run directory that saen wrote, without reading its arrays.
+
+    Always says `kind` and `bytes`; `format` and `saen`, the versions, where the file has them;
+    the rest depends on the kind.
+
+    >>> from saen import Graphs, save
+    >>> file = getfixture("tmp_path") / "toy.saen"
+    >>> size = save(Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]]), file)
+    >>> found = inspect_file(file)
+    >>> found["kind"], found["graphs"], found["nodes"], found["bytes"] == size
+    ('graphs', 2, 5, True)
+
+    Raises `FileError` for what saen did not write.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return _run(place)
+    if not place.exists():
+        raise FileError("no such file", path=path)
+    size = place.stat().st_size
+    if place.suffix in TABLES:
+        return {**_table(place), "bytes": size}
+    if place.suffix == ".npy":
+        return {**_matrix(place), "bytes": size}
+    header = container.read_header(place)
+    describe = _KINDS.get(header.kind, _arrays)
+    try:
+        details = describe(header)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise FileError(
+            f"damaged: its metadata is not what saen writes ({error})", path=path
+        ) from error
+    made = {"saen": header.document["saen"]} if "saen" in header.document else {}
+    return {"kind": header.kind, "format": header.version, **made, "bytes": size, **details}
+
+
+# -- containers, by kind -----------------------------------------------------------------------
+
+
+def _graphs(header: Header) -> dict[str, Any]:
+    shapes = header.shapes
+    columns = ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets")
+    return {
+        "name": header.document["name"],
+        "graphs": shapes["node_offsets"][0] - 1,
+        "nodes": shapes["indptr"][0] - 1,
+        "entries": shapes["indices"][0],
+        "directed": header.document["directed"],
+        "columns": [key for key in columns if key in shapes],
+    }
+
+
+def _hierarchy(header: Header) -> dict[str, Any]:
+    vocabulary = header.document["vocabulary"]
+    return {"levels": _levels(header), "labels": None if vocabulary is None else len(vocabulary)}
+
+
+def _compressed(header: Header) -> dict[str, Any]:
+    found = _hierarchy(header)
+    for level, objects, entries in zip(
+        found["levels"], header.document["objects"], header.document["entries"], strict=True
+    ):
+        level |= {"objects_before": objects, "entries_before": entries}
+    return found
+
+
+def _levels(header: Header) -> list[dict[str, Any]]:
+    shapes = header.shapes
+    bottom = shapes["codes" if "codes" in shapes else "vectors"][0]
+    levels: list[dict[str, Any]] = [
+        {"name": header.document["names"][0], "objects": bottom, "entries": 0, "roles": []}
+    ]
+    for level, relation in enumerate(header.document["relations"], start=1):
+        levels.append(
+            {
+                "name": header.document["names"][level],
+                "objects": shapes[f"{level}.indptr"][0] - 1,
+                "entries": shapes[f"{level}.parts"][0],
+                "roles": relation["alphabet"],
+            }
+        )
+    return levels
+
+
+def _model(header: Header) -> dict[str, Any]:
+    document = header.document
+    network = {key: s for key, s in header.shapes.items() if key.startswith("network.")}
+    decomposition, classes = document["decomposition"], document.get("classes")
+    vocabulary = document["schema"]["vocabulary"]
+    return {
+        "estimator": document["estimator"],
+        "classes": None if classes is None else classes["values"],
+        "decomposition": None if decomposition is None else _settings(decomposition),
+        "levels": document["schema"]["names"],
+        "labels": None if vocabulary is None else len(vocabulary),
+        "networks": network["network.levels.0.bias"][0],
+        "numbers": sum(int(np.prod(shape)) for shape in network.values()),
+        "layers": document["architecture"]["layers"],
+        "epochs": document["epochs"],
+        "settings": document["parameters"],
+    }
+
+
+def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
+    """Without the vocabularies that `fit` found."""
+    from saen.decompositions.registry import named_decomposition, parameters
+
+    known = {field.name for field in parameters(named_decomposition(decomposition["name"]))}
+    return {key: value for key, value in decomposition.items() if key == "name" or key in known}
+
+
+def _checkpoint(header: Header) -> dict[str, Any]:
+    loss = header.document["history"]["loss"]
+    return {
+        "epoch": header.document["epoch"],
+        "networks": header.shapes["network.levels.0.bias"][0],
+        "loss": float(np.mean(loss[-1])) if loss else None,
+        "fingerprint": header.document["fingerprint"],
+    }
+
+
+def _predictions(header: Header) -> dict[str, Any]:
+    structures, networks, classes = header.shapes["probabilities"]
+    epochs = len(header.document["history"]["loss"])
+    return {
+        "structures": structures,
+        "networks": networks,
+        "classes": classes,
+        "epochs": epochs,
+    }
+
+
+def _embeddings(header: Header) -> dict[str, Any]:
+    rows, width = header.shapes["vectors"]
+    columns = [key for key in header.shapes if key != "vectors"]
+    return {"level": header.document["level"], "rows": rows, "width": width, "columns": columns}
+
+
+def _arrays(header: Header) -> dict[str, Any]:
+    return {"arrays": {key: list(shape) for key, shape in header.shapes.items()}}
+
+
+_KINDS: dict[str, Callable[[Header], dict[str, Any]]] = {
+    "graphs": _graphs,
+    "hierarchy": _hierarchy,
+    "compressed": _compressed,
+    "model": _model,
+    "checkpoint": _checkpoint,
+    "predictions": _predictions,
+    "embeddings": _embeddings,
+}
+
+
+# -- tables, matrices and folders --------------------------------------------------------------
+
+
+def _table(path: Path) -> dict[str, Any]:
+    columns, rows = _parquet(path) if path.suffix == ".parquet" else _text(path)
+    if columns[:1] != ["graph"]:
+        raise FileError("not a table that saen wrote: its first column is not 'graph'", path=path)
+    vectors = [name for name in columns if name[:1] == "e" and name[1:].isdecimal()]
+    if vectors:
+        others = [name for name in columns if name not in vectors]
+        return {"kind": "embeddings", "rows": rows, "width": len(vectors), "columns": others}
+    return {
+        "kind": "predictions",
+        "rows": rows,
+        "classes": [name[2:] for name in columns if name.startswith("p_")],
+        "columns": columns,
+    }
+
+
+def _parquet(path: Path) -> tuple[list[str], int]:
+    from saen.io.result_tables import import_pyarrow
+
+    try:
+        metadata = import_pyarrow("pyarrow.parquet").read_metadata(path)
+    except (OSError, ValueError) as error:
+        raise FileError(f"not readable as parquet ({error})", path=path) from None
+    return list(metadata.schema.names), int(metadata.num_rows)
+
+
+def _text(path: Path) -> tuple[list[str], int]:
+    import csv
+
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            if path.suffix == ".csv":
+                rows = csv.reader(file)
+                return next(rows, []), sum(1 for _ in rows)
+            first = json.loads(next(file, "{}"))
+            return list(first), sum(1 for _ in file) + bool(first)
+    except (UnicodeDecodeError, ValueError, csv.Error, TypeError) as error:
+        raise FileError(f"not readable as {path.suffix[1:]} ({error})", path=path) from None
+
+
+def _matrix(path: Path) -> dict[str, Any]:
+    try:
+        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
+    except (OSError, ValueError, EOFError) as error:
+        raise FileError(f"not readable as npy ({error})", path=path) from None
+    if len(shape) != 2:
+        raise FileError(f"expected a matrix of vectors, found shape {shape}", path=path)
+    return {"kind": "embeddings", "rows": shape[0], "width": shape[1]}
+
+
+def _run(folder: Path) -> dict[str, Any]:
+    """A run directory: what is run, and how far it is."""
+    from saen._util.json_files import read_json
+
+    if not (folder / "settings.json").is_file():
+        raise FileError("a folder, but not a run directory: it has no settings.json", path=folder)
+    settings = read_json(folder / "settings.json")
+    if not isinstance(settings, dict):
+        raise FileError("does not hold the settings of a run", path=folder / "settings.json")
+    files = sorted(file for file in folder.iterdir() if file.name != ".lock")
+    found = {
+        "kind": "run",
+        "bytes": sum(file.stat().st_size for file in files),
+        "files": [file.name for file in files],
+    }
+    if isinstance(settings.get("versions"), dict) and "saen" in settings["versions"]:
+        found["saen"] = settings["versions"]["saen"]
+    summary = folder / "summary.json"
+    found["done"] = summary.is_file()
+    if summary.is_file():
+        found["accuracy"] = read_json(summary).get("accuracy")
+    return {**found, **settings}

@@ -1,0 +1,180 @@
+"""Predictions and vectors of collections of any size, a few structures at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.strings import did_you_mean
+from saen.data.compression import Compressed, chunk_ends, compress
+from saen.data.hierarchy import Hierarchy
+from saen.data.vocabulary import UNSEEN
+from saen.errors import InputError
+from saen.io.embeddings import Embedded
+from saen.learning.estimators import Prepared, SAENClassifier, SAENRegressor
+
+Model = SAENClassifier | SAENRegressor
+
+CHUNK = 1 << 20
+"""Entries of the uncompressed hierarchy, about, that are held at a time."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a model says of some structures, in order.
+
+    - `start`: the first of them;
+    - `columns`: `prediction` and what belongs to it, one row per structure;
+    - `unseen`, `objects`: bottom objects with labels that the model has not seen, and all of them.
+    """
+
+    start: int
+    columns: dict[str, Array]
+    unseen: int
+    objects: int
+
+
+def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
+    """Predict a collection in chunks: memory does not grow with the number of structures.
+
+    Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
+    networks that would have said the same alone; numbers with `std`, their standard deviation over
+    the networks. Of several numbers per structure, `prediction_0` is the first, and so on.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = SAENClassifier(epochs=2).fit(threads, threads.targets)
+    >>> [list(part.columns) for part in predict_chunks(model, threads)]
+    [['prediction', 'p_discussion', 'p_questions', 'agreement']]
+    """
+    decomposition = _decomposition(model)
+    start = 0
+    for stop in chunk_ends(decomposition.costs(structures), limit):
+        compressed = model._compressed(structures[start:stop], lower_inverse=True)
+        prepared = Prepared(decomposition, compressed)
+        columns = (
+            _classes(model, prepared)
+            if isinstance(model, SAENClassifier)
+            else _numbers(model, prepared)
+        )
+        yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
+        start = stop
+
+
+def embed_chunks(
+    model: Model, structures: Any, level: int | None = None, *, limit: int = CHUNK
+) -> Iterator[Embedded]:
+    """The learned vectors of the objects of a level (None: the structures), in chunks.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
+    >>> model = SAENClassifier(epochs=2).fit(threads, threads.targets)
+    >>> [part.vectors.shape for part in embed_chunks(model, threads)]
+    [(40, 96)]
+    """
+    decomposition = _decomposition(model)
+    top = model.schema_.depth
+    start = 0
+    for stop in chunk_ends(decomposition.costs(structures), limit):
+        if level in (None, top):
+            vectors = model.embed(structures[start:stop])
+            owner, number = np.arange(stop - start), np.zeros(stop - start, dtype=np.int64)
+        else:
+            assert level is not None
+            hierarchy = decomposition.decompose(structures[start:stop])
+            vectors = model.embed(Prepared(decomposition, compress(hierarchy)), level)
+            owner = owners(hierarchy, level)
+            number = _numbers_within(owner)
+        yield Embedded(owner + start, number, vectors.astype(np.float32, copy=False))
+        start = stop
+
+
+def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
+    """The object of the top level that every object of a level belongs to, shape (|S_l|,).
+
+    Objects of one structure lie side by side; one that is part of nothing is counted with the
+    object before it.
+
+    >>> from saen import Ego, Graphs
+    >>> graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]])
+    >>> owners(Ego(radii=(0,)).decompose(graphs), level=0).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    owner = np.arange(len(hierarchy))
+    for relation in reversed(hierarchy.relations[level:]):
+        above = owner[segment_ids(relation.indptr)]
+        last = np.zeros(relation.n_parts, dtype=np.int64)  # the last object so far with an owner
+        last[relation.parts] = relation.parts
+        owner = np.zeros(relation.n_parts, dtype=np.int64)
+        owner[relation.parts] = above
+        owner = owner[np.maximum.accumulate(last)]
+    return owner
+
+
+def level_number(hierarchy: Hierarchy, text: str) -> int:
+    """The level that a number, or the name of its objects, stands for.
+
+    >>> from saen import Ego, Graphs
+    >>> level_number(Ego().decompose(Graphs.from_edge_lists([[(0, 1)]])), "ego graphs")
+    1
+    """
+    names = hierarchy.names
+    if text.isdecimal() and int(text) <= hierarchy.depth:
+        return int(text)
+    if text not in names:
+        known = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
+        raise InputError(f"there is no level {text!r}{did_you_mean(text, names)}: choose {known}")
+    return names.index(text)
+
+
+def _decomposition(model: Model) -> Any:
+    if model.decomposition_ is None:
+        raise InputError(
+            "this model was fitted on hierarchies, which nothing takes apart: "
+            "use its predict and embed in Python"
+        )
+    return model.decomposition_
+
+
+def _classes(model: SAENClassifier, prepared: Prepared) -> dict[str, Array]:
+    each = model.predict_each(prepared)
+    mean = each.mean(axis=1)
+    chosen = mean.argmax(axis=1)
+    shares = {f"p_{name}": mean[:, code] for code, name in enumerate(model.classes_.tolist())}
+    agreement = (each.argmax(axis=2) == chosen[:, None]).mean(axis=1)
+    return {"prediction": model.classes_[chosen], **shares, "agreement": agreement}
+
+
+def _numbers(model: SAENRegressor, prepared: Prepared) -> dict[str, Array]:
+    each = model.predict_each(prepared)
+    if each.ndim == 2:
+        return {"prediction": each.mean(axis=1), "std": each.std(axis=1)}
+    columns: dict[str, Array] = {}
+    for k in range(each.shape[2]):
+        columns[f"prediction_{k}"] = each[:, :, k].mean(axis=1)
+        columns[f"std_{k}"] = each[:, :, k].std(axis=1)
+    return columns
+
+
+def _unseen(compressed: Compressed) -> int:
+    """Original bottom objects whose labels are not in the vocabulary."""
+    codes = compressed.hierarchy.attributes.codes
+    return 0 if codes is None else int((codes[compressed.unique_of(0)] == UNSEEN).sum())
+
+
+def _numbers_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For every object how many before it have its owner.
+
+    >>> _numbers_within(np.array([0, 0, 1, 1, 0])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    order = np.argsort(owner, kind="stable")
+    first = offsets(np.bincount(owner))[owner[order]]
+    out = np.empty_like(order)
+    out[order] = np.arange(len(order)) - first
+    return out

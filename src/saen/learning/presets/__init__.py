@@ -1,0 +1,100 @@
+"""Presets: named settings of the classifier, as TOML.
+
+A preset has a table `defaults`, may have one table per dataset under `datasets`, and may have a
+table `grid` with lists of values that nested cross-validation chooses from. Keys are arguments of
+`SAENClassifier`; `layers` may stand for `hidden`, with the output layer included as in the paper.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from saen._util.strings import did_you_mean
+from saen.errors import FileError, InputError
+from saen.learning.estimators import SAENClassifier
+
+NAMES = ("modern", "paper")
+_NOT_SETTINGS = (
+    "self", "device", "checkpoint", "checkpoint_every", "progress", "random_state"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of the classifier: for all datasets, for some of them, and a grid to choose from."""
+
+    name: str
+    defaults: dict[str, Any] = field(default_factory=dict)
+    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+
+    def settings(self, dataset: str) -> dict[str, Any]:
+        """Arguments of `SAENClassifier` for a dataset."""
+        merged = {**self.defaults, **self.datasets.get(dataset, {})}
+        layers = merged.pop("layers", None)
+        if layers is not None:
+            merged["hidden"] = [*layers[:-1], layers[-1][:-1]]
+        return merged
+
+    def choices(self) -> list[dict[str, Any]]:
+        """Every combination of the grid, one empty combination without a grid."""
+        keys, values = list(self.grid), list(self.grid.values())
+        return [dict(zip(keys, combination, strict=True)) for combination in product(*values)]
+
+
+def load_preset(name_or_path: str) -> Preset:
+    """A preset that comes with saen, or one of the user's own from a TOML file.
+
+    >>> load_preset("paper").settings("MUTAG")["hidden"]
+    [[10], [5, 5], [5, 5]]
+    """
+    if name_or_path in NAMES:
+        text = (files("saen.learning.presets") / f"{name_or_path}.toml").read_text(encoding="utf-8")
+        return _checked(name_or_path, tomllib.loads(text), name_or_path)
+    path = Path(name_or_path)
+    if path.suffix != ".toml":
+        raise InputError(
+            f"unknown preset {name_or_path!r}{did_you_mean(name_or_path, NAMES)}: "
+            f"choose {' or '.join(NAMES)}, or give a .toml file"
+        )
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError("no such file", path=path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"not valid TOML ({error})", path=path) from None
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror})", path=path) from None
+    return _checked(path.stem, document, str(path))
+
+
+def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
+    known = [*inspect.signature(SAENClassifier.__init__).parameters, "layers"]
+    known = [key for key in known if key not in _NOT_SETTINGS]
+    tables = ("defaults", "datasets", "grid")
+    _check_keys(document, tables, f"{place}: tables")
+    defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
+    grid = document.get("grid", {})
+    _check_keys(defaults, known, f"{place}, [defaults]")
+    for dataset, settings in datasets.items():
+        _check_keys(settings, known, f"{place}, [datasets.{dataset}]")
+    _check_keys(grid, known, f"{place}, [grid]")
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(f"{place}, [grid]: {key} must be a list of values to choose from")
+    return Preset(name, defaults, datasets, grid)
+
+
+def _check_keys(table: Any, known: Iterable[str], place: str) -> None:
+    if not isinstance(table, dict):
+        raise InputError(f"{place}: expected a table")
+    for key in table:
+        if key not in known:
+            raise InputError(f"{place}: unknown key {key!r}{did_you_mean(key, known)}")

@@ -1,0 +1,169 @@
+"""Run directories: settings, splits and results of a long run, which survive its interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from saen._util.arrays import Ints
+from saen._util.atomic import make_folder
+from saen._util.json_files import read_json, write_json
+from saen._version import __version__
+from saen.data.vocabulary import Vocabulary
+from saen.errors import FileError, InputError
+
+Fold = tuple[Ints, Ints]
+"""Training and test structures of one fold."""
+
+
+@contextmanager
+def open_run(
+    folder: str | Path,
+    settings: dict[str, Any],
+    *,
+    anew: bool = False,
+    advice: str = "choose another folder",
+) -> Iterator[Path]:
+    """Enter a run directory alone; a directory with a run of other settings is refused.
+
+    `settings` decide how the run ends; they are written when the run starts and compared when it
+    goes on. With `anew`, a run of other settings makes place for this one.
+    """
+    path = make_folder(folder)
+    lock = FileLock(path / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise FileError(
+            "another process is working in this run directory: wait for it, or choose another",
+            path=path,
+        ) from None
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror})", path=path) from None
+    try:
+        kept = path / "settings.json"
+        changed = _changed(kept, settings) if kept.exists() else []
+        if changed and not anew:
+            raise InputError(
+                f"{path} holds a run with other settings ({', '.join(changed)}): {advice}"
+            )
+        if changed:
+            for file in path.iterdir():
+                if file.name != ".lock":
+                    file.unlink()
+        if not kept.exists():
+            write_json(kept, settings)
+        yield path
+    finally:
+        lock.release()
+
+
+def _changed(kept: Path, settings: dict[str, Any]) -> list[str]:
+    """The settings that are not as they were."""
+    known = read_json(kept)
+    if not isinstance(known, dict):
+        raise FileError("does not hold the settings of a run", path=kept)
+    plain = json.loads(json.dumps(settings))
+    return sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
+
+
+def versions() -> dict[str, str]:
+    """Of everything that decides the digits of a result."""
+    libraries = ("torch", "numpy", "scipy", "scikit-learn")
+    return {
+        "python": platform.python_version(),
+        "saen": __version__,
+        **{library: version(library) for library in libraries},
+    }
+
+
+def digest(*things: Any) -> str:
+    """What a run is about: a digest of collections, whatever their names, and of arrays.
+
+    >>> from saen import Graphs
+    >>> one, two = (Graphs.from_edge_lists([[(0, 1)]], name=name) for name in "ab")
+    >>> digest(one) == digest(two), digest(one) == digest(one, np.zeros(1))
+    (True, False)
+    """
+    state = hashlib.blake2b(digest_size=16)
+    for column in _columns(things):
+        state.update(f"{column.dtype.str} {column.shape}".encode())
+        state.update(np.ascontiguousarray(column).tobytes())
+    return state.hexdigest()
+
+
+def _columns(thing: Any) -> Iterator[NDArray[Any]]:
+    """All arrays of a thing, and all that can be written as one."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif is_dataclass(thing):
+        for field in fields(thing):
+            if field.name != "name":
+                yield from _columns(getattr(thing, field.name))
+    elif isinstance(thing, list | tuple | Vocabulary):
+        for part in thing:
+            yield from _columns(part)
+    elif isinstance(thing, str | int):
+        yield np.array(thing)
+
+
+def splits_to_json(splits: Sequence[Sequence[Fold]]) -> dict[str, Any]:
+    """Splits as JSON: `repeats`, a list of lists of folds with `train` and `test` indices."""
+    return {
+        "repeats": [
+            [{"train": train.tolist(), "test": test.tolist()} for train, test in folds]
+            for folds in splits
+        ]
+    }
+
+
+def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
+    """The inverse of `splits_to_json` for a collection of `n`, checked."""
+    document = read_json(path)
+    try:
+        splits: list[list[Fold]] = [
+            [(_indices(fold["train"]), _indices(fold["test"])) for fold in folds]
+            for folds in document["repeats"]
+        ]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise FileError(
+            'expected {"repeats": [[{"train": […], "test": […]}, …], …]}', path=path
+        ) from None
+    if len({len(folds) for folds in splits}) > 1:
+        raise FileError("every repeat needs the same number of folds", path=path)
+    for repeat, folds in enumerate(splits):
+        if any(len(test) == 0 for _, test in folds):
+            raise FileError(f"repeat {repeat} has a fold without tests", path=path)
+        tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.int64)
+        if not np.array_equal(np.sort(tested), np.arange(n)):
+            raise FileError(
+                f"repeat {repeat} must test each of the {n} structures exactly once", path=path
+            )
+        for fold, (train, test) in enumerate(folds):
+            if len(np.intersect1d(train, test)):
+                raise FileError(
+                    f"repeat {repeat}, fold {fold} trains on structures that it tests", path=path
+                )
+            if len(train) == 0 or train.min() < 0 or train.max() >= n:
+                raise FileError(
+                    f"repeat {repeat}, fold {fold} needs training indices from 0 to {n - 1}",
+                    path=path,
+                )
+    if not splits:
+        raise FileError("holds no repeat", path=path)
+    return splits
+
+
+def _indices(values: Any) -> Ints:
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""SAEN in PyTorch: shift, aggregate, extract, for many networks at once."""

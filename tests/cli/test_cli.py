@@ -1,0 +1,142 @@
+"""The command line as a newcomer types it, in a process of its own where that matters."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import saen
+from saen.cli import app, main
+
+runner = CliRunner()
+
+
+def run(*arguments: str) -> dict:
+    result = runner.invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def fails(monkeypatch, capsys, *arguments: str) -> str:
+    """What a mistake prints: on stderr, with exit code 2 and without a traceback."""
+    monkeypatch.setattr("sys.argv", ["saen", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def test_the_version_is_printed():
+    assert runner.invoke(app, ["--version"]).stdout == f"saen {saen.__version__}\n"
+
+
+def test_the_catalog_lists_the_paper_s_eleven_datasets_and_both_versions_of_ptc():
+    listed = run("datasets")["datasets"]
+    assert len(listed) == 12
+    assert {"PTC", "PTC_MR", "REDDIT-MULTI-12K"} <= {entry["name"] for entry in listed}
+
+
+def test_statistics_of_a_collection_are_those_of_its_summary():
+    found = run("datasets", "threads")
+    assert found["graphs"] == 300
+    assert found["average_nodes"] == saen.generate_threads().summary()["average_nodes"]
+    assert found["paper"] is None
+
+
+def test_compressing_reports_levels_sizes_and_ceiling_and_keeps_the_result(tmp_path):
+    out, picture = tmp_path / "threads.saen", tmp_path / "levels.png"
+    report = run("compress", "threads", "--out", str(out), "--plot", str(picture))
+    kept = saen.load(out)
+    assert report["levels"] == kept.levels()
+    assert report["distinct_graphs"] == len(kept.hierarchy)
+    assert report["bytes"]["ratio"] == report["bytes"]["compressed"] / report["bytes"]["original"]
+    assert 0 < report["ceiling"] <= 1
+    assert set(report["seconds"]) == {"load", "fit", "compress", "save"}
+    assert picture.exists()
+
+
+def test_tables_for_people_name_levels_and_the_ceiling():
+    shown = runner.invoke(app, ["compress", "threads", "--radii", "0,1"]).stdout
+    assert "ego graphs" in shown
+    assert "ceiling" in shown
+
+
+def test_the_paper_s_parameters_need_no_data(tmp_path):
+    made = run("reproduce", "parameters", "--out", str(tmp_path))["parameters"]
+    assert made["MUTAG"]["layers"] == [[10], [5, 5], [5, 5, 1]]
+    assert (tmp_path / "parameters.md").exists()
+
+
+@pytest.mark.parametrize("figure", ["decomposition", "compression"])
+def test_drawing_writes_the_picture_it_names(tmp_path, figure):
+    out = tmp_path / "figure.svg"
+    assert run("draw", "threads", "-g", "3", "--figure", figure, "--out", str(out))["graph"] == 3
+    assert "ego graphs" in out.read_text(encoding="utf-8")
+
+
+def test_evaluating_gives_accuracy_ceilings_and_twins():
+    report = run("evaluate", "threads", "--repeats", "2", "--folds", "3", "--epochs", "2")
+    assert report["protocol"] == {"repeats": 2, "folds": 3, "stop": "fixed"}
+    assert report["settings"]["epochs"] == 2
+    assert len(report["accuracy"]["per_repeat"]) == 2
+    assert report["ceiling_folds"] >= report["ceiling"]
+    assert 0 <= report["duplicates"]["share"] <= 1
+
+
+def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
+    monkeypatch.setattr("saen.io.loading.BASE_URL", "http://127.0.0.1:9")
+    assert "Did you mean MUTAG" in fails(monkeypatch, capsys, "compress", "MUTGA")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compress", "threads", "--radii", "x"), "radii are whole numbers such as 0,1, not 'x'"),
+        (("compress", "threads", "--node-labels", "degre"), "did you mean degree?"),
+        (("compress", "threads", "--decomposition", "ergo"), "did you mean ego?"),
+        (("compress", "threads", "--node-labels", "node"), "have no node labels"),
+        (("draw", "threads", "--graph", "300"), "there is no graph 300: the graphs are 0 … 299"),
+        (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
+        (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),
+        (("evaluate", "threads", "--folds", "1"), "2 folds"),
+        (("draw", "threads", "--out", "/dev/null/x/figure.svg"), "cannot be written"),
+        (("reproduce", "parameters", "--out", "/dev/null/x"), "cannot be used as a folder"),
+        (("reproduce", "statistics", "--datasets", "nonsense"), "not in the catalog"),
+        (("evaluate", "threads", "--folds", "200"), "use at most that many folds"),
+    ],
+)
+def test_a_mistake_is_one_message_with_exit_code_2(monkeypatch, capsys, arguments, message):
+    assert message in fails(monkeypatch, capsys, *arguments)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
+def test_ctrl_c_leaves_nothing_half_written(tmp_path):
+    out = tmp_path / "big.saen"
+    code = (
+        # A shell that starts jobs in the background has them ignore Ctrl-C.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sys, saen.io.threads as d, saen.cli.compress as c\n"
+        "c.load_data = lambda name, takes: d.generate_threads(4000, average_nodes=200)\n"
+        "from saen.cli import main\n"
+        "print('ready', flush=True)\n"
+        f"sys.argv = ['saen', 'compress', 'threads', '--out', {str(out)!r}]\n"
+        "main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []

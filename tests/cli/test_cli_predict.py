@@ -1,0 +1,349 @@
+"""`saen predict`: answers for labelled, unlabelled, new, foreign and very many structures."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import saen
+from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
+from saen.data.documents import Documents
+from saen.io import container
+from saen.learning.prediction import predict_chunks
+from tests.cli.commandline import fails, invoke, run
+
+SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
+
+
+@pytest.fixture(scope="module")
+def threads() -> Graphs:
+    return generate_threads(30, average_nodes=12, seed=1)
+
+
+@pytest.fixture(scope="module")
+def new() -> Graphs:
+    return generate_threads(17, average_nodes=20, seed=2)
+
+
+@pytest.fixture(scope="module")
+def classifier(threads: Graphs) -> SAENClassifier:
+    return SAENClassifier(**SMALL).fit(threads, threads.targets)
+
+
+@pytest.fixture
+def model(classifier: SAENClassifier, tmp_path: Path) -> Path:
+    classifier.save(tmp_path / "model.saen")
+    return tmp_path / "model.saen"
+
+
+def stored(graphs: Graphs, folder: Path, name: str = "new.saen") -> Path:
+    saen.save(graphs, folder / name)
+    return folder / name
+
+
+def letters(rows: list[str]) -> Graphs:
+    """Paths of three nodes with these labels."""
+    labels = np.array([letter for row in rows for letter in row])
+    return Graphs.from_edge_lists([[(0, 1), (1, 2)]] * len(rows), node_labels=labels)
+
+
+def test_a_row_says_prediction_probabilities_and_agreement(
+    classifier: SAENClassifier, model: Path, new: Graphs, tmp_path: Path
+) -> None:
+    invoke("predict", model, stored(new, tmp_path), "--out", tmp_path / "out.csv")
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table) == ["graph", "prediction", "p_discussion", "p_questions", "agreement"]
+    assert table["graph"].tolist() == list(range(17))
+    assert table["prediction"].tolist() == classifier.predict(new).tolist()
+    shares = table[["p_discussion", "p_questions"]].to_numpy()
+    assert_allclose(shares, classifier.predict_proba(new), atol=1e-6)
+    # By hand: a network votes for the second class where its output is positive.
+    compressed = saen.compress_graphs(new, classifier.decomposition_)
+    votes = classifier.network_(compressed).detach().numpy()[:, :, 0] > 0
+    second = table["prediction"].to_numpy() == "questions"
+    assert_allclose(table["agreement"], (votes == second[:, None]).mean(axis=1), atol=1e-6)
+    assert 0 < table["agreement"].min() < 1  # or there would be nothing to see
+
+
+def test_all_formats_hold_the_same_rows(model: Path, new: Graphs, tmp_path: Path) -> None:
+    data = stored(new, tmp_path)
+    tables = {}
+    for suffix in (".csv", ".jsonl", ".parquet"):
+        out = tmp_path / f"out{suffix}"
+        told = invoke("predict", model, data, "-o", out).stdout
+        assert told == f"written    {out}\n"
+        readers = {
+            ".csv": pd.read_csv,
+            ".jsonl": lambda path: pd.read_json(path, lines=True),
+            ".parquet": pd.read_parquet,
+        }
+        tables[suffix] = readers[suffix](out)
+    for suffix in (".jsonl", ".parquet"):
+        pd.testing.assert_frame_equal(tables[suffix], tables[".csv"], check_dtype=False, atol=1e-6)
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    assert list(first) == list(tables[".csv"])
+
+
+def test_predictions_go_to_standard_output_and_all_words_elsewhere(
+    model: Path, new: Graphs, tmp_path: Path
+) -> None:
+    data = stored(new, tmp_path)
+    invoke("predict", model, data, "-o", tmp_path / "out.csv")
+    result = invoke("predict", model, data)
+    assert result.stdout == (tmp_path / "out.csv").read_text()
+    assert "accuracy" in result.stderr
+
+
+def test_targets_are_compared_where_there_are_any(
+    classifier: SAENClassifier, model: Path, new: Graphs, tmp_path: Path
+) -> None:
+    right = (classifier.predict(new) == new.targets).mean()
+    told = invoke("predict", model, stored(new, tmp_path))
+    assert f"saen: accuracy {100 * right:.1f} % on 17 graphs with targets\n" in told.stderr
+    report = run("predict", model, stored(new, tmp_path), "-o", tmp_path / "out.csv")
+    assert report["accuracy"] == right
+    bare = stored(new.with_targets(None), tmp_path, "bare.saen")
+    assert "accuracy" not in invoke("predict", model, bare).stderr
+    assert invoke("predict", model, bare).stdout == told.stdout
+
+
+def test_classes_of_numbers_and_of_digits_are_the_same_classes(tmp_path: Path) -> None:
+    graphs = generate_threads(12, average_nodes=8, seed=3)
+    y = np.arange(12) % 2
+    SAENClassifier(**SMALL).fit(graphs, y).save(tmp_path / "model.saen")
+    same = SAENClassifier.load(tmp_path / "model.saen").predict(graphs)
+    path = stored(graphs.with_targets(same.astype(str)), tmp_path)
+    report = run("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
+    assert report["accuracy"] == 1
+
+
+def test_chunks_of_any_size_give_the_same_rows(classifier: SAENClassifier, new: Graphs) -> None:
+    (whole,) = predict_chunks(classifier, new)
+    costs = classifier.decomposition_.costs(new)
+    for limit in (1, int(costs.max()), int(costs.sum()) // 3):
+        parts = list(predict_chunks(classifier, new, limit=limit))
+        assert len(parts) > 1
+        assert [part.start for part in parts] == np.cumsum(
+            [0, *(len(part.columns["prediction"]) for part in parts[:-1])]
+        ).tolist()
+        assert sum(part.objects for part in parts) == whole.objects == new.n_nodes
+        assert sum(part.unseen for part in parts) == whole.unseen
+        for name, column in whole.columns.items():
+            joined = np.concatenate([part.columns[name] for part in parts])
+            if column.dtype.kind == "f":
+                assert_allclose(joined, column, atol=1e-6)
+            else:
+                assert_array_equal(joined, column)
+
+
+def test_rows_are_written_as_they_come(
+    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each chunk is on the disk before the next one is begun, and at its place at the end."""
+    import saen.learning.prediction
+
+    whole = saen.learning.prediction.predict_chunks
+    seen: list[int] = []
+
+    def watched(*arguments: Any) -> Any:
+        for part in whole(*arguments, limit=1):
+            (temporary,) = tmp_path.glob(".out.csv.*")
+            seen.append(len(temporary.read_text().splitlines()))
+            assert not (tmp_path / "out.csv").exists()
+            yield part
+
+    monkeypatch.setattr(saen.learning.prediction, "predict_chunks", watched)
+    invoke("predict", model, stored(new, tmp_path), "-o", tmp_path / "out.csv")
+    assert seen == [0, *range(2, 18)]
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 18
+
+
+def test_what_fails_halfway_leaves_the_file_that_was_there(
+    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    import saen.learning.prediction
+
+    whole = saen.learning.prediction.predict_chunks
+
+    def broken(*arguments: Any) -> Any:
+        yield next(whole(*arguments, limit=1))
+        raise saen.InputError("out of luck")
+
+    monkeypatch.setattr(saen.learning.prediction, "predict_chunks", broken)
+    data = stored(new, tmp_path)
+    for name in ("out.csv", "out.jsonl", "out.parquet"):
+        (tmp_path / name).write_text("as it was")
+        told = fails(monkeypatch, capsys, "predict", model, data, "-o", tmp_path / name)
+        assert told == "out of luck"
+        assert (tmp_path / name).read_text() == "as it was"
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["abc", "cba"], None),
+        (["abc", "xyc", "cab"], "22 % of the nodes have"),
+        (["xyz", "zzz"], "all of the nodes have"),
+        (["abc"] * 200 + ["abx"], "less than 1 % of the nodes have"),
+    ],
+)
+def test_labels_that_the_model_never_saw_are_counted(
+    tmp_path: Path, rows: list[str], words: str | None
+) -> None:
+    graphs = letters(["abc", "aab", "cbb", "cca"] * 3)
+    SAENClassifier(**SMALL).fit(graphs, np.arange(12) % 2).save(tmp_path / "model.saen")
+    result = invoke("predict", tmp_path / "model.saen", stored(letters(rows), tmp_path))
+    assert len(result.stdout.splitlines()) == 1 + len(rows)
+    if words is None:
+        assert result.stderr == ""
+    else:
+        assert result.stderr == f"saen: warning: {words} labels that the model has not seen\n"
+
+
+def test_numbers_come_with_their_spread_over_the_networks(
+    threads: Graphs, new: Graphs, tmp_path: Path
+) -> None:
+    one = SAENRegressor(**SMALL).fit(threads, threads.sizes / 8)
+    one.save(tmp_path / "model.saen")
+    y = new.sizes / 8
+    path = stored(new.with_targets(y), tmp_path)
+    result = invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table) == ["graph", "prediction", "std"]
+    compressed = saen.compress_graphs(new, one.decomposition_)
+    each = one.network_(compressed).detach().numpy()[:, :, 0] * one.scale_ + one.mean_
+    assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
+    assert_allclose(table["std"], each.std(axis=1), rtol=1e-3)
+    misses = each.mean(axis=1) - y
+    r2 = 1 - (misses**2).sum() / ((y - y.mean()) ** 2).sum()
+    assert f"R² {r2:.3f}, mean absolute error {np.abs(misses).mean():.4g} on 17" in result.stderr
+
+
+def test_several_numbers_have_a_column_each(threads: Graphs, tmp_path: Path) -> None:
+    y = np.column_stack([threads.sizes, -threads.sizes]).astype(float)
+    one = SAENRegressor(**SMALL).fit(threads, y)
+    one.save(tmp_path / "model.saen")
+    path = stored(threads.with_targets(y), tmp_path)
+    invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.parquet")
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(table) == ["graph", "prediction_0", "std_0", "prediction_1", "std_1"]
+    assert_allclose(table[["prediction_0", "prediction_1"]], one.predict(threads), rtol=1e-5)
+
+
+def test_no_graphs_make_a_table_without_rows(model: Path, new: Graphs, tmp_path: Path) -> None:
+    path = stored(new[:0], tmp_path)
+    assert invoke("predict", model, path).stdout == (
+        "graph,prediction,p_discussion,p_questions,agreement\n"
+    )
+    report = run("predict", model, path, "-o", tmp_path / "out.parquet")
+    assert report == {"out": str(tmp_path / "out.parquet"), "structures": 0, "unseen": 0.0}
+    assert len(pd.read_parquet(tmp_path / "out.parquet")) == 0
+
+
+def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    good = '{"nodes": 3, "edges": [[0, 1], [1, 2]]}\n'
+    bad = '{"nodes": 3, "edges": [[0, 7]]}\n'
+    path = tmp_path / "own.jsonl"
+    path.write_text(good + bad + good)
+    assert fails(monkeypatch, capsys, "predict", model, path).startswith(f"{path}, line 2: ")
+    result = invoke("predict", model, path, "--skip-bad")
+    assert [line[0] for line in result.stdout.splitlines()] == ["g", "0", "1"]
+    assert result.stderr.startswith(f"saen: skipped: {path}, line 2: ")
+    path.write_text(good + bad * 12)
+    told = invoke("predict", model, path, "--skip-bad").stderr.splitlines()
+    assert len(told) == 11
+    assert told[-1] == "saen: skipped 12 in all"
+
+
+def test_a_model_of_documents_wants_documents(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    words = [[[("yes", None, "root")]], [[("no", None, "root")]]] * 4
+    documents = Documents.from_sentences(words, targets=["a", "b"] * 4)
+    one = SAENClassifier("dependency_paths", epochs=1, n_models=1).fit(documents, documents.targets)
+    of_text = tmp_path / "text.saen"
+    one.save(of_text)
+    graphs = stored(letters(["abc"]), tmp_path)
+    assert fails(monkeypatch, capsys, "predict", of_text, graphs) == (
+        f"{of_text} takes documents: documents are read from .conllu files, not from {graphs}"
+    )
+    text = tmp_path / "own.conllu"
+    text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    assert invoke("predict", of_text, text).stdout.startswith("graph,prediction,p_a,p_b,agreement")
+    assert "documents, not graphs" in fails(monkeypatch, capsys, "predict", model, text)
+
+
+def test_a_model_of_a_newer_format_asks_for_a_newer_saen(
+    classifier: SAENClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    path = tmp_path / "model.saen"
+    with monkeypatch.context() as patch:
+        patch.setattr(container, "VERSION", container.VERSION + 1)
+        classifier.save(path)
+    assert fails(monkeypatch, capsys, "predict", path, "threads") == (
+        f"{path}: format version 2, but this saen reads up to 1: upgrade saen"
+    )
+
+
+def test_a_model_of_hierarchies_is_for_python(
+    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    hierarchy = saen.Ego().decompose(threads)
+    path = tmp_path / "model.saen"
+    SAENClassifier(**SMALL).fit(hierarchy, threads.targets).save(path)
+    assert "fitted on hierarchies" in fails(monkeypatch, capsys, "predict", path, "threads")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing.saen", "threads"), "nothing.saen: no such file"),
+        (("new.saen", "threads"), "this file holds a graphs, not a model"),
+        (("model.saen", "threads", "-o", "out.xlsx"), "use .csv, .jsonl, .parquet"),
+        (("model.saen", "new.saen", "-o", "no/such/out.csv"), "cannot be written"),
+        (("model.saen", "new.saen", "--json"), "--json needs --out FILE"),
+        (("model.saen", "new.saen", "--device", "tpu"), "unknown device 'tpu'"),
+        (("model.saen", "model.saen"), "which is not a collection"),
+    ],
+)
+def test_mistakes_are_one_line(
+    model: Path,
+    new: Graphs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    stored(new, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert message in fails(monkeypatch, capsys, "predict", *arguments)
+    assert {file.name for file in tmp_path.iterdir()} == {"model.saen", "new.saen"}
+
+
+def test_parquet_without_its_library_names_the_extra(
+    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    stored(new, tmp_path)
+    whole = builtins.__import__
+
+    def without(name: str) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return whole(name)
+
+    monkeypatch.setattr("importlib.import_module", without)
+    out = tmp_path / "out.parquet"
+    told = fails(monkeypatch, capsys, "predict", model, tmp_path / "new.saen", "-o", out)
+    assert told == 'this needs pyarrow: pip install "saen[parquet]"'
+    assert not out.exists()

@@ -1,0 +1,458 @@
+"""`saen train`: a model of one's own data, whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import saen
+from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads, load_dataset
+from saen.cli import train as command
+from saen.data.nested import NestedData
+from saen.io.nested import write_nested
+from tests.cli.commandline import fails, invoke, run
+
+QUICK = ("--epochs", 2, "--models", 2, "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def threads() -> Graphs:
+    return generate_threads(40, average_nodes=12, seed=1)
+
+
+@pytest.fixture
+def data(threads: Graphs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "threads.saen"
+    saen.save(threads, path)
+    return path
+
+
+def saved(graphs: Graphs, targets: Any, folder: Path) -> Path:
+    path = folder / "own.saen"
+    saen.save(graphs.with_targets(targets), path)
+    return path
+
+
+def test_the_model_is_what_fitting_on_everything_gives(
+    threads: Graphs, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "model.saen"
+    report = run("train", data, "--out", out, *QUICK, "--seed", 3)
+    model = saen.load(out)
+    alone = SAENClassifier(epochs=2, n_models=2, device="cpu", random_state=3)
+    alone.fit(threads, threads.targets)
+    assert_array_equal(model.predict_proba(threads), alone.predict_proba(threads))
+    assert report["model"] == str(out)
+    assert report["bytes"] == out.stat().st_size
+    assert (report["networks"], report["epochs"], report["structures"]) == (2, 2, 40)
+    assert report["levels"] == saen.compress_graphs(threads, model.decomposition_).levels()
+    assert report["task"] == "classification"
+    assert list(tmp_path.iterdir()) == [out]  # nothing else stays
+
+
+def test_the_estimate_is_that_of_a_model_which_never_saw_the_part_held_out(
+    threads: Graphs, data: Path, tmp_path: Path
+) -> None:
+    options = (*QUICK, "--test-size", 0.3)
+    found = run("train", data, "--out", tmp_path / "model.saen", *options)["held_out"]
+    test = np.array(found["test"])
+    assert len(set(found["test"])) == len(test) == 12
+    _, counts = np.unique(threads.targets[test], return_counts=True)
+    assert counts.tolist() == [6, 6]
+    weights = np.ones(40)
+    weights[test] = 0
+    blind = SAENClassifier(epochs=2, n_models=2, device="cpu")
+    blind.fit(threads, threads.targets, sample_weight=weights)
+    right = (blind.predict(threads[test]) == threads.targets[test]).sum()
+    assert found["accuracy"] == right / 12
+    assert np.trace(found["confusion"]) == right
+    assert np.sum(found["confusion"]) == 12
+    assert found["majority"] == 0.5
+    # Wilson's interval, as it stands in textbooks.
+    z, n, p = 1.959963984540054, 12, right / 12
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    np.testing.assert_allclose(found["interval"], [middle - half, middle + half])
+
+
+def test_targets_and_labels_of_the_part_held_out_change_nothing_in_its_model(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    edges = [[(0, 1), (1, 2), (2, 3)]] * 20
+    labels = rng.choice(["C", "N"], (20, 4))
+    y = np.array(["a", "b"] * 10)
+    graphs = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
+    before = run("train", saved(graphs, y, tmp_path), "-o", tmp_path / "a.saen", *QUICK)
+    test = before["held_out"]["test"]
+    assert len(test) == 2
+    labels = labels.astype("U6")
+    labels[test] = "unseen"
+    graphs = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
+    after = run("train", saved(graphs, y, tmp_path), "-o", tmp_path / "b.saen", *QUICK)
+    assert after["held_out"]["test"] == test
+    blind = SAENClassifier(epochs=2, n_models=2, device="cpu")
+    blind.fit(graphs, y, sample_weight=~np.isin(np.arange(20), test))
+    # A label that is only in the part held out contributes nothing: any other such label is alike.
+    labels[test] = "other"
+    other = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
+    assert_array_equal(blind.predict_proba(graphs[test]), blind.predict_proba(other[test]))
+
+
+def test_twins_of_the_part_held_out_are_counted(tmp_path: Path) -> None:
+    graphs = Graphs.from_edge_lists([[(0, 1)]] * 10 + [[(0, 1), (1, 2)]] * 10)
+    path = saved(graphs, [0] * 10 + [1] * 10, tmp_path)
+    found = run("train", path, "-o", tmp_path / "m.saen", *QUICK, "--test-size", 0.2)
+    assert found["held_out"]["duplicates"] == len(found["held_out"]["test"]) == 4
+
+
+def test_real_targets_make_a_regressor(threads: Graphs, tmp_path: Path) -> None:
+    y = threads.sizes.astype(float)
+    out = tmp_path / "model.saen"
+    report = run("train", saved(threads, y, tmp_path), "--out", out, *QUICK, "--test-size", 0.25)
+    model = saen.load(out)
+    assert isinstance(model, SAENRegressor)
+    assert report["task"] == "regression"
+    found = report["held_out"]
+    test = np.array(found["test"])
+    weights = np.ones(40)
+    weights[test] = 0
+    blind = SAENRegressor(epochs=2, n_models=2, device="cpu")
+    blind.fit(threads, y, sample_weight=weights)
+    misses = np.abs(blind.predict(threads[test]) - y[test])
+    np.testing.assert_allclose(found["mae"], misses.mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["mae_error"], np.std(misses, ddof=1) / 10**0.5, rtol=1e-4)
+    mean = y[weights > 0].mean()
+    r2 = 1 - (misses**2).sum() / ((y[test] - mean) ** 2).sum()
+    np.testing.assert_allclose(found["r2"], r2, rtol=1e-4)
+    np.testing.assert_allclose(found["mae_of_mean"], np.abs(y[test] - mean).mean())
+
+
+def test_several_real_targets_are_learned_together(threads: Graphs, tmp_path: Path) -> None:
+    y = np.column_stack([threads.sizes, threads.sizes**2]).astype(float)
+    report = run("train", saved(threads, y, tmp_path), "-o", tmp_path / "m.saen", *QUICK)
+    assert saen.load(tmp_path / "m.saen").predict(threads).shape == (40, 2)
+    assert report["held_out"]["mae"] > 0
+
+
+def test_what_is_told_to_people(data: Path, tmp_path: Path) -> None:
+    told = invoke("train", data, "-o", tmp_path / "m.saen", *QUICK, "--radii", "0,1").stdout
+    assert "threads: 40 graphs, " in told
+    assert "classes    discussion: 20, questions: 20" in told
+    assert "ego decomposition (radii 0,1, " in told
+    assert "ego graphs" in told
+    assert "% accuracy on 4 graphs (95 % interval" in told
+    assert "2 networks, 2 epochs, trained on all 40" in told
+
+
+def test_without_a_hold_out_there_is_no_estimate(data: Path, tmp_path: Path) -> None:
+    report = run("train", data, "-o", tmp_path / "m.saen", *QUICK, "--no-holdout")
+    assert "held_out" not in report
+    assert (
+        "held out"
+        not in invoke("train", data, "-o", tmp_path / "n.saen", *QUICK, "--no-holdout").stdout
+    )
+    assert (tmp_path / "m.saen").read_bytes() == (tmp_path / "n.saen").read_bytes()
+
+
+def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None:
+    lines = []
+    for number in range(12):
+        words = ["dogs", "bite"] if number % 2 else ["men", "sleep"]
+        lines += ["# newdoc", f"# label = {number % 2}"]
+        lines += [f"1\t{words[0]}\t_\t_\t_\t_\t2\tnsubj\t_\t_"]
+        lines += [f"2\t{words[1]}\t_\t_\t_\t_\t0\troot\t_\t_", ""]
+    (tmp_path / "own.conllu").write_text("\n".join(lines))
+    options = ("-d", "dependency_paths(max_length=1)", *QUICK, "--test-size", 0.2)
+    report = run("train", tmp_path / "own.conllu", "-o", tmp_path / "m.saen", *options)
+    assert [level["name"] for level in report["levels"]][-1] == "documents"
+    bags = [{"word": ["a"] * (1 + n % 3)} for n in range(12)]
+    write_nested(NestedData(bags, np.arange(12) % 2), tmp_path / "own.jsonl")
+    options = ("-d", "nested", *QUICK, "--test-size", 0.2)
+    report = run("train", tmp_path / "own.jsonl", "-o", tmp_path / "n.saen", *options)
+    assert report["structures"] == 12
+
+
+def test_a_model_is_only_written_over_when_that_is_asked_for(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    out = tmp_path / "model.saen"
+    out.write_text("hours of work")
+    told = fails(monkeypatch, capsys, "train", data, "--out", out, *QUICK)
+    assert told == (f"{out}: is there already: choose another name, or write over it with --force")
+    assert out.read_text() == "hours of work"
+    run("train", data, "--out", out, *QUICK, "--force")
+    assert len(saen.load(out).classes_) == 2
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "message"),
+    [
+        (None, (), "own has no targets to learn: they are read from what is named 'label'"),
+        (["a"] * 40, (), "own: all 40 targets are of class a, there is nothing to tell apart"),
+        ([1.5] * 40, (), "own: all 40 targets are 1.5, there is nothing to learn"),
+        (
+            [0.5, np.nan, np.inf] + [1.5] * 37,
+            (),
+            "own: target 1 is not a finite number (and 1 others)",
+        ),
+        (
+            ["a"] * 39 + ["b"],
+            (),
+            "class b has 1 member, but a part that is held out needs one and training another: "
+            "leave the class out, or use --no-holdout",
+        ),
+        (
+            ["a", "b", "c", "d", "e"] * 8,
+            (),
+            "4 of 40 graphs cannot be held out with some of each of the 5 classes on both sides: "
+            "choose another --test-size, or --no-holdout",
+        ),
+        (
+            np.arange(40) / 2,
+            ("--test-size", 0.01),
+            "1 of 40 graphs cannot be held out: choose another --test-size, or --no-holdout",
+        ),
+        (
+            ["a", "b"] * 20,
+            ("--test-size", 1),
+            "--test-size is a share between 0 and 1, not 1",
+        ),
+        (["a", "b"] * 20, ("--epochs", -1), "epochs must be a whole number from 0 on, not -1"),
+        (["a", "b"] * 20, ("--models", 0), "n_models must be a whole number from 1 on, not 0"),
+        (["a", "b"] * 20, ("--preset", "moder"), "did you mean modern?"),
+        (["a", "b"] * 20, ("-d", "ergo"), "did you mean ego?"),
+        (["a", "b"] * 20, ("--radii", "x"), "radii are whole numbers such as 0,1, not 'x'"),
+        (["a", "b"] * 20, ("--device", "tpu"), "unknown device 'tpu': use auto, cpu or cuda"),
+    ],
+)
+def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
+    threads: Graphs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    targets: Any,
+    options: tuple[Any, ...],
+    message: str,
+) -> None:
+    graphs = threads._with(name="own")
+    path = saved(graphs, targets, tmp_path)
+    out = tmp_path / "model.saen"
+    assert message in fails(monkeypatch, capsys, "train", path, "-o", out, *options)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_hold_a_model_are_named_before_the_work(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(command, "read_input", None)  # would be the first to work
+    told = fails(monkeypatch, capsys, "train", data, "-o", tmp_path)
+    assert told == f"{tmp_path}: a folder, not a file to write"
+    nowhere = tmp_path / "no" / "such" / "model.saen"
+    told = fails(monkeypatch, capsys, "train", data, "-o", nowhere)
+    assert told == f"{nowhere}: cannot be written (there is no such folder)"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_class_of_one_member_can_be_learned_without_a_hold_out(
+    threads: Graphs, tmp_path: Path
+) -> None:
+    path = saved(threads, ["a"] * 39 + ["b"], tmp_path)
+    report = run("train", path, "-o", tmp_path / "m.saen", *QUICK, "--no-holdout")
+    assert report["classes"] == {"a": 39, "b": 1}
+
+
+def test_a_preset_of_one_s_own_is_used(
+    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    preset = tmp_path / "own.toml"
+    preset.write_text('[defaults]\nepochs = 1\nn_models = 2\nclass_weight = "balanced"\n')
+    path = saved(threads, threads.targets, tmp_path)
+    report = run("train", path, "-o", tmp_path / "m.saen", "--preset", preset)
+    assert (report["epochs"], report["networks"]) == (1, 2)
+    path = saved(threads, threads.sizes / 2, tmp_path)
+    told = fails(monkeypatch, capsys, "train", path, "-o", tmp_path / "n.saen", "--preset", preset)
+    assert told == "the preset sets class_weight, but the targets are real numbers"
+
+
+def test_a_training_that_diverges_leaves_nothing_to_go_on_from(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    preset = tmp_path / "wild.toml"
+    preset.write_text('[defaults]\nlearning_rate = 1e38\nnormalisation = "none"\nepochs = 9\n')
+    options = ("train", data, "-o", tmp_path / "m.saen", "--preset", preset)
+    assert "training diverged in epoch" in fails(monkeypatch, capsys, *options)
+    assert list(tmp_path.iterdir()) == [preset]
+
+    def later(run: Any) -> None:
+        if run.epoch == 3:
+            raise saen.InputError("training diverged")
+
+    preset.write_text("[defaults]\nepochs = 9\n")
+    monkeypatch.setattr("saen.network.training._Run.check_finite", later)
+    assert fails(monkeypatch, capsys, *options) == "training diverged"
+    assert list(tmp_path.iterdir()) == [preset]
+
+
+def test_the_target_of_graphs_can_be_chosen(tmp_path: Path) -> None:
+    folder = tmp_path / "TOY"
+    folder.mkdir()
+    (folder / "TOY_A.txt").write_text("".join(f"{2 * i + 1}, {2 * i + 2}\n" for i in range(12)))
+    (folder / "TOY_graph_indicator.txt").write_text("".join(f"{i // 2 + 1}\n" for i in range(24)))
+    (folder / "TOY_graph_labels.txt").write_text("0\n1\n" * 6)
+    (folder / "TOY_graph_attributes.txt").write_text("".join(f"{i / 4}\n" for i in range(12)))
+    options = ("-o", tmp_path / "m.saen", "--force", *QUICK, "--test-size", 0.2)
+    assert run("train", folder, *options)["task"] == "classification"
+    assert run("train", folder, *options, "--target", "attributes")["task"] == "regression"
+
+
+# -- interruptions -----------------------------------------------------------------------------
+
+
+def stops(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> None:
+    from saen.cli import main
+
+    monkeypatch.setattr("sys.argv", ["saen", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+
+
+def test_an_interrupted_run_goes_on_with_what_it_knows(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    options = ("train", data, "--models", 1, "--epochs", 3, "--device", "cpu", "-o")
+    whole, out = tmp_path / "whole.saen", tmp_path / "model.saen"
+    known = run(*options, whole)["held_out"]
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SAENClassifier, "save", interrupt)
+        stops(patch, *options, out)
+    told = capsys.readouterr().err
+    assert "saen: the same command goes on from here" in told
+    assert told.endswith("saen: interrupted\n")
+    left = tmp_path / ".model.saen.run"
+    assert sorted(tmp_path.iterdir()) == [left, whole]
+    assert {"held_out.json", "model.checkpoint"} <= {file.name for file in left.iterdir()}
+
+    # Other settings are refused, unless by force, and the same ones go on.
+    other = ("train", data, "--models", 1, "--epochs", 2, "--device", "cpu", "-o", out)
+    assert fails(monkeypatch, capsys, *other) == (
+        f"{left} holds a run with other settings (settings): repeat its command to go on with it, "
+        "or begin anew with --force"
+    )
+    monkeypatch.setattr("saen.network.training._Run.train_epoch", None)  # nothing is left to train
+    again = invoke(*options, out, "--json")
+    assert "going on where an earlier run stopped" in again.stderr
+    assert out.read_bytes() == whole.read_bytes()
+    assert str(known["accuracy"]) in again.stdout
+    assert sorted(tmp_path.iterdir()) == [out, whole]
+
+
+def test_an_interrupted_run_makes_place_by_force(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "model.saen"
+    with monkeypatch.context() as patch:
+        patch.setattr(SAENClassifier, "save", lambda *_: signal.raise_signal(signal.SIGINT))
+        stops(patch, "train", data, "-o", out, *QUICK)
+    report = run("train", data, "-o", out, "--epochs", 1, "--models", 1, "--force")
+    assert report["epochs"] == 1
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_what_is_interrupted_before_the_first_epoch_leaves_nothing(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saen.network.training._Run.train_epoch", interrupt)
+    stops(monkeypatch, "train", data, "-o", tmp_path / "model.saen", *QUICK)
+    assert list(tmp_path.iterdir()) == []
+
+
+def start(*options: Any) -> subprocess.Popen[str]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    code = (
+        # A shell that starts jobs in the background has them ignore Ctrl-C.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from saen.cli import main\nmain()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "train", "threads", *map(str, options)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
+def test_killed_at_any_moment_and_started_again_it_ends_with_the_same_model(
+    tmp_path: Path,
+) -> None:
+    options = ("--epochs", 40, "--models", 2, "--device", "cpu", "--out")
+    whole, out = tmp_path / "whole.saen", tmp_path / "model.saen"
+    with start(*options, whole) as process:
+        process.communicate()
+    moments = random.Random(0)
+    kills = resumed = 0
+    for _ in range(40):
+        with start(*options, out) as process:
+            if kills < 6:
+                left = tmp_path / ".model.saen.run"
+                deadline = time.monotonic() + 60
+                while not left.exists() and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                time.sleep(moments.uniform(0.0, 2.0))
+                process.send_signal(signal.SIGKILL)
+            _, errors = process.communicate()
+        resumed += "going on where an earlier run stopped" in errors
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+        assert not out.exists()
+        kills += 1
+    assert kills >= 3
+    assert resumed >= 1
+    assert out.read_bytes() == whole.read_bytes()
+    graphs = load_dataset("threads")
+    assert_array_equal(saen.load(out).predict_proba(graphs), saen.load(whole).predict_proba(graphs))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_no_half_written_model(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    out = tmp_path / "model.saen"
+    left = tmp_path / ".model.saen.run"
+    with start("--epochs", 10000, "--out", out) as process:
+        deadline = time.monotonic() + 60
+        while not (left / "held_out.checkpoint").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in errors
+    assert "saen: the same command goes on from here" in errors
+    assert [file.name for file in tmp_path.iterdir()] == [left.name]
+    names = {file.name for file in left.iterdir()}
+    assert names <= {".lock", "settings.json", "held_out.checkpoint"}

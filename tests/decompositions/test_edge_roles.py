@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import Graphs, InputError, Vocabulary
+from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
+from tests.properties.labelled import LabelledGraphs, labelled_collections, values_of
+from tests.references import hierarchies as reference
+
+DIRECTIONS = ["both", "out", "in"]
+
+
+def degrees(drawn: LabelledGraphs, direction: str) -> list[int]:
+    return [
+        degree
+        for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True)
+        for degree in reference.degrees(size, edges, drawn.directed, direction)
+    ]
+
+
+# -- who is joined with whom, and how ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections())
+def test_links_are_the_neighbours_with_the_kinds_and_numbers_of_their_edges(direction, drawn):
+    links = Links.of(drawn.graphs, direction)
+    numbers = {(u, v): number for number, (u, v, _) in enumerate(drawn.all_edges())}
+    expected = drawn.links(direction)
+    assert len(links.indptr) == len(expected) + 1
+    kinds = list(zip(*(kind.tolist() for kind in links.kinds), strict=True))
+    for node, around in enumerate(expected):
+        own = range(links.indptr[node], links.indptr[node + 1])
+        found = [
+            (int(links.neighbours[e]), kinds[e] if kinds else (), int(links.edges[e])) for e in own
+        ]
+        assert [neighbour for neighbour, _, _ in found] == sorted(v for v, _, _ in around)
+        assert sorted(found) == sorted((v, kind, numbers[ends]) for v, kind, ends in around)
+    has_labels = drawn.graphs.edge_labels is not None
+    assert bool(links.kinds) == (has_labels or (drawn.directed and direction == "both"))
+
+
+@given(labelled_collections())
+def test_edges_are_numbered_as_the_graphs_list_them(drawn):
+    assert drawn.graphs.edges().tolist() == [[u, v] for u, v, _ in drawn.all_edges()]
+
+
+def test_a_neighbour_both_ways_stands_twice():
+    arrows = Graphs.from_edge_lists([[(0, 1), (1, 0)]], directed=True, edge_labels=[5, 6])
+    links = Links.of(arrows)
+    assert links.neighbours.tolist() == [1, 1, 0, 0]
+    rows = set(zip(*(kind.tolist() for kind in links.kinds), links.edges.tolist(), strict=True))
+    assert rows == {(5, "out", 0), (6, "in", 1), (6, "out", 1), (5, "in", 0)}
+
+
+def test_each_side_of_an_undirected_edge_sees_its_own_label():
+    edge = Graphs.from_edges([(0, 1), (1, 0)], [2], edge_labels=["there", "back"])
+    assert Links.of(edge).kinds[0].tolist() == ["there", "back"]
+    assert Links.of(edge).edges.tolist() == [0, 0]
+
+
+def test_kinds_are_called_by_their_parts():
+    assert kind_names(Vocabulary([7, "a"])) == ["7", "a"]
+    assert kind_names(Vocabulary([("a", 7, "out"), ("a", 7, "in")])) == ["a 7 in", "a 7 out"]
+
+
+# -- edges as objects --------------------------------------------------------------------------
+
+
+def edge_reference(drawn: LabelledGraphs, ends: list[object]) -> list[object]:
+    """What `edge_values` says, from the labels of all nodes."""
+    out: list[object] = []
+    for u, v, labels in drawn.all_edges():
+        pair = [ends[u], ends[v]]
+        out.append(("edge", *(pair if drawn.directed else sorted(pair)), *labels))
+    return out
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections())
+def test_the_value_of_an_edge_is_the_labels_of_its_ends_and_its_own(direction, drawn):
+    codes, values = edge_values(drawn.graphs, "degree", direction)
+    expected = edge_reference(drawn, degrees(drawn, direction))
+    assert [values[code] for code in codes] == expected
+    assert len(values) == len(set(values)) == len(set(expected))
+    if drawn.graphs.node_labels is not None:
+        ends = [
+            (label, degree)
+            for label, degree in zip(
+                drawn.graphs.node_labels.tolist(), degrees(drawn, direction), strict=True
+            )
+        ]
+        codes, values = edge_values(drawn.graphs, "node,degree", direction)
+        assert [values[code] for code in codes] == edge_reference(drawn, ends)
+
+
+@given(labelled_collections())
+def test_bottom_objects_are_the_nodes_then_the_edges(drawn):
+    nodes = degrees(drawn, "both")
+    expected = [*nodes, *edge_reference(drawn, nodes)]
+    attributes = nodes_and_edges(drawn.graphs, "degree", None)
+    assert values_of(attributes) == expected
+    assert attributes.vocabulary == Vocabulary(expected)
+
+
+@given(labelled_collections(directed=False), labelled_collections(directed=False))
+def test_with_a_vocabulary_other_nodes_and_edges_are_unseen(known, new):
+    vocabulary = nodes_and_edges(known.graphs, "degree", None).vocabulary
+    attributes = nodes_and_edges(new.graphs, "degree", vocabulary)
+    assert attributes.vocabulary == vocabulary
+    free = values_of(nodes_and_edges(new.graphs, "degree", None))
+    assert values_of(attributes) == [v if v in vocabulary else "unseen" for v in free]
+
+
+@given(labelled_collections(), st.data())
+def test_values_of_edges_do_not_depend_on_the_numbering(drawn, data):
+    names = [data.draw(st.permutations(range(size))) for size in drawn.sizes]
+    renamed = drawn.renamed(names)
+    spec = "degree" if drawn.graphs.node_labels is None else "node"
+    one, other = (values_of(nodes_and_edges(g, spec, None)) for g in (drawn.graphs, renamed))
+    assert sorted(map(repr, one)) == sorted(map(repr, other))
+
+
+def test_directed_edges_go_from_source_to_target_and_undirected_ones_have_no_order():
+    pairs, labels = [[(1, 0)]], np.array(["A", "B"])
+    arrow = Graphs.from_edge_lists(pairs, directed=True, node_labels=labels, edge_labels=["x"])
+    assert edge_values(arrow, "node")[1] == [("edge", "B", "A", "x")]
+    line = Graphs.from_edge_lists(pairs, node_labels=labels, edge_labels=["x"])
+    assert edge_values(line, "node")[1] == [("edge", "A", "B", "x")]
+
+
+def test_a_loop_is_an_edge_from_its_node_to_itself():
+    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]], edge_labels=[[1, 2], [3, 4]])
+    codes, values = edge_values(loop, "degree")
+    assert [values[code] for code in codes] == [("edge", 3, 3, 1, 2), ("edge", 1, 3, 3, 4)]
+    assert Links.of(loop).neighbours.tolist() == [1, 0]
+
+
+def test_empty_collections_have_no_links_and_no_edges():
+    for sizes in ([], [0, 2]):
+        graphs = Graphs.from_edge_lists([[] for _ in sizes], sizes=sizes)
+        links = Links.of(graphs)
+        assert links.indptr.tolist() == [0] * (sum(sizes) + 1)
+        assert links.kinds == []
+        codes, values = edge_values(graphs, "degree")
+        assert (codes.tolist(), values) == ([], [])
+        assert values_of(nodes_and_edges(graphs, "degree", None)) == [0] * sum(sizes)
+
+
+def test_edges_as_objects_leave_no_room_for_node_attributes():
+    graphs = Graphs.from_edge_lists([[(0, 1)]], node_attributes=[[0.5], [1.5]])
+    with pytest.raises(InputError) as error:
+        nodes_and_edges(graphs, "degree,attributes", None)
+    assert str(error.value) == "edges as objects have no node attributes: leave 'attributes' out"
+
+
+def test_the_kind_of_a_single_label_is_the_label_itself():
+    graphs = Graphs.from_edge_lists([[(0, 1)]], edge_labels=[1])
+    assert Vocabulary.fit(Links.of(graphs).kinds)[0] == Vocabulary([1])
+
+
+def test_a_disagreement_of_the_two_directions_is_settled_whatever_the_numbering():
+    found = []
+    for labels in (["b", "a"], ["a", "b"]):  # 0 → 1 and 1 → 0, and the same with 0 and 1 swapped
+        graphs = Graphs(
+            node_offsets=[0, 2], indptr=[0, 1, 2], indices=np.array([1, 0]), edge_labels=labels
+        )
+        found.append(edge_values(graphs, "degree")[1])
+    assert found[0] == found[1] == [("edge", 1, 1, "a")]

@@ -1,0 +1,598 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saen import (
+    Decomposition,
+    Ego,
+    Graphs,
+    Hierarchy,
+    InputError,
+    SAENClassifier,
+    Vocabulary,
+    ceiling,
+    compress,
+    compress_graphs,
+    equivalent,
+)
+from saen.data.vocabulary import UNSEEN
+from saen.decompositions.edge_roles import nodes_and_edges
+from saen.decompositions.node_labels import label_columns
+from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from tests.properties.labelled import LabelledGraphs, labelled_collections, values_of
+from tests.properties.strategies import graph_collections
+from tests.references import hierarchies as reference
+from tests.references.hierarchies import entries_of
+
+DIRECTIONS = ["both", "out", "in"]
+radii_lists = st.lists(st.integers(0, 4), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+# -- ego graphs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(graph_collections(), radii_lists)
+def test_ego_graphs_are_the_nodes_within_each_radius(direction, drawn, radii):
+    hierarchy = Ego(radii, direction=direction).decompose(drawn.graphs)
+    egos, graphs = hierarchy.relations
+    radii = sorted(radii)
+    first = 0
+    for number, (size, edges) in enumerate(zip(drawn.sizes, drawn.edge_lists, strict=True)):
+        near = reference.neighbours(size, edges, drawn.directed, direction)
+        expected_egos = []
+        for root in range(size):
+            for place, radius in enumerate(radii):
+                ego = (first + root) * len(radii) + place
+                expected_egos.append((place, ego, 1))
+                expected = [
+                    (0 if node == root else 1, first + node, 1)
+                    for node in reference.ball(near, root, radius)
+                ]
+                assert sorted(entries_of(egos, ego)) == sorted(expected)
+        assert sorted(entries_of(graphs, number)) == sorted(expected_egos)
+        first += size
+    assert hierarchy.sizes == (first, first * len(radii), len(drawn.sizes))
+    assert egos.alphabet == ("root", "elem")
+    assert graphs.alphabet == tuple(f"radius {radius}" for radius in radii)
+    assert egos.counts is None
+    assert graphs.counts is None
+
+
+@given(graph_collections(), st.integers(0, 3))
+def test_networkx_agrees_on_ego_graphs(drawn, radius):
+    networkx = pytest.importorskip("networkx")
+    egos = Ego((radius,)).decompose(drawn.graphs).relations[0]
+    first = 0
+    for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True):
+        graph = networkx.DiGraph() if drawn.directed else networkx.Graph()
+        graph.add_nodes_from(range(size))
+        graph.add_edges_from(edges)
+        for root in range(size):
+            ego = networkx.ego_graph(graph, root, radius=radius, undirected=True)
+            parts = [part - first for _, part, _ in entries_of(egos, first + root)]
+            assert sorted(parts) == sorted(ego.nodes)
+        first += size
+
+
+def test_a_loop_never_makes_a_node_its_own_element():
+    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]])
+    egos = Ego(radii=(0, 1, 2), node_labels="degree").decompose(loop)
+    assert egos.relations[0].matrix("elem").toarray().tolist() == [
+        *([0, 0], [0, 1], [0, 1]),
+        *([0, 0], [1, 0], [1, 0]),
+    ]
+    assert egos.relations[0].matrix("root").toarray().tolist() == [[1, 0]] * 3 + [[0, 1]] * 3
+    # … but it counts twice in the degree.
+    assert [egos.attributes.vocabulary[code] for code in egos.attributes.codes] == [3, 1]
+
+
+def test_a_hub_is_within_reach_of_all_its_leaves():
+    star = Graphs.from_edge_lists([[(0, leaf) for leaf in range(1, 301)]])
+    egos = Ego(radii=(0, 1, 2)).decompose(star).relations[0]
+    lengths = np.diff(egos.indptr).reshape(-1, 3)
+    assert lengths[0].tolist() == [1, 301, 301]
+    assert (lengths[1:] == [1, 2, 301]).all()
+
+
+def test_an_isolated_node_is_alone_in_every_radius():
+    alone = Graphs.from_edge_lists([[]], sizes=[1])
+    hierarchy = Ego(radii=(0, 1, 5)).decompose(alone)
+    assert hierarchy.relations[0].matrix("root").toarray().tolist() == [[1]] * 3
+    assert hierarchy.relations[0].matrix("elem").nnz == 0
+
+
+def test_there_may_be_more_radii_than_a_byte_counts():
+    path = Graphs.from_edge_lists([[(0, 1)]])
+    roles = Ego(radii=tuple(range(300))).decompose(path).relations[1].roles
+    assert roles.tolist() == [*range(300), *range(300)]
+
+
+@pytest.mark.parametrize("radii", [(0,), (1,), (0, 1, 2)])
+def test_empty_graphs_and_empty_collections_have_a_decomposition(radii):
+    ego = Ego(radii=radii)
+    assert ego.decompose(Graphs.from_edge_lists([])).sizes == (0, 0, 0)
+    assert ego.decompose(Graphs.from_edge_lists([[], []], sizes=[0, 0])).sizes == (0, 0, 2)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@given(st.data())
+def test_no_graph_depends_on_another(directed, data):
+    ego = Ego(radii=(0, 2), node_labels="degree")
+    one, other = (data.draw(graph_collections(directed)) for _ in range(2))
+    together = Graphs.concatenate([g.graphs._with(node_labels=None) for g in (one, other)])
+    apart = Hierarchy.concatenate([ego.decompose(one.graphs), ego.decompose(other.graphs)])
+    assert ego.decompose(together) == apart
+
+
+# -- labels ------------------------------------------------------------------------------------
+
+
+def labels_of(hierarchy: Hierarchy) -> list[object]:
+    attributes = hierarchy.attributes
+    return [attributes.vocabulary[code] for code in attributes.codes]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(graph_collections(), st.integers(1, 9))
+def test_degrees_count_the_ends_of_edges(direction, drawn, per_doubling):
+    expected = [
+        degree
+        for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True)
+        for degree in reference.degrees(size, edges, drawn.directed, direction)
+    ]
+    ego = Ego(node_labels="degree", direction=direction)
+    assert labels_of(ego.decompose(drawn.graphs)) == expected
+    binned = Ego(node_labels=f"log-degree:{per_doubling}", direction=direction)
+    assert labels_of(binned.decompose(drawn.graphs)) == [
+        reference.log_bin(degree, per_doubling) for degree in expected
+    ]
+    pair = Ego(node_labels="degree, log-degree", direction=direction)
+    assert labels_of(pair.decompose(drawn.graphs)) == [
+        (degree, reference.log_bin(degree, 1)) for degree in expected
+    ]
+
+
+@pytest.mark.parametrize("per_doubling", [1, 2, 3, 8])
+def test_a_bin_begins_exactly_at_its_power_of_two(per_doubling):
+    stars = Graphs.from_edge_lists(
+        [
+            [(0, leaf) for leaf in range(1, degree + 1)]
+            for k in range(1, 11)
+            for degree in (2**k - 2, 2**k - 1, 2**k)
+        ]
+    )
+    hubs = stars.node_offsets[:-1][stars.sizes > 0]
+    column = label_columns(stars, f"log-degree:{per_doubling}")[0]
+    for degree, found in zip(stars.degrees()[hubs], column[hubs], strict=True):
+        assert found == reference.log_bin(int(degree), per_doubling)
+        assert math.isclose(found, per_doubling * math.log2(1 + degree), abs_tol=1)
+
+
+def labelled(**columns) -> Graphs:
+    return Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], **columns)
+
+
+def test_several_labels_are_a_tuple():
+    graphs = labelled(node_labels=np.array(["C", "C", "O", "C", "N"]))
+    assert labels_of(Ego(node_labels="node").decompose(graphs)) == ["C", "C", "O", "C", "N"]
+    assert labels_of(Ego(node_labels="node,degree").decompose(graphs)) == [
+        *(("C", 1), ("C", 1)),
+        *(("O", 1), ("C", 2), ("N", 1)),
+    ]
+    assert labels_of(Ego(node_labels="degree,node").decompose(graphs))[2] == (1, "O")
+    two_columns = labelled(node_labels=np.array([[1, 2], [1, 3], [1, 2], [0, 0], [1, 2]]))
+    assert labels_of(Ego().decompose(two_columns)) == [(1, 2), (1, 3), (1, 2), (0, 0), (1, 2)]
+
+
+def test_node_labels_are_the_default_and_degrees_where_there_are_none():
+    assert Ego().fit(labelled()).node_labels == "degree"
+    assert Ego().fit(labelled(node_labels=np.arange(5))).node_labels == "node"
+    assert Ego(node_labels="degree").fit(labelled(node_labels=np.arange(5))).node_labels == "degree"
+
+
+def test_attributes_are_vectors_alone_or_beside_labels():
+    vectors = np.linspace(0, 1, 10).reshape(5, 2)
+    graphs = labelled(node_attributes=vectors)
+    alone = Ego(node_labels="attributes").fit(graphs).decompose(graphs).attributes
+    assert alone.codes is None
+    assert np.array_equal(alone.vectors, vectors)
+    both = Ego(node_labels="attributes,degree").decompose(graphs)
+    assert np.array_equal(both.attributes.vectors, vectors)
+    assert labels_of(both) == [1, 1, 1, 2, 1]
+
+
+@given(graph_collections(directed=False), graph_collections(directed=False))
+def test_with_a_fitted_vocabulary_other_labels_are_unseen(known, new):
+    ego = Ego(node_labels="degree").fit(known.graphs)
+    free = Ego(node_labels="degree")
+    attributes = ego.decompose(new.graphs).attributes
+    seen = set(labels_of(free.decompose(known.graphs)))
+    assert attributes.vocabulary == Vocabulary(seen)
+    for code, label in zip(attributes.codes, labels_of(free.decompose(new.graphs)), strict=True):
+        if label in seen:
+            assert attributes.vocabulary[code] == label
+        else:
+            assert code == UNSEEN
+    # What was fitted is decomposed as without fitting.
+    assert ego.decompose(known.graphs) == free.decompose(known.graphs)
+
+
+# -- what edges tell, and distances ------------------------------------------------------------
+
+
+def distances(drawn: LabelledGraphs, direction: str, largest: int) -> list[dict[int, int]]:
+    """For every node the nodes that it reaches and how far they are, up to a radius."""
+    out, first = [], 0
+    for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True):
+        near = reference.neighbours(size, edges, drawn.directed, direction)
+        for root in range(size):
+            far: dict[int, int] = {}
+            for radius in range(largest + 1):
+                for node in reference.ball(near, root, radius):
+                    far.setdefault(first + node, radius)
+            out.append(far)
+        first += size
+    return out
+
+
+def named_entries(hierarchy: Hierarchy, ego: int) -> list[tuple[str, int]]:
+    """(role, part) of every entry of an ego graph, sorted."""
+    relation = hierarchy.relations[0]
+    return sorted((relation.alphabet[role], part) for role, part, _ in entries_of(relation, ego))
+
+
+def near_and_far(
+    drawn: LabelledGraphs, direction: str, root: int, far: dict[int, int], radius: int
+):
+    """(role, node, distance) of the parts of an ego graph with `edges="roles"`."""
+    has_kinds = drawn.graphs.edge_labels is not None or (drawn.directed and direction == "both")
+    for node, distance in far.items():
+        if distance <= radius and (distance != 1 or not has_kinds):
+            yield "elem" if distance else "root", node, distance
+    if has_kinds and radius:
+        for neighbour, kind, _ in drawn.links(direction)[root]:
+            yield f"elem {' '.join(map(str, kind))}", neighbour, 1
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections(), radii_lists)
+def test_neighbours_have_the_kinds_of_their_edges_as_roles(direction, drawn, radii):
+    hierarchy = Ego(radii, direction=direction, edges="roles").decompose(drawn.graphs)
+    plain = Ego(radii, direction=direction).decompose(drawn.graphs)
+    assert hierarchy.attributes == plain.attributes
+    assert hierarchy.relations[1] == plain.relations[1]
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            parts = near_and_far(drawn, direction, root, far, radius)
+            expected = sorted((role, node) for role, node, _ in parts)
+            assert named_entries(hierarchy, root * len(radii) + place) == expected
+    kinds = {kind for around in drawn.links(direction) for _, kind, _ in around} - {()}
+    names = [f"elem {' '.join(map(str, kind))}" for kind in Vocabulary(kinds)]
+    assert hierarchy.relations[0].alphabet == ("root", "elem", *names)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(st.data(), radii_lists)
+def test_edges_without_labels_and_directions_have_no_roles(direction, data, radii):
+    drawn = data.draw(graph_collections(directed=False if direction == "both" else None))
+    with_roles = Ego(radii, direction=direction, edges="roles")
+    plain = Ego(radii, direction=direction)
+    assert with_roles.decompose(drawn.graphs) == plain.decompose(drawn.graphs)
+    assert with_roles.fit(drawn.graphs) == plain.fit(drawn.graphs)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(labelled_collections(), radii_lists)
+def test_edges_between_the_nodes_of_an_ego_graph_are_its_parts(direction, drawn, radii):
+    ego = Ego(radii, node_labels="degree", direction=direction, edges="objects")
+    hierarchy = ego.decompose(drawn.graphs)
+    assert hierarchy.attributes == nodes_and_edges(drawn.graphs, "degree", None, direction)
+    assert hierarchy.relations[0].alphabet == ("root", "elem", "edge")
+    assert hierarchy.names == ("nodes and edges", "ego graphs", "graphs")
+    n, edges = drawn.graphs.n_nodes, drawn.all_edges()
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            ball = {node for node, distance in far.items() if distance <= radius}
+            expected = [("root" if node == root else "elem", node) for node in ball]
+            expected += [
+                ("edge", n + number) for number, (u, v, _) in enumerate(edges) if {u, v} <= ball
+            ]
+            assert named_entries(hierarchy, root * len(radii) + place) == sorted(expected)
+
+
+@pytest.mark.parametrize("edges", ["none", "roles"])
+@given(st.sampled_from(DIRECTIONS), labelled_collections(), radii_lists)
+def test_with_distances_the_bottom_is_the_nodes_at_distances(edges, direction, drawn, radii):
+    ego = Ego(radii, node_labels="degree,distance", direction=direction, edges=edges)
+    hierarchy = ego.decompose(drawn.graphs)
+    values = values_of(hierarchy.attributes)
+    degrees = labels_of(Ego(node_labels="degree", direction=direction).decompose(drawn.graphs))
+    met: set[tuple[int, int]] = set()
+    for root, far in enumerate(distances(drawn, direction, max(radii))):
+        for place, radius in enumerate(sorted(radii)):
+            if edges == "roles":
+                expected = list(near_and_far(drawn, direction, root, far, radius))
+            else:
+                expected = [
+                    ("elem" if distance else "root", node, distance)
+                    for node, distance in far.items()
+                    if distance <= radius
+                ]
+            found = [
+                (role, values[part])
+                for role, part in named_entries(hierarchy, root * len(radii) + place)
+            ]
+            assert sorted(found) == sorted((role, (degrees[v], d)) for role, v, d in expected)
+            met |= {(v, d) for _, v, d in expected}
+    assert values == [(degrees[v], d) for v, d in sorted(met)]
+
+
+def test_vectors_stand_beside_distances():
+    vectors = np.linspace(0, 1, 10).reshape(5, 2)
+    graphs = labelled(node_attributes=vectors)
+    made = Ego((1,), node_labels="attributes,distance").fit(graphs).decompose(graphs).attributes
+    assert values_of(made) == [0, 1] * 5
+    assert np.array_equal(made.vectors, vectors.repeat(2, axis=0))
+
+
+def test_edges_that_are_parts_may_be_counted_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    edges = np.argwhere(np.triu(rng.random((30, 30)) < 0.2))
+    graphs = Graphs.from_edge_lists([edges.tolist()] * 2)
+    ego = Ego((0, 1, 2), node_labels="degree", edges="objects")
+    whole = ego.decompose(graphs)
+    monkeypatch.setattr("saen._util.arrays.BLOCK", 3)
+    assert ego.decompose(graphs) == whole
+
+
+@pytest.mark.parametrize("edges", ["roles", "objects"])
+@given(st.booleans(), st.sampled_from([1, 1, 2]), st.data())
+def test_kinds_of_edges_that_were_not_fitted_are_left_out(edges, directed, width, data):
+    known, new = (data.draw(labelled_collections(directed, width)) for _ in range(2))
+    ego = Ego((0, 1, 2), node_labels="degree", edges=edges).fit(known.graphs)
+    free = replace(ego, vocabulary=None, kinds=None)
+    fitted, fresh = ego.decompose(new.graphs), free.decompose(new.graphs)
+    names = ego.decompose(known.graphs).relations[0].alphabet
+    assert fitted.relations[0].alphabet == names
+    assert fitted.attributes == fresh.attributes.recoded(ego.vocabulary)
+    for number in range(fitted.relations[0].n_parents):
+        kept = [entry for entry in named_entries(fresh, number) if entry[0] in names]
+        assert named_entries(fitted, number) == kept
+
+
+def test_a_fitted_decomposition_with_kinds_can_be_kept_in_a_file():
+    graphs = labelled(edge_labels=["single", "double", "single"])
+    ego = Ego(node_labels="degree,distance", edges="roles").fit(graphs)
+    assert ego.kinds == Vocabulary(["single", "double"])
+    assert decomposition_from_json(json.loads(json.dumps(decomposition_to_json(ego)))) == ego
+
+
+def test_graphs_without_the_kinds_that_were_fitted_are_refused():
+    ego = Ego(edges="roles").fit(labelled(edge_labels=["single", "double", "single"]))
+    with pytest.raises(InputError) as error:
+        ego.decompose(labelled())
+    assert str(error.value) == (
+        "these graphs have neither edge labels nor directions, but the decomposition was fitted "
+        "on edges of the kinds double, single"
+    )
+
+
+# -- chemistry: what only the bonds tell -------------------------------------------------------
+
+
+def rings(n: int, seed: int) -> Graphs:
+    """Rings of six atoms with tails, in pairs that differ in the order of the ring's bonds alone.
+
+    Single and double bonds alternate in one class and stand together in the other, so that both
+    classes have equally many of them.
+    """
+    rng = np.random.default_rng(seed)
+    edge_lists, bonds, atoms = [], [], []
+    for _ in range(n // 2):
+        tail = [(int(rng.integers(0, new)), new) for new in range(6, 6 + rng.integers(0, 4))]
+        tail_bonds = rng.integers(1, 3, len(tail)).tolist()
+        for ring_bonds in ([1, 2, 1, 2, 1, 2], [1, 1, 1, 2, 2, 2]):
+            edge_lists.append([(v, (v + 1) % 6) for v in range(6)] + tail)
+            bonds += ring_bonds + tail_bonds
+            atoms += ["C"] * 6 + ["O"] * len(tail)
+    return Graphs.from_edge_lists(
+        edge_lists,
+        node_labels=np.array(atoms),
+        edge_labels=np.array(bonds),
+        targets=np.arange(n) % 2,
+    )
+
+
+def test_bonds_that_are_ignored_leave_the_classes_the_same():
+    graphs = rings(120, seed=1)
+    for edges, best in (("none", 0.5), ("roles", 1.0), ("objects", 1.0)):
+        made = compress_graphs(graphs, Ego((0, 1), edges=edges).fit(graphs))
+        assert ceiling(made.top, graphs.targets) == best
+
+
+@pytest.mark.parametrize("edges", ["roles", "objects"])
+def test_a_class_that_depends_on_bonds_alone_is_learnt(edges):
+    train, test = rings(80, seed=1), rings(40, seed=2)
+    model = SAENClassifier(f"ego(edges={edges})", radii=(0, 1), n_models=1, epochs=30)
+    assert model.fit(train, train.targets).score(test, test.targets) > 0.95
+
+
+# -- the promises of a decomposition -----------------------------------------------------------
+
+
+MODES = [
+    {"node_labels": "degree"},
+    {"node_labels": "degree", "edges": "roles"},
+    {"node_labels": "degree", "edges": "objects"},
+    {"node_labels": "core,distance"},
+    {"node_labels": "triangles,distance", "edges": "roles"},
+]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(labelled_collections(), st.data())
+def test_numbers_of_nodes_do_not_matter_whatever_edges_tell(mode, drawn, data):
+    names = [data.draw(st.permutations(range(size))) for size in drawn.sizes]
+    ego = Ego(radii=(0, 1, 2), **mode)
+    assert equivalent(ego.decompose(drawn.graphs), ego.decompose(drawn.renamed(names)))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(labelled_collections(), st.integers(0, 4))
+def test_a_collection_is_decomposed_piece_by_piece(mode, drawn, cut):
+    ego = Ego(radii=(0, 2), **mode).fit(drawn.graphs)
+    whole = ego.decompose(drawn.graphs)
+    assert Ego(radii=(0, 2), **mode).decompose(drawn.graphs) == whole
+    pieces = [ego.decompose(piece) for piece in (drawn.graphs[:cut], drawn.graphs[cut:])]
+    together = Hierarchy.concatenate(pieces)
+    # The edges of a piece stand before the nodes of the next one.
+    assert equivalent(together, whole) if ego.edges == "objects" else together == whole
+    assert compress_graphs(drawn.graphs, ego) == compress(whole)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=15)
+@given(st.sampled_from(DIRECTIONS), labelled_collections(), radii_lists)
+def test_costs_bound_the_entries_whatever_edges_tell(mode, direction, drawn, radii):
+    ego = Ego(radii, direction=direction, **mode)
+    egos = ego.decompose(drawn.graphs).relations[0]
+    entries = np.diff(egos.indptr[drawn.graphs.node_offsets * len(radii)])
+    assert (ego.costs(drawn.graphs) >= entries).all()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_empty_graphs_and_single_nodes_have_a_decomposition_in_every_mode(mode):
+    for sizes in ([], [0, 0], [1], [0, 3]):
+        empty = Graphs.from_edge_lists([[] for _ in sizes], sizes=sizes)
+        made = Ego((0, 1), **mode).fit(empty).decompose(empty)
+        assert made.sizes == (sum(sizes), 2 * sum(sizes), len(sizes))
+        arrows = Graphs.from_edge_lists(
+            [[] for _ in sizes], sizes=sizes, directed=True, edge_labels=np.empty(0, np.int64)
+        )
+        assert Ego((0, 1), **mode).fit(arrows).decompose(arrows).sizes == made.sizes
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(graph_collections(), radii_lists)
+def test_costs_are_never_below_the_entries(direction, drawn, radii):
+    ego = Ego(radii, direction=direction)
+    costs = ego.costs(drawn.graphs)
+    egos = ego.decompose(drawn.graphs).relations[0]
+    entries = np.diff(egos.indptr[drawn.graphs.node_offsets * len(radii)])
+    assert costs.shape == entries.shape
+    assert (costs >= entries).all()
+    assert (costs <= drawn.graphs.sizes**2 * len(radii)).all()
+
+
+@given(graph_collections(directed=False))
+def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
+    graphs = drawn.graphs.without_loops()
+    ego = Ego(radii=(0, 1))
+    egos = ego.decompose(graphs).relations[0]
+    assert ego.costs(graphs).tolist() == np.diff(egos.indptr[graphs.node_offsets * 2]).tolist()
+
+
+@given(graph_collections(), st.data())
+def test_the_numbering_of_nodes_does_not_matter(drawn, data):
+    edge_lists = []
+    for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True):
+        name = data.draw(st.permutations(range(size)))
+        edge_lists.append([(name[u], name[v]) for u, v in edges])
+    renamed = Graphs.from_edge_lists(edge_lists, drawn.sizes, directed=drawn.directed)
+    ego = Ego(radii=(0, 1, 2), node_labels="degree")
+    assert equivalent(ego.decompose(drawn.graphs), ego.decompose(renamed))
+
+
+def test_settings_are_json_and_build_it_again():
+    ego = Ego(radii=(2, 0), node_labels="log-degree:4", direction="in")
+    assert isinstance(ego, Decomposition)
+    settings = ego.settings()
+    assert settings == {
+        "name": "ego",
+        "radii": [0, 2],
+        "node_labels": "log-degree:4",
+        "direction": "in",
+        "edges": "none",
+    }
+    assert Ego(**{key: value for key, value in settings.items() if key != "name"}) == ego
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"radii": ()}, "radii must be distinct whole numbers from 0 on, at least one: ()"),
+        ({"radii": (1, 1)}, "radii must be distinct whole numbers from 0 on, at least one: (1, 1)"),
+        ({"radii": (-1,)}, "radii must be distinct whole numbers from 0 on, at least one: (-1,)"),
+        ({"radii": (0.5,)}, "radii must be whole numbers, found (0.5,)"),
+        ({"radii": 1}, "radii must be whole numbers, found 1"),
+        ({"direction": "up"}, "direction is one of both, out, in, not 'up'"),
+        (
+            {"edges": "role"},
+            "edges is one of none, roles, objects, not 'role' (did you mean roles?)",
+        ),
+        (
+            {"edges": "objects", "node_labels": "node,distance"},
+            "edges='objects' have no distance to the root: leave the label 'distance' out, "
+            "or use edges='roles'",
+        ),
+        (
+            {"node_labels": "degre"},
+            "unknown label 'degre' (did you mean degree?): choose from node, degree, core, "
+            "triangles, log-degree, log-core, log-triangles, distance, attributes",
+        ),
+        (
+            {"node_labels": "node,?"},
+            "unknown label '?': choose from node, degree, core, triangles, log-degree, log-core, "
+            "log-triangles, distance, attributes",
+        ),
+        ({"node_labels": "core:2"}, "the label 'core' takes no argument, found 'core:2'"),
+        (
+            {"node_labels": "distance:2"},
+            "the label 'distance' takes no argument, found 'distance:2'",
+        ),
+        (
+            {"node_labels": "log-core:-1"},
+            "log-core:b needs a whole number of bins per doubling, found 'log-core:-1'",
+        ),
+        ({"node_labels": "degree:2"}, "the label 'degree' takes no argument, found 'degree:2'"),
+        (
+            {"node_labels": "log-degree:x"},
+            "log-degree:b needs a whole number of bins per doubling, found 'log-degree:x'",
+        ),
+        (
+            {"node_labels": "log-degree:²"},
+            "log-degree:b needs a whole number of bins per doubling, found 'log-degree:²'",
+        ),
+        (
+            {"node_labels": "log-degree:0"},
+            "log-degree:b needs a whole number of bins per doubling, found 'log-degree:0'",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(arguments, message):
+    with pytest.raises(InputError) as error:
+        Ego(**arguments)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("node", "these graphs have no node labels: use node_labels='degree'"),
+        ("attributes", "these graphs have no node attributes"),
+    ],
+)
+def test_labels_that_the_graphs_do_not_have_are_refused(labels, message):
+    with pytest.raises(InputError) as error:
+        Ego(node_labels=labels).decompose(labelled())
+    assert str(error.value) == message

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import saen
+from saen import Graphs, Hierarchy, InputError, Vocabulary, compress, compress_graphs, equivalent
+from saen.data.nested import NestedData
+from saen.data.vocabulary import UNSEEN
+from saen.decompositions import DECOMPOSITIONS, Nested, make_decomposition
+from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from saen.testing import check_decomposition
+from tests.references import nested as reference
+from tests.references.nested import NAMES, collections, items
+
+LEVELS = ("words", "sentences", "notes")
+
+
+@st.composite
+def pairs_of_collections(draw: st.DrawFn):
+    """Two collections of one depth, which may hold roles and labels of their own."""
+    depth = draw(st.integers(1, 3))
+    lists = st.lists(items(depth), max_size=3)
+    return draw(lists), draw(lists), NAMES[: depth + 1]
+
+
+# -- what it makes -----------------------------------------------------------------------------
+
+
+@given(collections())
+def test_collapsing_while_reading_loses_nothing(drawn):
+    structures, levels = drawn
+    found = compress(Nested(levels).decompose(NestedData(structures)))
+    expected = compress(reference.naive(structures, levels))
+    assert found.hierarchy == expected.hierarchy
+    assert np.array_equal(found.top, expected.top)
+
+
+@given(collections(), st.data())
+def test_the_order_of_parts_does_not_matter(drawn, data):
+    structures, levels = drawn
+    depth = len(levels) - 1
+    other = [
+        reference.shuffled(item, lambda n: data.draw(st.permutations(range(n))), depth)
+        for item in structures
+    ]
+    nested = Nested(levels)
+    one, two = (nested.decompose(NestedData(listed)) for listed in (structures, other))
+    assert equivalent(one, two)
+    assert compress(one).top_only() == compress(two).top_only()
+
+
+def test_an_example_by_hand():
+    notes = NestedData(
+        [
+            [("sentence", [("word", "the"), ("word", "dog"), ("word", "the")]), ("title", [])],
+            [("title", [("name", "dog")])],
+        ]
+    )
+    hierarchy = Nested(LEVELS).decompose(notes)
+    assert repr(hierarchy) == "Hierarchy(3 words → 3 sentences → 2 notes)"
+    assert hierarchy.attributes.vocabulary == Vocabulary(["dog", "the"])
+    assert hierarchy.attributes.codes.tolist() == [1, 0, 0]
+    sentences, whole = hierarchy.relations
+    assert sentences.alphabet == ("name", "word")
+    assert sentences.matrix("word").toarray().tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 0]]
+    assert sentences.matrix("name").toarray().tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert whole.alphabet == ("sentence", "title")
+    assert whole.matrix("title").toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_levels_are_called_as_the_structures_call_them_unless_told_otherwise():
+    item = [("sentence", [("word", "dog")])]
+    assert Nested().decompose(NestedData([item])).names == ("level 0", "level 1", "level 2")
+    assert Nested().decompose(NestedData([item], levels=LEVELS)).names == LEVELS
+    other = ("a", "b", "c")
+    assert Nested(other).decompose(NestedData([item], levels=LEVELS)).names == other
+    assert Nested().fit(NestedData([item], levels=LEVELS)).levels == LEVELS
+
+
+def test_an_alphabet_holds_the_roles_that_are_used():
+    both = NestedData([[("x", 1)], [("y", 2)]])
+    one = Nested().decompose(both[:1])
+    assert one.relations[0].alphabet == ("x",)
+    assert one.attributes.vocabulary == Vocabulary([1])
+    assert Nested().decompose(both[:0]).relations[0].alphabet == ("part",)
+
+
+def test_structures_without_labels_fit_any_number_of_levels():
+    nested = Nested().fit(NestedData([[("s", [("w", "dog")])]], levels=LEVELS))
+    for listed, sizes in (([], (0, 0, 0)), ([[], []], (0, 0, 2)), ([[("s", [])]], (0, 1, 1))):
+        hierarchy = nested.decompose(NestedData(listed))
+        assert hierarchy.sizes == sizes
+        assert [relation.alphabet for relation in hierarchy.relations] == [("w",), ("s",)]
+
+
+# -- fitting -----------------------------------------------------------------------------------
+
+
+@given(pairs_of_collections())
+def test_once_fitted_other_labels_are_unseen_and_parts_in_other_roles_left_out(drawn):
+    known, new, levels = drawn
+    depth = len(levels) - 1
+    nested = Nested(levels).fit(NestedData(known))
+    labels = Vocabulary(label for item in known for label in reference.labels_within(item, depth))
+    roles = [reference.roles_within(known, depth, level) for level in range(1, depth + 1)]
+    assert nested.vocabulary == labels
+    found = compress(nested.decompose(NestedData(new)))
+    expected = compress(reference.naive(new, levels, roles, labels))
+    assert found.hierarchy == expected.hierarchy
+    assert np.array_equal(found.top, expected.top)
+    # What was fitted is decomposed as without fitting, and fitting again forgets.
+    structures = NestedData(known)
+    assert nested.decompose(structures) == Nested(levels).decompose(structures)
+    assert nested.fit(NestedData(new)) == Nested(levels).fit(NestedData(new))
+
+
+def test_what_only_left_out_parts_are_made_of_is_left_out_too():
+    nested = Nested(LEVELS).fit(NestedData([[("s", [("w", "dog")])]]))
+    new = NestedData([[("s", [("w", "cat"), ("v", "dog")]), ("t", [("w", "dog")])]])
+    hierarchy = nested.decompose(new)
+    assert hierarchy.sizes == (1, 1, 1)
+    assert hierarchy.attributes.codes.tolist() == [UNSEEN]
+    # A role of one level is not a role of another.
+    assert nested.decompose(NestedData([[("w", [("s", "dog")])]])).sizes == (0, 0, 1)
+
+
+def test_counts_stay_where_roles_are_left_out():
+    both = NestedData([[("x", 1)], [("a", 1), ("x", 2), ("x", 1), ("x", 1), ("y", 1)]])
+    for hierarchy in (
+        Nested().fit(both[:1]).decompose(both[1:]),
+        Nested().decompose(both)[1:],
+    ):
+        counts = hierarchy.relations[0].matrix("x") @ hierarchy.attributes.matrix()
+        assert counts.toarray()[0, 0] == 2
+
+
+@given(collections(min_size=1))
+def test_no_structure_depends_on_another(drawn):
+    listed, levels = drawn
+    structures = NestedData(listed)
+    nested = Nested(levels).fit(structures)
+    pieces = [nested.decompose(piece) for piece in structures]
+    assert Hierarchy.concatenate(pieces) == nested.decompose(structures)
+
+
+@given(collections(min_size=1))
+def test_chunks_give_what_the_whole_gives(drawn):
+    listed, levels = drawn
+    structures = NestedData(listed)
+    nested = Nested(levels).fit(structures)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saen.data.compression._CHUNK", 3)
+        chunks = compress_graphs(structures, nested)
+    assert chunks == compress(nested.decompose(structures))
+
+
+@given(collections())
+def test_costs_are_labels_and_entries(drawn):
+    listed, levels = drawn
+    structures = NestedData(listed)
+    expected = []
+    for piece in structures:
+        made = Nested(levels).decompose(piece)
+        expected.append(made.sizes[0] + sum(relation.n_entries for relation in made.relations))
+    assert Nested().costs(structures).tolist() == expected
+
+
+def test_it_keeps_the_laws_of_decompositions():
+    check_decomposition(Nested(), notes())
+    check_decomposition(Nested(LEVELS), notes())
+    check_decomposition(Nested(), NestedData([[], []]))
+
+
+# -- settings, files, estimators ---------------------------------------------------------------
+
+
+def notes(n: int = 24) -> NestedData:
+    """Notes about dogs, which bark in pairs of equal sentences, and about cats."""
+    random = np.random.default_rng(0)
+    listed, targets = [], []
+    for number in range(n):
+        words = random.choice(["the", "a", "big", f"rare {number % 7}"], 3)
+        barks = [("word", "barks"), *(("word", str(word)) for word in words)]
+        sleeps = [("word", "sleeps"), *(("word", str(word)) for word in words)]
+        dog = number % 2 == 0
+        title = [("title", [("word", "pets")])] if number % 3 == 0 else []
+        sentences = [barks, barks, sleeps] if dog else [barks, sleeps, sleeps]
+        listed.append([*title, *(("sentence", sentence) for sentence in sentences)])
+        targets.append("dog" if dog else "cat")
+    return NestedData(listed, targets, levels=LEVELS)
+
+
+def test_settings_are_json_and_build_it_again():
+    nested = Nested(["words", "notes"])
+    assert nested.settings() == {"name": "nested", "levels": ["words", "notes"]}
+    assert Nested(levels=["words", "notes"]) == nested
+    assert DECOMPOSITIONS["nested"] is Nested
+    assert make_decomposition("nested") == Nested()
+    assert make_decomposition("nested(levels=('words', 'notes'))") == nested
+    fitted = Nested().fit(notes())
+    assert decomposition_from_json(decomposition_to_json(fitted)) == fitted
+    assert fitted.roles == Vocabulary([(1, "word"), (2, "sentence"), (2, "title")])
+
+
+def test_estimators_learn_from_structures_and_are_saved(tmp_path):
+    pets = notes(60)
+    model = saen.SAENClassifier(Nested(), epochs=30, n_models=1).fit(pets[:40], pets.targets[:40])
+    assert model.score(pets[40:], pets.targets[40:]) > 0.85
+    strange = NestedData([[("verse", [("word", "the")]), ("sentence", [("word", "moo")])]])
+    chances = model.predict_proba(strange)
+    assert chances.shape == (1, 2)
+    model.save(tmp_path / "notes.model")
+    again = saen.load(tmp_path / "notes.model")
+    assert np.array_equal(again.predict_proba(pets), model.predict_proba(pets))
+    assert np.array_equal(again.predict_proba(strange), chances)
+
+
+@pytest.mark.parametrize("levels", ["words", ("words",), ("words", "words"), ("words", 3), 7])
+def test_levels_that_make_no_sense_are_refused(levels):
+    with pytest.raises(InputError, match=r"^levels are"):
+        Nested(levels)
+
+
+def test_structures_of_another_depth_and_other_things_are_refused():
+    with pytest.raises(InputError) as error:
+        Nested(("words", "notes")).decompose(notes())
+    assert str(error.value) == "structures of 3 levels, but 2 names: words, notes"
+    with pytest.raises(InputError) as error:
+        Nested(("a", "b", "c", "d")).decompose(notes())
+    assert str(error.value) == "structures of 3 levels, but 4 names: a, b, c, d"
+    with pytest.raises(InputError) as error:
+        Nested(("words", "notes")).decompose(NestedData([[("s", [])]]))
+    assert str(error.value) == "structures of 3 levels, but 2 names: words, notes"
+    for other, kind in (([[("x", 1)]], "list"), (Graphs.from_edge_lists([[]]), "Graphs")):
+        with pytest.raises(InputError) as error:
+            Nested().decompose(other)
+        assert str(error.value) == (
+            f"nested takes saen.NestedData, not {kind}: state a list as saen.NestedData(list)"
+        )

@@ -1,0 +1,369 @@
+"""Decompositions that break one law each, and what the check says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saen import SAEN, Attributes, Decomposition, Ego, Graphs, Hierarchy, InputError, Relation
+from saen.data.compression import Compressed
+from saen.data.nested import NestedData
+from saen.data.vocabulary import UNSEEN
+from saen.decompositions import DECOMPOSITIONS, Nested
+from saen.testing import _example_graphs, _renumbered, check_decomposition
+
+
+def graphs(directed: bool = False) -> Graphs:
+    return _example_graphs(directed)
+
+
+def complaint(decomposition: Decomposition, structures: Any = None) -> str:
+    with pytest.raises(AssertionError) as error:
+        check_decomposition(decomposition, structures)
+    return str(error.value)
+
+
+# -- those that keep the laws ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n, c in DECOMPOSITIONS.items() if c.takes == "graphs"])
+def test_every_graph_decomposition_keeps_the_laws(name):
+    check_decomposition(DECOMPOSITIONS[name]())
+
+
+def test_a_fitted_decomposition_is_tried_from_the_start():
+    check_decomposition(Ego(radii=(0, 1)).fit(graphs()[1:2]))
+
+
+def test_structures_of_ones_own_can_be_tried():
+    check_decomposition(
+        Ego(node_labels="degree"), Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]])
+    )
+    check_decomposition(Nested(), NestedData([[("x", 1)], [("y", 2), ("y", 2)], []]))
+
+
+def test_there_must_be_something_to_try_it_on():
+    with pytest.raises(InputError) as error:
+        check_decomposition(Nested())
+    assert str(error.value) == "Nested takes nested: pass some to try it on"
+    with pytest.raises(InputError) as error:
+        check_decomposition(Ego(), graphs()[:1])
+    assert str(error.value) == "a check needs two structures or more, not 1"
+
+
+# -- the graphs that are tried -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_there_are_graphs_of_all_kinds_and_labels_that_half_of_them_lack(directed):
+    tried = graphs(directed)
+    assert tried.directed == directed
+    assert {0, 1} < set(tried.sizes.tolist())
+    assert tried.n_loops > 2
+    assert tried.n_isolated > 2
+    half = len(tried) // 2
+    assert set(tried[half:].node_labels.tolist()) - set(tried[:half].node_labels.tolist()) == {"c"}
+    assert set(tried[half:].edge_labels.tolist()) - set(tried[:half].edge_labels.tolist()) == {3}
+    assert tried == graphs(directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_renumbering_keeps_every_graph_and_moves_its_nodes(directed):
+    networkx = pytest.importorskip("networkx")
+    before = graphs(directed)
+    after = _renumbered(before)
+    assert after != before
+    for one, other in zip(before, after, strict=True):
+        assert networkx.is_isomorphic(
+            as_networkx(one),
+            as_networkx(other),
+            node_match=lambda a, b: a == b,
+            edge_match=lambda a, b: a == b,
+        )
+
+
+def as_networkx(graph: Graphs) -> Any:
+    networkx = pytest.importorskip("networkx")
+    out = networkx.DiGraph()  # both directions of an undirected edge have labels of their own
+    for node in range(graph.n_nodes):
+        label = str(graph.node_labels[node]), graph.node_attributes[node].tolist()
+        out.add_node(node, label=label)
+    rows = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
+    for entry, (u, v) in enumerate(zip(rows.tolist(), graph.indices.tolist(), strict=True)):
+        out.add_edge(u, v, label=int(graph.edge_labels[entry]))
+    return out
+
+
+# -- one broken law each -----------------------------------------------------------------------
+
+
+def spoilt(function: Callable[[Hierarchy, Graphs, Ego], Any]) -> Decomposition:
+    """Ego graphs, and then something goes wrong."""
+
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        labels: str = "node"
+
+        def decompose(self, graphs):
+            return function(super().decompose(graphs), graphs, self)
+
+    return Broken()
+
+
+def with_codes(hierarchy: Hierarchy, codes: Any) -> Hierarchy:
+    attributes = Attributes(np.asarray(codes), hierarchy.attributes.vocabulary)
+    return Hierarchy(attributes, hierarchy.relations, hierarchy.names)
+
+
+def test_something_else_than_a_hierarchy():
+    assert complaint(spoilt(lambda hierarchy, graphs, ego: hierarchy.sizes)) == (
+        "Broken: decompose gives a Hierarchy with one object on top per structure (found tuple)"
+    )
+
+
+def test_too_few_objects_on_top():
+    broken = spoilt(lambda hierarchy, graphs, ego: hierarchy.select(np.arange(len(graphs) - 1)))
+    assert complaint(broken) == (
+        "Broken: decompose gives a Hierarchy with one object on top per structure "
+        "(17 structures, 16 objects)"
+    )
+
+
+def test_failing_on_an_empty_collection():
+    def decompose(hierarchy, graphs, ego):
+        return hierarchy.select(np.arange(len(graphs))) if graphs.sizes.max() else hierarchy
+
+    assert complaint(spoilt(decompose)) == (
+        "Broken: decompose gives a Hierarchy with one object on top per structure "
+        "(ValueError: zero-size array to reduction operation maximum which has no identity)"
+    )
+
+
+def test_another_hierarchy_on_every_run():
+    runs = count()
+
+    def decompose(hierarchy, graphs, ego):
+        return with_codes(hierarchy, np.full(graphs.n_nodes, next(runs) % 2))
+
+    assert complaint(spoilt(decompose)) == (
+        "Broken: the same structures give the same hierarchy (a second run gives something else)"
+    )
+
+
+def test_fitting_that_changes_the_parts():
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        def fit(self, graphs):
+            return replace(super().fit(graphs), radii=(0, 2))
+
+    assert complaint(Broken()) == (
+        "Broken: what was fitted is decomposed as before "
+        "(the fitted decomposition gives something else)"
+    )
+
+
+def test_fitting_that_gives_something_else():
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        def fit(self, graphs):
+            return Ego(self.radii).fit(graphs)
+
+    assert (
+        complaint(Broken()) == "Broken: what was fitted is decomposed as before (fit gives a Ego)"
+    )
+
+
+def test_a_vocabulary_that_is_never_used():
+    broken = spoilt(lambda hierarchy, graphs, ego: Ego(ego.radii).decompose(graphs))
+    assert complaint(broken) == (
+        "Broken: once fitted, vocabulary and roles stay, and new labels are unseen "
+        "(the vocabulary becomes Vocabulary('a', 'c'))"
+    )
+
+
+def test_new_labels_that_are_taken_for_known_ones():
+    def decompose(hierarchy, graphs, ego):
+        return with_codes(hierarchy, np.maximum(hierarchy.attributes.codes, 0))
+
+    tried = graphs()
+    new = int((tried[len(tried) // 2 :].node_labels == "c").sum())
+    assert complaint(spoilt(decompose)) == (
+        "Broken: once fitted, vocabulary and roles stay, and new labels are unseen "
+        f"({new} labels are new, 0 unseen)"
+    )
+
+
+def test_new_labels_that_make_it_fail():
+    def decompose(hierarchy, graphs, ego):
+        if (hierarchy.attributes.codes == UNSEEN).any():
+            raise KeyError("c")
+        return hierarchy
+
+    assert complaint(spoilt(decompose)) == (
+        "Broken: once fitted, vocabulary and roles stay, and new labels are unseen (KeyError: 'c')"
+    )
+
+
+def test_roles_that_depend_on_the_collection():
+    def decompose(hierarchy, graphs, ego):
+        egos, top = hierarchy.relations
+        labels = [f"edge {label}" for label in np.unique(graphs.edge_labels)]
+        egos = Relation(
+            egos.indptr, egos.parts, egos.roles, (*egos.alphabet, *labels), egos.n_parts
+        )
+        return Hierarchy(hierarchy.attributes, (egos, top), hierarchy.names)
+
+    assert complaint(spoilt(decompose)) == (
+        "Broken: once fitted, vocabulary and roles stay, and new labels are unseen "
+        "(the roles of level 1 become root, elem, edge 1, edge 3)"
+    )
+
+
+def test_parts_that_depend_on_other_structures():
+    def decompose(hierarchy, graphs, ego):
+        alone = len(graphs) == 1
+        made = Ego((2 if alone else 0,), vocabulary=ego.vocabulary).decompose(graphs)
+        egos, top = made.relations
+        top = Relation(top.indptr, top.parts, top.roles, ("radius",), top.n_parts)
+        return Hierarchy(made.attributes, (egos, top), made.names)
+
+    found = complaint(spoilt(decompose))
+    law, _, trouble = found.rpartition(" (3 unique of ego graphs become ")  # a, b and c
+    assert law == "Broken: no structure's parts depend on another's"
+    assert int(trouble.rstrip(")")) > 3
+
+
+def test_structures_out_of_order():
+    def decompose(hierarchy, graphs, ego):
+        return hierarchy.select(np.arange(len(graphs))[::-1])
+
+    assert complaint(spoilt(decompose)) == (
+        "Broken: no structure's parts depend on another's (structure 0 becomes another)"
+    )
+
+
+def test_parts_that_depend_on_the_numbering():
+    def decompose(hierarchy, graphs, ego):
+        first = graphs.node_offsets[:-1][graphs.sizes > 0]
+        codes = np.zeros_like(hierarchy.attributes.codes)
+        codes[first] = 1
+        return with_codes(hierarchy, codes)
+
+    # All nodes alike but the first: no label is unseen, and the numbering shows.
+    assert complaint(spoilt(decompose), Graphs.concatenate([graphs()[:8]] * 2)).startswith(
+        "Broken: the numbering of nodes does not matter ("
+    )
+
+
+@pytest.mark.parametrize(
+    ("costs", "found"),
+    [
+        (lambda graphs: np.ones(len(graphs) + 1, np.int64), "found int64 of shape (18,)"),
+        (lambda graphs: np.ones(len(graphs)), "found float64 of shape (17,)"),
+        (lambda graphs: -np.ones(len(graphs), np.int64), "one is -1"),
+        (
+            lambda graphs: [1] * len(graphs),
+            "AttributeError: 'list' object has no attribute 'shape'",
+        ),
+    ],
+)
+def test_costs_that_are_none(costs, found):
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        def costs(self, graphs):
+            return costs(graphs)
+
+    assert complaint(Broken()) == (
+        f"Broken: costs are one whole number per structure, not below 0 ({found})"
+    )
+
+
+def test_settings_that_are_no_json():
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        wanted: frozenset[int] = frozenset({1})
+
+    assert complaint(Broken()) == (
+        "Broken: settings are JSON and build it again "
+        "(TypeError: Object of type frozenset is not JSON serializable)"
+    )
+
+
+def test_settings_that_build_something_else():
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        scale: int = 1
+
+        def settings(self):
+            return {"name": "broken", "scale": 2 * self.scale}
+
+    assert complaint(Broken()) == (
+        "Broken: settings are JSON and build it again "
+        "({'name': 'broken', 'scale': 2} become {'name': 'broken', 'scale': 4})"
+    )
+
+
+def test_settings_that_leave_something_out():
+    class Broken(Ego):
+        def settings(self):
+            return {"name": "broken"}
+
+    assert complaint(Broken((0, 3))) == (
+        "Broken: settings are JSON and build it again (what they build gives something else)"
+    )
+
+
+def test_numbers_that_no_network_can_bear():
+    @dataclass(frozen=True)
+    class Broken(Ego):
+        def decompose(self, graphs):
+            made = super().decompose(graphs)
+            vectors = np.full((graphs.n_nodes, 1), 1e200)
+            return Hierarchy(Attributes(vectors=vectors), made.relations, made.names)
+
+    assert complaint(Broken()).startswith("Broken: networks train on it (")
+
+
+# A decomposition cannot break these: they are promises of the library.
+
+
+@pytest.mark.parametrize(
+    ("spoil", "found"),
+    [
+        (lambda C, D: (2 * C, D), "CD is not I on level 0"),
+        (lambda C, D: (C, D[:, ::-1]), "CD is not I on level 0"),
+        (lambda C, D: (C[::-1], D[:, ::-1]), ""),
+        (lambda C, D: (C[:, ::-1], D[::-1]), "M is not DCM on level 0"),
+    ],
+)
+def test_compression_that_loses_something(monkeypatch, spoil, found):
+    right = Compressed.matrices
+    monkeypatch.setattr(Compressed, "matrices", lambda self, level: spoil(*right(self, level)))
+    if found:
+        assert complaint(Ego()) == f"Ego: compression is lossless ({found})"
+    else:  # classes in another order are as good
+        check_decomposition(Ego())
+
+
+def test_chunks_that_differ_from_the_whole(monkeypatch):
+    monkeypatch.setattr("saen.testing.compress_graphs", lambda graphs, ego: None)
+    assert complaint(Ego()) == (
+        "Ego: compression is lossless (compress_graphs differs from compress)"
+    )
+
+
+def test_networks_that_compute_something_else(monkeypatch):
+    class Other(SAEN):
+        def forward(self, structures, *rest, **options):
+            shift = 1e-3 if isinstance(structures, Compressed) else 0
+            return super().forward(structures, *rest, **options) + shift
+
+    monkeypatch.setattr("saen.testing.SAEN", Other)
+    assert complaint(Ego()).startswith(
+        "Ego: networks compute the same on compressed structures (outputs differ by "
+    )

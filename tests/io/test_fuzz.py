@@ -1,0 +1,283 @@
+"""Whatever is in a file, reading it ends in graphs or in a `SaenError`, within bounded memory.
+
+A short version runs with the other tests; `SAEN_FUZZ=20000 pytest tests/test_readers_fuzz.py`
+takes that many examples of each, others on every run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tracemalloc
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saen import Graphs, SaenError
+from saen.io.reading import SUFFIXES, read_graphs
+from saen.io.writing import write_graphs
+
+FUZZ = os.environ.get("SAEN_FUZZ")
+fuzzing = settings(max_examples=int(FUZZ or 30), derandomize=FUZZ is None)
+
+# What reading may take beyond the file: columns of text, and nodes without edges, are given a
+# first allowance whatever the size of the file.
+FREE_BYTES = 2**27
+BYTES_PER_BYTE = 1000
+
+
+def endure(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
+    """Read a file as a user would, and with bad graphs left out."""
+    folder.mkdir(exist_ok=True)
+    file = folder / f"edges{suffix}"
+    file.write_bytes(content)
+    for name, data in beside.items():
+        (folder / f"{name}.csv").write_bytes(data)
+    size = len(content) + sum(map(len, beside.values()))
+    for skip_bad in (False, True):
+        reported: list[SaenError] = []
+        tracemalloc.start()
+        try:
+            graphs = read_graphs(file, skip_bad=skip_bad, report=reported.append)
+            assert replace(graphs) == graphs  # which checks it all again
+        except SaenError as error:
+            reported.append(error)
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert not any("\n" in str(error) for error in reported)
+        assert peak < FREE_BYTES + BYTES_PER_BYTE * size
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz")
+
+
+# -- files that are no good from the start -----------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@given(content=st.binary(max_size=200))
+@fuzzing
+def test_any_bytes_are_endured(folder: Path, suffix: str, content: bytes) -> None:
+    endure(folder / f"bytes{suffix}", suffix, content)
+
+
+# -- good files with a few mistakes ------------------------------------------------------------
+
+SMILES = b"smiles,label\nCC(=O)O,acid\nc1ccccc1,ring\n[Na+].[Cl-],salt\n"
+GML = b"""graph [ directed 0
+ node [ id 1 label "O" x 0.5 ]
+ node [ id 2 label "H&amp;" x 1 ]
+ edge [ source 1 target 2 label "single" w 2 ] ]"""
+
+
+@cache
+def samples() -> dict[str, bytes]:
+    """A good file of every kind."""
+    import tempfile
+
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1), (1, 2)], [(0, 0)], [(0, 1)]],
+        node_labels=["C", "N", "é", "C", "C", "O"],
+        node_attributes=np.arange(12.0).reshape(6, 2) / 3,
+        edge_labels=[1, 2, 3, 4],
+        edge_attributes=[[0.5], [1.5], [2], [-1e9]],
+        targets=["yes", "no", "yes"],
+    )
+    out = {".gml": GML, ".txt": b"# edges\n1 2\n2,3\n7\n", "smiles": SMILES}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for suffix in (".jsonl", ".csv", ".tsv", ".parquet"):
+            write_graphs(graphs, folder / f"edges{suffix}")
+            out[suffix] = (folder / f"edges{suffix}").read_bytes()
+        write_graphs(graphs, folder / "graphml", format="graphml")
+        out[".graphml"] = (folder / "graphml" / "0.graphml").read_bytes()
+        for kind in ("nodes", "labels"):
+            out[kind] = (folder / f"{kind}.csv").read_bytes()
+    return out
+
+
+TOKENS = [
+    *(b",", b"\n", b"\r\n", b'"', b" ", b"\0", b"\xff", b"\xef\xbb\xbf", b"[", b"]", b"{", b"}"),
+    *(b"-1", b"0", b"1", b"99999999999999999999", b"1e999", b"nan", b"NaN", b"null", b"true"),
+    *(b'"id"', b'"label"', b'"nodes"', b'"edges"', b"graph", b"node", b"</node>", b"<node/>"),
+    *(b"&amp;", b"&x;", b"<!DOCTYPE a>", b'"parts"', b"#", b"\xc3\xa9", b"\\ud800", b"'"),
+]
+pieces = st.one_of(st.sampled_from(TOKENS), st.binary(max_size=4))
+edits = st.tuples(st.integers(0, 10**6), st.integers(0, 12), pieces, st.booleans())
+
+
+def edited(content: bytes, changes: list[tuple[int, int, bytes, bool]]) -> bytes:
+    """Cut a few bytes somewhere and put others there, or what was cut once more."""
+    for place, length, piece, again in changes:
+        start = place % (len(content) + 1)
+        cut = content[start : start + length]
+        content = (
+            content[:start] + (cut + piece + cut if again else piece) + content[start + length :]
+        )
+    return content
+
+
+KINDS = [".jsonl", ".csv", ".tsv", ".parquet", ".graphml", ".gml", ".txt", "smiles"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(changes=st.lists(edits, min_size=1, max_size=4))
+@fuzzing
+def test_damaged_files_are_endured(
+    folder: Path, kind: str, changes: list[tuple[int, int, bytes, bool]]
+) -> None:
+    suffix = kind if kind.startswith(".") else ".csv"
+    endure(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
+
+
+@pytest.mark.parametrize("kind", ["nodes", "labels"])
+@given(changes=st.lists(edits, min_size=1, max_size=4))
+@fuzzing
+def test_damaged_tables_beside_are_endured(
+    folder: Path, kind: str, changes: list[tuple[int, int, bytes, bool]]
+) -> None:
+    tables = {name: samples()[name] for name in ("nodes", "labels")}
+    tables[kind] = edited(tables[kind], changes)
+    endure(folder / f"beside-{kind}", ".csv", samples()[".csv"], **tables)
+
+
+# -- files of the right form with the wrong content --------------------------------------------
+
+leaves = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.sampled_from([10**6, 10**18, -(2**63), 2**64, 10**400]),
+    st.floats(),
+    st.sampled_from(["", "a", "C", "é", "\ud800", "\0", "x" * 5000]),
+)
+KEYS = ["nodes", "edges", "label", "id", "directed", "source", "target", "attributes", "parts", "x"]
+trees = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+node = st.one_of(trees, st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS[2:4], trees)))
+edge = st.one_of(
+    st.lists(st.integers(-1, 3), min_size=2, max_size=2),
+    st.fixed_dictionaries({"source": leaves, "target": leaves}, optional={"label": leaves}),
+    trees,
+)
+lines = st.one_of(
+    trees,
+    st.fixed_dictionaries(
+        {
+            "nodes": st.one_of(st.integers(-1, 10**7), st.lists(node, max_size=4), trees),
+            "edges": st.one_of(st.lists(edge, max_size=4), trees),
+        },
+        optional={"label": leaves, "directed": st.one_of(st.booleans(), leaves), "id": leaves},
+    ),
+)
+
+
+@given(documents=st.lists(lines, min_size=1, max_size=4))
+@fuzzing
+def test_any_json_is_endured(folder: Path, documents: list[object]) -> None:
+    text = "\n".join(json.dumps(document) for document in documents)
+    endure(folder / "json", ".jsonl", text.encode())
+
+
+CELLS = [
+    *("", "a", "b", "1", "2", "-1", "1.0", "1.5", "nan", "inf", "1e999", "True", "é", '"x', '""'),
+    *("99999999999999999999", " 1", "1_0", "0x1", "a b", '"a,b"', '"a\nb"', "' '", "1" * 5000),
+]
+HEADERS = [
+    *("graph,source,target", "graph,source,target,label", "graph,source,target,w"),
+    *("target,graph,source", "graph,node", "graph,node,label", "graph,node,label,w"),
+    *("graph,label", "smiles", "smiles,label"),
+]
+cells, headers = st.sampled_from(CELLS), st.sampled_from(HEADERS)
+rows = st.lists(st.lists(cells, max_size=6).map(",".join), max_size=6).map("\n".join)
+tables = st.tuples(headers, rows).map("\n".join).map(str.encode)
+
+
+@given(edges=tables, nodes=tables, labels=tables)
+@fuzzing
+def test_any_tables_are_endured(folder: Path, edges: bytes, nodes: bytes, labels: bytes) -> None:
+    endure(folder / "tables", ".csv", edges, nodes=nodes, labels=labels)
+
+
+columns = st.one_of(
+    st.lists(st.integers(-1, 2), min_size=3, max_size=3),
+    st.lists(st.sampled_from(["a", "b", "", None]), min_size=3, max_size=3),
+    st.lists(st.sampled_from([0.5, 1.0, float("nan"), None]), min_size=3, max_size=3),
+    st.lists(st.booleans(), min_size=3, max_size=3),
+    st.lists(st.sampled_from([b"a", b"\xff"]), min_size=3, max_size=3),
+)
+
+
+@given(frame=st.dictionaries(st.sampled_from(["graph", "source", "target", "label", "w"]), columns))
+@fuzzing
+def test_any_columns_of_parquet_are_endured(folder: Path, frame: dict[str, list[object]]) -> None:
+    import pandas as pd
+
+    buffer = io.BytesIO()
+    pd.DataFrame(frame).to_parquet(buffer)
+    endure(folder / "columns", ".parquet", buffer.getvalue())
+
+
+names = st.sampled_from(["a", "b", "", "&#65;", "&amp;", "1", "-1", "99999999999999999999"])
+attributes = st.sampled_from(['key="d"', 'key="n"', 'id="a"', 'source="a"', 'target="b"', ""])
+kinds = st.sampled_from(["int", "double", "string", "boolean", "long", "yfiles", "x"])
+elements = st.recursive(
+    names,
+    lambda inner: st.builds(
+        "<{0} {1} {2}>{3}</{0}>".format,
+        st.sampled_from(["node", "edge", "data", "graph", "key", "port", "hyperedge", "default"]),
+        attributes,
+        attributes,
+        st.lists(inner, max_size=3).map("".join),
+    ),
+    max_leaves=10,
+)
+
+
+@given(body=st.lists(elements, max_size=5).map("".join), kind=kinds, default=names)
+@fuzzing
+def test_any_elements_of_graphml_are_endured(
+    folder: Path, body: str, kind: str, default: str
+) -> None:
+    text = (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        f'<key id="d" for="node" attr.name="x" attr.type="{kind}">'
+        f"<default>{default}</default></key>"
+        f'<key id="n" for="node" attr.name="label" attr.type="{kind}"/>'
+        f'<graph><node id="a"/><node id="b"/>{body}</graph></graphml>'
+    )
+    endure(folder / "xml", ".graphml", text.encode())
+
+
+values = st.sampled_from(
+    ["1", "-1", "0.5", "1E999", "NAN", '"a"', '"&#0;"', '"&#55296;"', "x", "[]"]
+)
+pairs = st.recursive(
+    st.builds("{} {}".format, st.sampled_from(["id", "source", "target", "label", "x"]), values),
+    lambda inner: st.builds(
+        "{} [ {} ]".format,
+        st.sampled_from(["node", "edge", "graph", "multigraph", "x"]),
+        st.lists(inner, max_size=4).map("\n".join),
+    ),
+    max_leaves=12,
+)
+
+
+@given(body=st.lists(pairs, max_size=6).map("\n".join))
+@fuzzing
+def test_any_pairs_of_gml_are_endured(folder: Path, body: str) -> None:
+    endure(folder / "gml", ".gml", f"graph [ node [ id 1 ]\n{body}\n]".encode())

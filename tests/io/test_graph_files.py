@@ -1,0 +1,340 @@
+"""Folders of files with one graph each: GraphML, GML, edge lists, and their labels."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import FileError, Graphs, InputError, MissingExtraError, load_dataset
+from saen.io.reading import read_graphs
+from tests.properties.plain import PlainGraphs, plain_graphs
+
+EDGELIST = "0 1\n1 2\n"
+GML = 'graph [\n node [ id 1 label "O" ]\n node [ id 2 label "H" ]\n edge [ source 1 target 2 ]\n]'
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+
+
+def graphml(body: str, keys: str = "", kind: str = "undirected") -> str:
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="{NAMESPACE}">{keys}'
+        f'<graph edgedefault="{kind}">{body}</graph></graphml>'
+    )
+
+
+def put(folder: Path, **files: str) -> Path:
+    """Files by their names, in which the last underscore stands for the dot."""
+    for name, text in files.items():
+        stem, _, suffix = name.rpartition("_")
+        (folder / f"{stem}.{suffix}").write_text(text, encoding="utf-8", newline="")
+    return folder
+
+
+def refusal(path: Path, **options: Any) -> str:
+    with pytest.raises(FileError) as caught:
+        read_graphs(path, **options)
+    return str(caught.value).removeprefix(str(path))
+
+
+def as_graphml(plain: PlainGraphs, graph: int) -> str:
+    """A graph in GraphML, written by hand."""
+
+    def data(prefix: str, label: Any, reals: list[float]) -> str:
+        label_text = "" if label is None else f'<data key="{prefix}l">{escape(str(label))}</data>'
+        return label_text + "".join(
+            f'<data key="{prefix}{n:02}">{x!r}</data>' for n, x in enumerate(reals)
+        )
+
+    keys = ""
+    for prefix, what, labels, reals in (
+        ("n", "node", plain.node_labels, plain.node_attributes),
+        ("e", "edge", plain.edge_labels, plain.edge_attributes),
+    ):
+        flat = [label for own in labels or [] for label in own]
+        kind = "string" if flat and isinstance(flat[0], str) else "long"
+        keys += f'<key id="{prefix}l" for="{what}" attr.name="label" attr.type="{kind}"/>'
+        # The names sort in another order than the keys, and text is to be left out.
+        keys += "".join(
+            f'<key id="{prefix}{n:02}" for="{what}" attr.name="x{n:02}" attr.type="double"/>'
+            for own in (reals or [[]])
+            for row in own[:1]
+            for n in range(len(row))
+        )
+    body = ""
+    for node in range(plain.sizes[graph]):
+        label = None if plain.node_labels is None else plain.node_labels[graph][node]
+        row = [] if plain.node_attributes is None else plain.node_attributes[graph][node]
+        body += f'<node id="v{node}">{data("n", label, row)}</node>'
+    for number, (u, v) in enumerate(plain.edges[graph]):
+        label = None if plain.edge_labels is None else plain.edge_labels[graph][number]
+        row = [] if plain.edge_attributes is None else plain.edge_attributes[graph][number]
+        body += f'<edge source="v{u}" target="v{v}">{data("e", label, row)}</edge>'
+    return graphml(body, keys, "directed" if plain.directed else "undirected")
+
+
+@given(plain_graphs())
+def test_graphml_reads_as_the_graph_that_it_states(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
+) -> None:
+    folder = tmp_path_factory.mktemp("graphml")
+    for graph in range(len(plain.sizes)):
+        put(folder, **{f"{graph}_graphml": as_graphml(plain, graph)})
+    expected = plain.graphs().with_targets(None)
+    if plain.targets is not None:
+        quoted = [str(t).strip().replace('"', '""') for t in plain.targets]
+        rows = [f'{graph},"{label}"\n' for graph, label in enumerate(quoted)]
+        put(folder, labels_csv="graph,label\n" + "".join(rows[::-1]))
+        texts = [t.strip() if isinstance(t, str) else t for t in plain.targets]
+        expected = expected.with_targets(texts)
+    assert read_graphs(folder) == expected
+
+
+@given(plain_graphs(), st.booleans())
+def test_what_networkx_writes_is_read(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, gml: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("networkx")
+    for graph, size in enumerate(plain.sizes):
+        one = nx.DiGraph() if plain.directed else nx.Graph()
+        one.add_nodes_from(range(size))
+        one.add_edges_from(plain.edges[graph], weight=0.5)
+        if gml:
+            nx.write_gml(one, folder / f"{graph}.gml")
+        else:
+            nx.write_graphml(one, folder / f"{graph}.graphml")
+    found = read_graphs(folder)
+    expected = plain.graphs()
+    np.testing.assert_array_equal(found.indptr, expected.indptr)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    if found.n_edges:
+        assert found.directed == plain.directed
+        assert set(found.edge_attributes.flat) == {0.5}
+
+
+@given(plain_graphs(), st.sampled_from([" ", "\t", ",", " , "]), st.sampled_from(["\n", "\r\n"]))
+def test_edge_lists_read_as_the_graph_that_they_list(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, separator: str, end: str
+) -> None:
+    folder = tmp_path_factory.mktemp("lists")
+    for graph, (size, edges) in enumerate(zip(plain.sizes, plain.edges, strict=True)):
+        # Names far apart that keep the order; a line of its own for every node.
+        lines = ["# a comment", *(f"{10**17 * v - 5}" for v in range(size)), ""]
+        lines += [f"{10**17 * u - 5}{separator}{10**17 * v - 5} # edge" for u, v in edges]
+        if size:
+            (folder / f"{graph}.edgelist").write_text(end.join(lines), newline="")
+    if not any(plain.sizes):
+        return
+    kept = [graph for graph, size in enumerate(plain.sizes) if size]
+    expected = Graphs.from_edge_lists(
+        [plain.edges[graph] for graph in kept],
+        [plain.sizes[graph] for graph in kept],
+        directed=plain.directed,
+    )
+    assert read_graphs(folder, directed=plain.directed) == expected
+
+
+def test_edge_lists_of_networkx_and_names_of_any_kind_are_read(tmp_path: Path) -> None:
+    nx.write_edgelist(nx.Graph([("b", "a"), ("a", "c")]), tmp_path / "x.edges")
+    graphs = load_dataset(tmp_path / "x.edges")
+    assert graphs == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    assert graphs.name == "x"
+    (tmp_path / "y.txt").write_text("1 a\na 1\n07 7\n")
+    assert read_graphs(tmp_path / "y.txt").sizes.tolist() == [4]
+
+
+def test_labels_name_files_with_or_without_their_ending(tmp_path: Path) -> None:
+    put(tmp_path, a_txt=EDGELIST, b_txt="0 0\n", labels_csv='graph,label\nb.txt,"x, y"\n"a",z\n')
+    graphs = load_dataset(tmp_path)
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3, 1], ["z", "x, y"])
+    assert graphs.name == tmp_path.name
+
+
+def test_labels_may_lie_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "graphs").mkdir()
+    put(tmp_path / "graphs", a_edges=EDGELIST)
+    put(tmp_path, truth_tsv="graph\tlabel\na\t3\n")
+    assert read_graphs(tmp_path / "graphs", targets=tmp_path / "truth.tsv").targets.tolist() == [3]
+
+
+def test_other_files_in_the_folder_are_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, a_gml=GML, README_txt="Two atoms.", notes_md="x", **{"._a_gml": "nonsense"})
+    assert read_graphs(tmp_path).node_labels.tolist() == ["O", "H"]
+
+
+def test_a_folder_is_found_by_its_bare_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    put(tmp_path / "mine", a_gml=GML)
+    assert load_dataset("mine").n_nodes == 2
+
+
+def test_defaults_of_graphml_are_values_of_the_nodes(tmp_path: Path) -> None:
+    keys = (
+        '<key id="d" for="node" attr.name="label" attr.type="string"><default>C</default></key>'
+        '<key id="w" for="edge" attr.name="w" attr.type="int"><default>3</default></key>'
+    )
+    body = '<node id="a"/><node id="b"><data key="d">N</data></node><edge source="a" target="b"/>'
+    graphs = read_graphs(put(tmp_path, a_graphml=graphml(body, keys)))
+    assert graphs.node_labels.tolist() == ["C", "N"]
+    assert graphs.edge_attributes.tolist() == [[3.0], [3.0]]
+
+
+def test_parallel_edges_of_graphml_are_merged_where_they_are_identical(tmp_path: Path) -> None:
+    body = (
+        '<node id="a"/><node id="b"/>'
+        + '<edge source="a" target="b"/><edge source="b" target="a"/>'
+    )
+    assert read_graphs(put(tmp_path, a_graphml=graphml(body))).n_edges == 1
+
+
+def test_numbers_are_attributes_by_name_and_text_is_left_out(tmp_path: Path) -> None:
+    text = 'graph [ node [ id 0 y 2 x 0.5 name "n" where [ x 3 ] ] node [ id 1 x 7 y 1 name "m" ] ]'
+    graphs = read_graphs(put(tmp_path, a_gml=text))
+    assert (graphs.node_labels, graphs.node_attributes.tolist()) == (None, [[0.5, 2], [7, 1]])
+
+
+KEY = '<key id="d" for="node" attr.name="x" attr.type="{}"/>'
+TWO = '<node id="a"/><node id="b"/>'
+DATA = '<node id="a"><data key="d">{}</data></node>'
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a_edgelist": ""}, "/a.edgelist: the file is empty"),
+        ({"a_edgelist": "# nothing\n"}, "/a.edgelist: no edges"),
+        ({"a_edgelist": "0 1\n\n0 1 5\n"}, "/a.edgelist, line 3: 3 columns, expected the two ends "
+                                           "of an edge"),
+        ({"a_gml": ""}, "/a.gml: the file is empty"),
+        ({"a_gml": "graph [ node [ id 1 ]"}, "/a.gml: not readable as gml (expected ']', found "
+                                             "EOF at (2, 1))"),
+        ({"a_gml": "graph [ node 5 ]"}, "/a.gml: not readable as gml ('int' object has no "
+                                        "attribute 'pop')"),
+        ({"a_gml": "graph [ node [ id 1 x NAN ] ]"}, "/a.gml: the attribute 'x' of the nodes is "
+         "nan: missing and infinite values are not supported"),
+        ({"a_gml": "graph [ node [ id 1 x 1 ] node [ id 2 ] ]"}, "/a.gml: the node 2 has no 'x', "
+                                                                 "which others have"),
+        ({"a_gml": 'graph [ node [ id 1 x 1 ] node [ id 2 x "a" ] ]'}, "/a.gml: the attribute 'x' "
+         "of the nodes is now a number, now none"),
+        ({"a_gml": "graph [ node [ id 1 label 1.5 ] ]"}, "/a.gml: node 0: a label must be a whole "
+                                                         "number or a string, not 1.5"),
+        ({"a_gml": "graph [ " + "a [ " * 10_000}, "/a.gml: nested too deeply"),
+        ({"a_graphml": ""}, "/a.graphml: the file is empty"),
+        ({"a_graphml": "<graphml>"}, "/a.graphml: not readable as graphml (no element found: line "
+                                     "1, column 9)"),
+        ({"a_graphml": "<graphml/>"}, "/a.graphml: 0 graphs of GraphML, expected one per file"),
+        ({"a_graphml": graphml('<node id="a"/><node id="a"/>')}, "/a.graphml: two nodes have the "
+                                                                 "id 'a'"),
+        ({"a_graphml": graphml('<node id="a"/><edge source="a" target="b"/>')},
+         "/a.graphml: an edge names the node 'b', but no node has that id"),
+        ({"a_graphml": graphml('<node id="a"><graph><node id="b"/></graph></node>')},
+         "/a.graphml: graphs within nodes are not supported"),
+        ({"a_graphml": graphml(DATA.format("nan"), KEY.format("double"))},
+         "/a.graphml: the attribute 'x' of the nodes is nan: missing and infinite values are not "
+         "supported"),
+        ({"a_graphml": graphml(DATA.format("one"), KEY.format("int"))},
+         "/a.graphml: not readable as graphml (invalid literal for int() with base 10: 'one')"),
+        ({"a_gml": GML, "b_gml": "graph [ node [ id 1 ] ]"},
+         "/b.gml: no node labels, but graphs before it have strings as node labels"),
+        ({"a_gml": "graph [ node [ id 1 x 1 ] ]", "b_gml": "graph [ node [ id 1 y 1 ] ]"},
+         "/b.gml: 1 node attribute (y), but graphs before it have 1 node attribute (x)"),
+        ({"a_txt": EDGELIST, "labels_csv": "graph,label\na,1\nb,2\n"},
+         "/labels.csv, line 3: there is no file of the graph 'b'"),
+        ({"a_txt": EDGELIST, "labels_csv": "graph,label\na,1\na.txt,1\n"},
+         "/labels.csv, line 3: the graph 'a.txt' comes twice"),
+        ({"a_txt": EDGELIST, "b_txt": EDGELIST, "labels_csv": "graph,label\nb,1\n"},
+         "/labels.csv: 1 of 2 graphs has no label (the first is a.txt): label all of them, or "
+         "none"),
+        ({"a_txt": EDGELIST, "labels_csv": "a,1\n"},
+         "/labels.csv: no column graph: expected graph, label, found a, 1"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_named_with_its_reason(
+    tmp_path: Path, files: dict[str, str], reason: str
+) -> None:
+    assert refusal(put(tmp_path, **files)) == reason
+
+
+def test_bad_files_are_left_out(tmp_path: Path) -> None:
+    put(tmp_path, a_txt=EDGELIST, b_txt="1 2 3\n", c_txt="5 5\n", d_txt=EDGELIST)
+    put(tmp_path, labels_csv="graph,label\na,1\nb,1\nc,2\nx,2\n")
+    reported: list[FileError] = []
+    graphs = read_graphs(tmp_path, skip_bad=True, report=reported.append)
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3, 1], [1, 2])
+    names = [(error.path.name, error.line) for error in reported]
+    assert names == [("labels.csv", 5), ("b.txt", 1), ("d.txt", None)]
+
+
+LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE graphml [<!ENTITY a0 "ha">'
+    + "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(11))
+    + f']><graphml xmlns="{NAMESPACE}"><graph><node id="&a11;"/></graph></graphml>'
+)
+
+
+def test_entities_are_not_expanded(tmp_path: Path) -> None:
+    put(tmp_path, a_graphml=LAUGHS)
+    assert refusal(tmp_path) == "/a.graphml: refused: it has a document type (<!DOCTYPE …>)"
+
+
+def test_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> None:
+    keys = "".join(
+        f'<key id="k{n}" for="node" attr.name="x{n}" attr.type="int"><default>0</default></key>'
+        for n in range(3000)
+    )
+    put(tmp_path, a_graphml=graphml("".join(f'<node id="{n}"/>' for n in range(9000)), keys))
+    assert refusal(tmp_path) == "/a.graphml: 3,000 attributes are too many for a file of this size"
+
+
+def test_a_folder_without_graphs_says_what_was_expected(tmp_path: Path) -> None:
+    put(tmp_path, notes_md="x")
+    assert refusal(tmp_path).startswith(
+        ": not a file of graphs, which end in .jsonl, .ndjson, .csv"
+    )
+    with pytest.raises(FileError) as caught:
+        load_dataset(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: no graphs inside: expected the files of a TUDataset (NAME_A.txt and so on), "
+        "or one graph per file (.graphml, .gml, .edgelist, .edges, .txt)"
+    )
+    (tmp_path / "inner").mkdir()
+    put(tmp_path / "inner", MUTAG_A_txt="")
+    with pytest.raises(FileError, match=r"did you mean .*inner\?"):
+        load_dataset(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_a_folder_without_permission_is_a_file_error(tmp_path: Path) -> None:
+    put(tmp_path, a_gml=GML)
+    tmp_path.chmod(0)
+    try:
+        for read in (read_graphs, load_dataset):
+            with pytest.raises(FileError, match=r": cannot be read \(Permission denied\)$"):
+                read(tmp_path)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_only_formats_that_do_not_say_it_are_made_directed(tmp_path: Path) -> None:
+    put(tmp_path, a_gml=GML)
+    with pytest.raises(InputError, match="do not take the option directed"):
+        read_graphs(tmp_path, directed=True)
+
+
+def test_without_networkx_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, a_gml=GML)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingExtraError, match=r'networkx: pip install "saen\[networkx\]"'):
+        read_graphs(tmp_path)

@@ -1,0 +1,356 @@
+"""JSON lines: what is read, and every way in which a line can be wrong."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import FileError, Graphs, load_dataset
+from saen.io.problems import SkippedWarning
+from saen.io.reading import read_graphs
+from saen.io.writing import write_graphs
+from tests.properties.plain import PlainGraphs, plain_graphs
+
+
+def written(folder: Path, *lines: Any, name: str = "x.jsonl") -> Path:
+    """A file of these lines; what is no text is written as JSON."""
+    file = folder / name
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    file.write_text("\n".join(texts) + "\n", encoding="utf-8", newline="")
+    return file
+
+
+def refusal(file: Path, **options: Any) -> str:
+    with pytest.raises(FileError) as caught:
+        read_graphs(file, **options)
+    return str(caught.value).removeprefix(str(file))
+
+
+def as_line(plain: PlainGraphs, graph: int, ids: bool, objects: bool) -> dict[str, Any]:
+    """One graph, in one of the ways in which the format can say it."""
+    size = plain.sizes[graph]
+    names: list[Any] = [f"n{v}" if v % 2 else v for v in range(size)] if ids else list(range(size))
+    nodes: Any = [{"id": name} if ids else {} for name in names]
+    for key, column in (("label", plain.node_labels), ("attributes", plain.node_attributes)):
+        for node, value in zip(nodes, column[graph] if column else [], strict=bool(column)):
+            node[key] = value
+    if not ids and not objects and plain.node_attributes is None:
+        nodes = size if plain.node_labels is None else plain.node_labels[graph]
+    edges: Any = [[names[u], names[v]] for u, v in plain.edges[graph]]
+    if objects or plain.edge_labels or plain.edge_attributes:
+        edges = [{"source": u, "target": v} for u, v in edges]
+        for key, column in (("label", plain.edge_labels), ("attributes", plain.edge_attributes)):
+            for edge, value in zip(edges, column[graph] if column else [], strict=bool(column)):
+                edge[key] = value
+    line: dict[str, Any] = {"nodes": nodes, "edges": edges, "id": f"graph {graph}"}
+    if plain.directed:
+        line["directed"] = True
+    if plain.targets is not None:
+        line["label"] = plain.targets[graph]
+    return line
+
+
+@given(plain_graphs(), st.booleans(), st.booleans())
+def test_every_way_to_write_a_graph_reads_as_that_graph(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, ids: bool, objects: bool
+) -> None:
+    lines = [as_line(plain, graph, ids, objects) for graph in range(len(plain.sizes))]
+    file = written(tmp_path_factory.mktemp("jsonl"), *lines)
+    assert read_graphs(file) == plain.graphs()
+
+
+@given(plain_graphs())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
+) -> None:
+    file = tmp_path_factory.mktemp("jsonl") / "x.jsonl"
+    write_graphs(plain.graphs(), file)
+    assert read_graphs(file) == plain.graphs()
+
+
+def test_several_columns_of_labels_are_kept(tmp_path: Path) -> None:
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1)]], node_labels=[[1, 2], [3, 4]], edge_labels=[["a", "b"]]
+    )
+    write_graphs(graphs, tmp_path / "x.jsonl")
+    assert read_graphs(tmp_path / "x.jsonl") == graphs
+
+
+def test_the_collection_is_named_after_the_file_and_blank_lines_are_passed_over(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path, "", {"nodes": 2, "edges": [[0, 1]]}, "  ", {"nodes": 1, "edges": []})
+    graphs = load_dataset(file)
+    assert (graphs.name, graphs.sizes.tolist(), graphs.targets) == ("x", [2, 1], None)
+
+
+def test_a_mark_and_windows_line_ends_are_no_part_of_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "x.ndjson"
+    file.write_bytes(
+        b'\xef\xbb\xbf{"nodes": ["\xc3\xa9"], "edges": []}\r\n{"nodes": ["a"], "edges": []}\r\n'
+    )
+    assert read_graphs(file).node_labels.tolist() == ["é", "a"]
+
+
+def test_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
+    import networkx as nx
+
+    graph = nx.Graph([("a", "b"), ("b", "c")])
+    nx.set_node_attributes(graph, {"a": 1, "b": 2, "c": 1}, "label")
+    file = written(tmp_path, nx.node_link_data(graph, edges="edges"))
+    expected = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=[1, 2, 1])
+    assert read_graphs(file) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["a", "b"], np.array(["a", "b"])),
+        ([1, -2], np.array([1, -2])),
+        ([1, 2.0], np.array([1, 2])),
+        ([1, 2.5], np.array([1.0, 2.5])),
+        ([None, None], None),
+    ],
+)
+def test_labels_are_classes_unless_one_has_a_fraction(
+    tmp_path: Path, labels: list[Any], expected: Any
+) -> None:
+    lines = [{"nodes": 1, "edges": [], "label": label} for label in labels]
+    targets = read_graphs(written(tmp_path, *lines)).targets
+    if expected is None:
+        assert targets is None
+    else:
+        assert targets.dtype.kind == expected.dtype.kind
+        np.testing.assert_array_equal(targets, expected)
+
+
+def test_identical_edges_are_merged(tmp_path: Path) -> None:
+    file = written(tmp_path, {"nodes": 2, "edges": [[0, 1], [1, 0], [0, 1], [1, 1], [1, 1]]})
+    assert read_graphs(file) == Graphs.from_edge_lists([[(0, 1), (1, 1)]])
+
+
+def test_the_two_directions_of_directed_edges_are_two_edges(tmp_path: Path) -> None:
+    edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 1, "target": 0, "label": "b"}]
+    file = written(tmp_path, {"nodes": 2, "edges": edges, "directed": True})
+    assert read_graphs(file).edge_labels.tolist() == ["a", "b"]
+
+
+GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "label": "a"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{ ]", "not JSON, one whole object per line (Expecting property name enclosed in double "
+                "quotes at column 3)"),
+        ("[1, 2]", "expected one object for one graph, found [1, 2]"),
+        ({"parts": {"a": [1]}}, "a nested structure, not a graph: take a decomposition of "
+                                "structures, such as nested"),
+        ({"levels": ["words", "notes"]}, "a nested structure, not a graph: take a decomposition "
+                                         "of structures, such as nested"),
+        ({"edges": []}, "no 'nodes'"),
+        ({"nodes": 1}, "no 'edges'"),
+        ({"nodes": 1, "edges": [], "lable": 1}, 'the graph has the key "lable", which is none of '
+         "nodes, edges, label, id, directed, multigraph, graph (did you mean label?)"),
+        ({"nodes": -1, "edges": []}, "a graph of -1 nodes"),
+        ({"nodes": 1.5, "edges": []}, "'nodes' must be a count or a list, not 1.5"),
+        ({"nodes": True, "edges": []}, "'nodes' must be a count or a list, not true"),
+        ({"nodes": 10**18, "edges": []}, "1,000,000,000,000,000,000 nodes, which is too many "
+                                         "for a file of this size"),
+        ({"nodes": 1, "edges": {}}, "'edges' must be a list, not {}"),
+        ({"nodes": 3, "edges": [[0, 1], [0, 1, 2]]}, "edge 1 must be a pair, not [0, 1, 2]"),
+        ({"nodes": 3, "edges": [0]}, "edge 0 must be a pair, not 0"),
+        ({"nodes": 3, "edges": [{"source": 0, "target": 1}, [0, 1]]},
+         "edge 1 must be an object, not [0, 1]"),
+        ({"nodes": 3, "edges": [{"source": 0}]}, "edge 0 has no 'target'"),
+        ({"nodes": 3, "edges": [[0, 1], [0, 3]]}, "edge 1 names the node 3, but the nodes are "
+                                                  "numbered 0 … 2"),
+        ({"nodes": 3, "edges": [[0, -1]]}, "edge 0 names the node -1, but the nodes are numbered "
+                                           "0 … 2"),
+        ({"nodes": 3, "edges": [[0, 10**18]]}, "edge 0 names the node 1000000000000000000, but "
+                                               "the nodes are numbered 0 … 2"),
+        ({"nodes": 3, "edges": [[0, 10**30]]}, f"edge 0 names the node {10**30}, but the nodes "
+                                               "are numbered 0 … 2"),
+        ({"nodes": 0, "edges": [[0, 0]]}, "edge 0 names the node 0, but the nodes are none"),
+        ({"nodes": 3, "edges": [[0, True]]}, "edge 0 names the node true, but nodes without ids "
+                                             "are numbered 0 … 2"),
+        ({"nodes": 3, "edges": [["a", 0]]}, 'edge 0 names the node "a", but nodes without ids '
+                                            "are numbered 0 … 2"),
+        ({"nodes": [{"id": "a"}, {"id": "b"}], "edges": [["a", "c"]]},
+         'edge 0 names the node "c", but no node has that id'),
+        ({"nodes": [{"id": 1}, {"id": 1}], "edges": []}, "two nodes have the id 1"),
+        ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', which others have"),
+        ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be a whole number or a "
+                                                "string, not [1]"),
+        ({"nodes": [{"label": 1}, {}], "edges": []}, "node 1 has no 'label', which others have"),
+        ({"nodes": [{"color": 1}], "edges": []},
+         'node 0 has the key "color", which is none of id, label, attributes'),
+        ({"nodes": [1, "a"], "edges": []}, 'node 1: the label "a", but that of node 0 is 1: '
+                                           "either all are strings or none is"),
+        ({"nodes": [1, 1.5], "edges": []}, "node 1: a label must be a whole number or a string, "
+                                           "not 1.5"),
+        ({"nodes": [None], "edges": []}, "node 0: a label must be a whole number or a string, not "
+                                         "null"),
+        ({"nodes": [10**30], "edges": []}, "a label of the nodes does not fit into 64 bits"),
+        ({"nodes": ["a\0"], "edges": []}, "one of the labels of nodes holds a null character"),
+        (r'{"nodes": ["\ud800"], "edges": []}', "one of the labels of nodes holds half of a "
+                                                "surrogate pair"),
+        ({"nodes": [[1], [1, 2]], "edges": []}, "the lists that label the nodes differ in length, "
+                                                "or are empty"),
+        ({"nodes": [{"attributes": [1]}, {"attributes": [1, 2]}], "edges": []},
+         "node 1: 2 attributes, but node 0 has 1"),
+        ({"nodes": [{"attributes": ["a"]}], "edges": []},
+         'node 0: the attributes must be a list of numbers, not ["a"]'),
+        ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
+         "NaN is no number that can be used (nor can infinities)"),
+        ('{"nodes": [{"attributes": [1e999]}], "edges": []}',
+         "an attribute of the nodes is too large a number"),
+        ({"nodes": [{"attributes": [10**400]}], "edges": []},
+         "an attribute of the nodes is too large a number"),
+        ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
+        ({"nodes": 1, "edges": [], "label": [1]}, "the label of the graph must be a string or a "
+                                                  "number, not [1]"),
+        ({"nodes": 1, "edges": [], "label": True}, "the label of the graph must be a string or a "
+                                                   "number, not True"),
+        ({"nodes": 1, "edges": [], "label": 10**30}, "the label of the graph is a number that "
+                                                     "does not fit into 64 bits"),
+        ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the labels of graphs holds a null "
+                                                    "character"),
+        ({"nodes": 2, "edges": [{"source": 0, "target": 1, "label": "a"},
+                                {"source": 1, "target": 0, "label": "b"}]},
+         "edge 1 repeats edge 0 with another label"),
+        ({"nodes": 2, "edges": [{"source": 0, "target": 1, "attributes": [1]},
+                                {"source": 0, "target": 1, "attributes": [2]}]},
+         "edge 1 repeats edge 0 with other attributes"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ("1" * 10_000, "a number of thousands of digits"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: str) -> None:
+    # First, so that it is not compared with another graph.
+    assert refusal(written(tmp_path, "", line)) == f", line 2: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"nodes": 2, "edges": [[0, 1]], "label": "a"},
+         "no node labels, but graphs before it have whole numbers as node labels"),
+        ({"nodes": ["C", "N"], "edges": [[0, 1]], "label": "a"},
+         "strings as node labels, but graphs before it have whole numbers as node labels"),
+        ({"nodes": [[1, 2]], "edges": [], "label": "a"},
+         "whole numbers as node labels (2 each), but graphs before it have whole numbers as node "
+         "labels"),
+        ({"nodes": [1], "edges": [[0, 0]], "directed": True, "label": "a"},
+         "directed edges, but graphs before it have undirected edges"),
+        ({"nodes": [1], "edges": [{"source": 0, "target": 0, "attributes": [1]}], "label": "a"},
+         "1 edge attribute, but graphs before it have no edge attributes"),
+        ({"nodes": [1], "edges": [], "label": 1},
+         "a number as label, but graphs before it have a string as label"),
+    ],
+)  # fmt: skip
+def test_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) -> None:
+    assert refusal(written(tmp_path, GOOD, line)) == f", line 2: {reason}"
+
+
+def test_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
+    empty = {"nodes": [], "edges": [], "label": "b"}
+    alone = {"nodes": [3], "edges": [], "directed": True, "label": "b"}
+    for lines in ((GOOD, empty, alone), (empty, alone, GOOD)):
+        graphs = read_graphs(written(tmp_path, *lines))
+        assert (len(graphs), graphs.directed) == (3, False)
+
+
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
+    for content in (b"", b"\n \r\n", b"\xef\xbb\xbf\n"):
+        (tmp_path / "x.jsonl").write_bytes(content)
+        assert refusal(tmp_path / "x.jsonl") == ": the file is empty"
+
+
+def test_a_file_that_is_not_there_or_is_a_folder(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.jsonl") == ": no such file or folder"
+
+
+def test_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b'{"nodes": 1, "edges": []}\n{"nodes": ["caf\xe9"], "edges": []}\n')
+    assert refusal(file) == ", line 2: not UTF-8 (byte 0xe9 at column 16)"
+
+
+def test_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path) -> None:
+    bare = {"nodes": [1, 2], "edges": [[0, 1]]}
+    assert refusal(written(tmp_path, GOOD, bare, GOOD, bare)) == (
+        ": 2 of 4 graphs have no label (the first is line 2): label all of them, or none"
+    )
+    assert refusal(written(tmp_path, bare, GOOD)) == (
+        ": 1 of 2 graphs has no label (the first is line 1): label all of them, or none"
+    )
+
+
+# -- leaving bad graphs out --------------------------------------------------------------------
+
+
+def test_bad_graphs_are_left_out_and_reported(tmp_path: Path) -> None:
+    clash = {"nodes": [1, 2], "edges": [[0, 1], [0, 5]], "label": "b"}
+    bare = {"nodes": [3], "edges": []}
+    file = written(tmp_path, GOOD, clash, "nonsense", {**GOOD, "label": "b"}, bare)
+    reported: list[FileError] = []
+    graphs = read_graphs(file, skip_bad=True, report=reported.append)
+    assert graphs == Graphs.from_edge_lists(
+        [[(0, 1)], [(0, 1)]], node_labels=[1, 2, 1, 2], targets=["a", "b"]
+    )
+    assert [(error.path, error.line) for error in reported] == [(file, 2), (file, 3), (file, 5)]
+    assert str(reported[2]).endswith("no label, which other graphs have")
+
+
+def test_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path) -> None:
+    edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 0, "target": 1, "label": "b"}]
+    bad, good = {"nodes": 2, "edges": edges}, {"nodes": 3, "edges": edges[1:]}
+    reported: list[FileError] = []
+    graphs = read_graphs(written(tmp_path, good, bad, good), skip_bad=True, report=reported.append)
+    assert graphs.sizes.tolist() == [3, 3]
+    assert [error.line for error in reported] == [2]
+
+
+def test_without_a_report_a_warning_counts_what_was_left_out(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD, *["{"] * 7)
+    with pytest.warns(SkippedWarning, match=r"left out 7 bad graphs: .*line 2: .*; and 2 more"):
+        assert len(read_graphs(file, skip_bad=True)) == 1
+
+
+def test_nothing_is_left_of_a_file_of_bad_graphs(tmp_path: Path) -> None:
+    reported: list[FileError] = []
+    graphs = read_graphs(written(tmp_path, "{", "}"), skip_bad=True, report=reported.append)
+    assert (len(graphs), len(reported)) == (0, 2)
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # Each is harmless alone.
+        ['{"nodes": 1000000, "edges": []}'] * 50,
+        ['{"nodes": ["' + "x" * 5_000 + '"' + ', ""' * 20_000 + '], "edges": []}'],
+        [f'{{"nodes": ["{text}"], "edges": []}}' for text in ["x" * 20_000, *[""] * 5000]],
+        [f'{{"nodes": 0, "edges": [], "label": "{text}"}}' for text in ["x" * 20_000, *"a" * 5000]],
+    ],
+    ids=["counts", "one long label", "long and short graphs", "labels of graphs"],
+)  # fmt: skip
+def test_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list[str]) -> None:
+    file = written(tmp_path, *lines)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match=r"too many|too long|at most"):
+            read_graphs(file)
+        assert tracemalloc.get_traced_memory()[1] < 2**27 + 300 * file.stat().st_size
+    finally:
+        tracemalloc.stop()

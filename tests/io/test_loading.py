@@ -1,0 +1,450 @@
+from __future__ import annotations
+
+import io
+import os
+import threading
+import time
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saen import DatasetNotFoundError, Ego, FileError, Graphs, InputError, SaenError, load, save
+from saen.io import loading
+from saen.io.catalog import catalog, find_entry
+from saen.io.loading import CacheWarning, load_dataset, locate
+
+TOY = {
+    "A": "1, 2\n2, 1\n",
+    "graph_indicator": "1\n1\n2\n",
+    "graph_labels": "0\n1\n",
+}
+GRAPHS = Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 1], targets=[0, 1])
+
+# What the tests were started with: each of them hides it from itself.
+DATA = os.environ.get("SAEN_DATA", "")
+
+
+def zipped(name: str = "toy", parts: dict[str, str] = TOY) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as target:
+        for part, text in parts.items():
+            target.writestr(f"{name}/{name}_{part}.txt", text)
+    return buffer.getvalue()
+
+
+def unpacked(folder: Path, name: str = "toy") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, text in TOY.items():
+        (folder / f"{name}_{part}.txt").write_text(text)
+    return folder
+
+
+@dataclass
+class Site:
+    """A stand-in for the public site: what it answers, and what it was asked."""
+
+    url: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    missing_bytes: int = 0
+    status: int = 200
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SAEN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("SAEN_DATA", raising=False)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    # Nobody listens at the discard port: a test without a site of its own is offline.
+    monkeypatch.setattr(loading, "BASE_URL", "http://127.0.0.1:9")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            content = site.files.get(self.path)
+            self.send_response(404 if content is None else site.status)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write((content or b"")[: len(content or b"") - site.missing_bytes])
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        site.url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(loading, "BASE_URL", site.url)
+        yield site
+        server.shutdown()
+        thread.join()
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Make the toy dataset one of the catalog."""
+    facts = {"graphs": 2, "classes": 2, "sha256": None} | changes
+    entry = replace(catalog()["MUTAG"], name="TOY", **facts)
+    monkeypatch.setattr(loading, "find_entry", lambda _: entry)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+# -- the catalog -------------------------------------------------------------------------------
+
+
+def test_the_catalog_holds_the_eleven_datasets_of_the_paper_and_ptc_mr() -> None:
+    entries = catalog()
+    assert len(entries) == 12
+    assert [name for name, entry in entries.items() if entry.paper is None] == ["PTC_MR"]
+    assert [name for name, entry in entries.items() if not entry.served] == ["PTC"]
+    assert {entry.node_labels for entry in entries.values() if entry.group == "social"} == {
+        "degree"
+    }
+    assert {entry.node_labels for entry in entries.values() if entry.group != "social"} == {"node"}
+    five_k = entries["REDDIT-MULTI-5K"]
+    assert five_k.paper is not None
+    assert (five_k.graphs, five_k.paper.graphs) == (4999, 5000)
+    assert all(entry.radii == tuple(range(len(entry.radii))) for entry in entries.values())
+    assert all(len(entry.sha256 or "0" * 64) == 64 for entry in entries.values())
+
+
+def test_names_are_known_in_any_case_and_by_alias() -> None:
+    for name in ("IMDB-MULTI", "imdb-multi", "Imdb-M"):
+        entry = find_entry(name)
+        assert entry is not None
+        assert entry.name == "IMDB-MULTI"
+    spellings = [s.casefold() for e in catalog().values() for s in (e.name, *e.aliases)]
+    assert len(spellings) == len(set(spellings))
+
+
+# -- where it is found -------------------------------------------------------------------------
+
+
+def test_a_path_is_a_folder_a_zip_or_a_file_of_our_own(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(zipped())
+    save(GRAPHS, tmp_path / "x.saen")
+    unpacked(tmp_path / "folder")
+    for path in ("x.zip", "x.saen", "folder"):
+        assert load_dataset(tmp_path / path) == GRAPHS
+        assert load_dataset(str(tmp_path / path)) == GRAPHS
+    assert load_dataset("../x.zip") == GRAPHS
+
+
+def test_a_relative_folder_is_a_path_only_if_it_holds_a_dataset() -> None:
+    Path("toy").mkdir()
+    with pytest.raises(DatasetNotFoundError):
+        load_dataset("toy")
+    unpacked(Path("toy"))
+    assert load_dataset("toy") == GRAPHS
+
+
+def test_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> None:
+    for path in (tmp_path / "x", str(tmp_path / "x"), "x.zip", "sub/x"):
+        with pytest.raises(FileError, match="no such file or folder"):
+            load_dataset(path)
+    with pytest.raises(FileError, match=r"x\.saen"):
+        load_dataset("x.saen")
+
+
+def test_a_file_of_our_own_must_hold_graphs(tmp_path: Path) -> None:
+    save(Ego().decompose(GRAPHS), tmp_path / "x.saen")
+    with pytest.raises(FileError, match="holds a Hierarchy, not a collection of graphs"):
+        load_dataset(tmp_path / "x.saen")
+    save(GRAPHS, tmp_path / "x.saen")
+    with pytest.raises(InputError, match="directed and target"):
+        load_dataset(tmp_path / "x.saen", directed=True)
+
+
+def test_saen_data_may_name_several_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").mkdir()
+    unpacked(tmp_path / "two" / "MUTAG", "MUTAG")
+    monkeypatch.setenv("SAEN_DATA", os.pathsep.join(map(str, (tmp_path / "one", tmp_path / "two"))))
+    assert load_dataset("mutag") == GRAPHS
+    assert locate("mutag") == tmp_path / "two" / "MUTAG"
+    (tmp_path / "one" / "MUTAG.zip").write_bytes(zipped("MUTAG"))
+    assert locate("Mutag") == tmp_path / "one" / "MUTAG.zip"
+    assert locate("NCI1") is None
+
+
+def test_the_path_comes_before_saen_data_and_that_before_the_cache(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    def with_label(label: int) -> bytes:
+        return zipped("toy", TOY | {"graph_labels": f"{label}\n0\n"})
+
+    def found() -> int:
+        targets = load_dataset("toy").targets
+        assert targets is not None
+        return int(targets[0])
+
+    site.files["/toy.zip"] = with_label(4)
+    assert found() == 4
+    (cache / "datasets" / "toy.zip").write_bytes(with_label(3))
+    assert found() == 3
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path))
+    (tmp_path / "toy.zip").write_bytes(with_label(2))
+    assert found() == 2
+    Path("toy").write_bytes(with_label(1))
+    assert found() == 1
+    assert site.asked == ["/toy.zip"]
+
+
+def test_the_generated_collection_needs_no_file(site: Site) -> None:
+    graphs = load_dataset("threads")
+    assert graphs == load_dataset("Threads")
+    assert graphs.targets is not None
+    assert site.asked == []
+    with pytest.raises(InputError, match="threads is what it is"):
+        load_dataset("threads", directed=True)
+
+
+# -- the cache ---------------------------------------------------------------------------------
+
+
+def test_the_second_load_reads_the_parsed_copy(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy.zip").write_bytes(zipped())
+    first = load_dataset(tmp_path / "toy.zip")
+    assert len(files_in(cache / "parsed")) == 1
+    monkeypatch.setattr(loading, "read_tu", None)
+    second = load_dataset(tmp_path / "toy.zip")
+    assert second == first == GRAPHS
+    assert second.name == first.name == "toy"
+
+
+@pytest.mark.parametrize("as_zip", [True, False])
+def test_other_content_or_other_options_are_read_anew(
+    tmp_path: Path, cache: Path, as_zip: bool
+) -> None:
+    path = unpacked(tmp_path / "toy")
+    if as_zip:
+        path = tmp_path / "toy.zip"
+        path.write_bytes(zipped())
+    assert load_dataset(path) == GRAPHS
+    assert load_dataset(path, directed=True).directed
+    assert not load_dataset(path).directed
+    if as_zip:
+        path.write_bytes(zipped(parts=TOY | {"graph_labels": "8\n9\n"}))
+    else:
+        (path / "toy_graph_labels.txt").write_text("8\n9\n")
+    assert load_dataset(path).targets.tolist() == [8, 9]  # type: ignore[union-attr]
+    assert len(files_in(cache / "parsed")) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 1000, None])
+def test_a_damaged_copy_in_the_cache_is_rebuilt(
+    tmp_path: Path, cache: Path, damage: bytes | None
+) -> None:
+    (tmp_path / "toy.zip").write_bytes(zipped())
+    load_dataset(tmp_path / "toy.zip")
+    (copy,) = (cache / "parsed").iterdir()
+    copy.write_bytes(copy.read_bytes()[:-1] if damage is None else damage)
+    assert load_dataset(tmp_path / "toy.zip") == GRAPHS
+    assert load(copy) == GRAPHS
+
+
+def test_cache_false_neither_reads_nor_writes_the_cache(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "toy.zip").write_bytes(zipped())
+    assert load_dataset(tmp_path / "toy.zip", cache=False) == GRAPHS
+    assert not cache.exists()
+
+
+def test_a_cache_that_cannot_be_written_is_only_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy.zip").write_bytes(zipped())
+    (tmp_path / "occupied").write_text("a file, where the folder should be")
+    monkeypatch.setenv("SAEN_CACHE", str(tmp_path / "occupied"))
+    with pytest.warns(CacheWarning, match="SAEN_CACHE") as caught:
+        assert load_dataset(tmp_path / "toy.zip") == GRAPHS
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_dataset(tmp_path / "toy.zip", cache=False) == GRAPHS
+
+
+# -- downloading -------------------------------------------------------------------------------
+
+
+def test_a_download_is_checked_and_kept(site: Site, cache: Path) -> None:
+    site.files["/toy.zip"] = zipped()
+    assert load_dataset("toy") == GRAPHS
+    assert (cache / "datasets" / "toy.zip").read_bytes() == zipped()
+    assert (cache / "datasets" / "toy.zip").stat().st_mode & 0o777 == 0o644
+    assert load_dataset("toy") == GRAPHS
+    assert site.asked == ["/toy.zip"]
+    assert len(files_in(cache)) == 2
+
+
+def test_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -> None:
+    site.files["/toy.zip"] = zipped()
+    site.missing_bytes = 10
+    with pytest.raises(DatasetNotFoundError, match=r"toy\.zip: the download failed"):
+        load_dataset("toy")
+    assert files_in(cache) == []
+    site.missing_bytes = 0
+    assert load_dataset("toy") == GRAPHS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<html>welcome</html>", "not a readable zip"),
+        (zipped()[:-30], "not a readable zip"),
+        (zipped(parts=TOY | {"A": "1, 9\n"}), r"toy\.zip/toy/toy_A\.txt, line 1: node 9"),
+    ],
+)
+def test_a_download_that_is_no_dataset_is_refused(
+    site: Site, cache: Path, content: bytes, words: str
+) -> None:
+    site.files["/toy.zip"] = content
+    with pytest.raises(DatasetNotFoundError, match=words):
+        load_dataset("toy")
+    assert files_in(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"graphs": 3}, "has 2 graphs in 2 classes, but TOY has 3 in 2"),
+        ({"classes": 3}, "has 2 graphs in 2 classes, but TOY has 2 in 3"),
+        ({"sha256": "0" * 64}, "its SHA-256 differs"),
+    ],
+)
+def test_a_download_that_differs_from_the_catalog_is_refused(
+    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], words: str
+) -> None:
+    site.files["/TOY.zip"] = zipped()
+    pretend(monkeypatch, **facts)
+    with pytest.raises(DatasetNotFoundError, match=words):
+        load_dataset("toy")
+    assert files_in(cache) == []
+    pretend(monkeypatch, sha256=sha256(zipped()).hexdigest())
+    assert load_dataset("toy") == GRAPHS
+
+
+def test_an_interrupted_download_leaves_nothing_behind(
+    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.files["/toy.zip"] = zipped()
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loading, "read_tu", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset("toy")
+    assert files_in(cache) == []
+
+
+def test_an_error_of_the_site_is_told(site: Site) -> None:
+    site.files["/toy.zip"] = b"sorry"
+    site.status = 503
+    with pytest.raises(DatasetNotFoundError, match="answered with error 503"):
+        load_dataset("toy")
+
+
+def test_a_cache_that_cannot_take_a_download_says_what_to_do(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.files["/toy.zip"] = zipped()
+    (tmp_path / "occupied").write_text("a file, where the folder should be")
+    monkeypatch.setenv("SAEN_CACHE", str(tmp_path / "occupied"))
+    with pytest.raises(DatasetNotFoundError, match="set SAEN_CACHE to a folder that can"):
+        load_dataset("toy")
+    assert site.asked == []
+
+
+def test_the_progress_bar_is_shown_when_asked_and_only_on_stderr(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.files |= {"/toy.zip": zipped(), "/toy2.zip": zipped()}
+    load_dataset("toy", progress=True)
+    shown = capsys.readouterr()
+    assert "toy.zip" in shown.err
+    assert shown.out == ""
+    load_dataset("toy2")
+    assert capsys.readouterr() == ("", "")
+
+
+# -- not found ---------------------------------------------------------------------------------
+
+
+def test_offline_the_message_lists_every_place_and_what_to_do(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAEN_DATA", os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "b")]))
+    with pytest.raises(DatasetNotFoundError) as caught:
+        load_dataset("nci1")
+    message = str(caught.value)
+    for place in (
+        Path.cwd() / "NCI1",
+        tmp_path / "a" / "NCI1",
+        tmp_path / "b" / "NCI1",
+        cache / "datasets" / "NCI1.zip",
+        "http://127.0.0.1:9/NCI1.zip: the download failed (ConnectionError); are you online?",
+        "set SAEN_DATA to the folder of NCI1.zip",
+    ):
+        assert str(place) in message
+    assert "Did you mean" not in message
+    assert files_in(cache) == []
+
+
+def test_an_unknown_name_suggests_near_ones(site: Site) -> None:
+    with pytest.raises(DatasetNotFoundError, match=r"Did you mean MUTAG\?") as caught:
+        load_dataset("mutga")
+    assert "the site has no dataset of that name" in str(caught.value)
+    assert "$SAEN_DATA: not set" in str(caught.value)
+    with pytest.raises(DatasetNotFoundError, match="Did you mean threads"):
+        load_dataset("thread")
+
+
+def test_the_ptc_of_the_paper_is_not_replaced_by_ptc_mr(site: Site) -> None:
+    site.files |= {"/PTC.zip": zipped("PTC"), "/PTC_MR.zip": zipped("PTC_MR")}
+    with pytest.raises(DatasetNotFoundError, match="the site serves PTC_MR"):
+        load_dataset("PTC")
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("name", ["", "a b", "what?x=1", "%2e%2e", "..", "naïve", "-rf", "a#b"])
+def test_what_cannot_be_a_name_is_never_asked_for(site: Site, name: str) -> None:
+    with pytest.raises(SaenError):
+        load_dataset(name)
+    assert site.asked == []
+
+
+# -- the real thing ----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_second_load_of_collab_takes_well_under_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SAEN_DATA", DATA)
+    if locate("COLLAB") is None:
+        pytest.skip("COLLAB is not in $SAEN_DATA")
+    first = load_dataset("COLLAB")
+    start = time.perf_counter()
+    second = load_dataset("COLLAB")
+    assert time.perf_counter() - start < 0.8
+    assert second == first

@@ -1,0 +1,498 @@
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from saen.data.graphs import Graphs
+from saen.errors import InputError, MissingExtraError
+from saen.io.networkx import from_networkx, to_networkx
+from saen.io.scipy import from_scipy, to_scipy
+from tests.properties.strategies import graph_collections
+
+NAMES = ["a", "b", 7, (1, 2), 3.5, frozenset(), True]
+LABELS = {
+    "none": None,
+    "numbers": st.integers(-(2**40), 2**40),
+    "strings": st.text(alphabet="aé \n0", max_size=3),
+    "tuples": st.tuples(st.integers(0, 3), st.integers(0, 3)),
+}
+
+
+@st.composite
+def networkx_collections(draw):
+    """Graphs of one direction: loops, isolated nodes, empty graphs, labels of one kind."""
+    kind = nx.DiGraph if draw(st.booleans()) else nx.Graph
+    node_labels, edge_labels = (LABELS[draw(st.sampled_from(sorted(LABELS)))] for _ in range(2))
+    out = []
+    for _ in range(draw(st.integers(0, 3))):
+        graph = kind()
+        names = draw(st.permutations(NAMES))
+        for name in names[: draw(st.integers(0, 5))]:
+            graph.add_node(name, **({} if node_labels is None else {"label": draw(node_labels)}))
+        if len(graph):
+            ends = st.sampled_from(list(graph))
+            for source, target in draw(st.lists(st.tuples(ends, ends), max_size=8)):
+                data = {} if edge_labels is None else {"label": draw(edge_labels)}
+                graph.add_edge(source, target, **data)
+        out.append(graph)
+    return out
+
+
+def numbered(graph):
+    return nx.relabel_nodes(graph, {name: number for number, name in enumerate(graph)})
+
+
+def content(graph):
+    return type(graph), list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.graph
+
+
+@settings(max_examples=80, deadline=None)
+@given(networkx_collections())
+def test_to_networkx_undoes_from_networkx_up_to_the_names_of_nodes(originals):
+    before = copy.deepcopy(originals)
+    graphs = from_networkx(originals)
+    returned = to_networkx(graphs)
+    assert [content(graph) for graph in originals] == [content(graph) for graph in before]
+    assert len(returned) == len(originals) == len(graphs)
+    for mine, theirs in zip(returned, originals, strict=True):
+        assert list(mine) == list(range(len(theirs)))
+        assert nx.utils.graphs_equal(mine, numbered(theirs))
+
+
+@settings(max_examples=50, deadline=None)
+@given(networkx_collections(), st.data())
+def test_from_networkx_undoes_to_networkx(originals, data):
+    graphs = from_networkx(originals)
+    targets = data.draw(st.lists(st.integers(0, 3), min_size=len(graphs), max_size=len(graphs)))
+    graphs = graphs.with_targets(np.array(targets, dtype=np.int64))
+    returned = to_networkx(graphs)
+    assert [graph.graph["target"] for graph in returned] == targets
+    assert from_networkx(returned, targets=graphs.targets) == graphs
+
+
+@settings(max_examples=50, deadline=None)
+@given(networkx_collections())
+def test_degrees_are_those_of_networkx(originals):
+    graphs = from_networkx(originals)
+    expected = [degree for graph in originals for _, degree in graph.degree]
+    assert graphs.degrees().tolist() == expected
+    assert graphs.n_edges == sum(graph.number_of_edges() for graph in originals)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_real_attributes_of_nodes_and_edges_come_back(directed):
+    graphs = Graphs.from_edges(
+        [(0, 1), (1, 2), (2, 2), (3, 4)],
+        sizes=[3, 0, 2],
+        directed=directed,
+        node_attributes=np.array([[0.5, np.nan], [1, 2], [3, 4], [5, 6], [7, -0.0]]),
+        edge_attributes=np.array([[1.5], [np.nan], [np.inf], [4]]),
+        edge_labels=["x", "y", "z", "x"],
+    )
+    names = ["attributes"]
+    returned = from_networkx(to_networkx(graphs), node_attributes=names, edge_attributes=names)
+    assert returned == graphs
+
+
+def test_named_attributes_become_columns_in_the_order_given():
+    graph = nx.Graph()
+    graph.add_node("a", mass=1, place=[0.0, 2.5], heavy=True)
+    graph.add_node("b", mass=np.float32(2), place=(1, 3), heavy=False)
+    graph.add_edge("a", "b", length=2)
+    graphs = from_networkx(
+        [graph], node_attributes=["place", "mass", "heavy"], edge_attributes=["length"]
+    )
+    assert graphs.node_attributes.tolist() == [[0.0, 2.5, 1.0, 1.0], [1.0, 3.0, 2.0, 0.0]]
+    assert graphs.edge_attributes.tolist() == [[2.0], [2.0]]
+    assert graphs.node_labels is None
+
+
+def test_labels_are_taken_from_the_attribute_that_is_named_or_not_at_all():
+    graph = nx.path_graph(2)
+    nx.set_node_attributes(graph, {0: "C", 1: "N"}, "element")
+    nx.set_node_attributes(graph, 1, "label")
+    nx.set_edge_attributes(graph, 2, "bond")
+    graphs = from_networkx([graph], node_label="element", edge_label="bond")
+    assert graphs.node_labels.tolist() == ["C", "N"]
+    assert graphs.edge_labels.tolist() == [2, 2]
+    bare = from_networkx([graph], node_label=None)
+    assert bare.node_labels is None
+    assert bare.edge_labels is None
+
+
+def test_targets_come_from_the_argument_alone():
+    graph = nx.path_graph(2, create_using=nx.Graph)
+    graph.graph["target"] = 3
+    assert from_networkx([graph]).targets is None
+    assert from_networkx([graph], targets=[1.5]).targets.tolist() == [1.5]
+
+
+def test_an_edge_takes_its_label_in_both_directions():
+    graph = nx.Graph()
+    graph.add_edge("b", "a", label="ba")
+    graph.add_edge("c", "b", label="cb")
+    assert from_networkx([graph]).edge_labels.tolist() == ["ba", "cb", "ba", "cb"]
+
+
+def test_no_graphs_and_no_nodes_are_no_problem():
+    assert from_networkx([]) == from_scipy([]) == Graphs.from_edge_lists([])
+    assert to_networkx(Graphs.from_edge_lists([])) == []
+    assert from_networkx(iter([nx.Graph(), nx.Graph()])).sizes.tolist() == [0, 0]
+    [empty] = to_networkx(Graphs.from_edges([], sizes=[0]))
+    assert len(empty) == 0
+
+
+def labelled(labels, kind=nx.Graph):
+    graph = kind()
+    for number, label in enumerate(labels):
+        graph.add_node(f"n{number}", **({} if label is None else {"label": label}))
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graphs", "options", "message"),
+    [
+        (
+            nx.path_graph(2),
+            {},
+            "expected a list of networkx graphs, found a single one: pass [graph]",
+        ),
+        ([nx.Graph(), "a"], {}, "graph 1: expected a networkx graph, found str"),
+        (
+            [nx.MultiGraph()],
+            {},
+            "graph 0 is a MultiGraph, whose edges may be parallel: merge them with "
+            "networkx.Graph(graph)",
+        ),
+        (
+            [nx.DiGraph(), nx.MultiDiGraph()],
+            {},
+            "graph 1 is a MultiDiGraph, whose edges may be parallel: merge them with "
+            "networkx.DiGraph(graph)",
+        ),
+        (
+            [nx.Graph(), nx.DiGraph()],
+            {},
+            "graph 1 is directed, but those before it are not: convert them with to_directed() or "
+            "to_undirected()",
+        ),
+        (
+            [labelled([1]), labelled([2, None])],
+            {},
+            "graph 1, node 'n1': no attribute 'label', which others have (pass node_label=None to "
+            "take no labels)",
+        ),
+        (
+            [nx.path_graph(2)],
+            {"node_label": "atom"},
+            "no node has an attribute 'atom' (pass node_label=None to take no labels)",
+        ),
+        (
+            [nx.path_graph(2)],
+            {"edge_label": "bond"},
+            "no edge has an attribute 'bond' (pass edge_label=None to take no labels)",
+        ),
+        (
+            [labelled([1, "1"])],
+            {},
+            "graph 0, node 'n1': the label '1' is a string, but that of graph 0, node 'n0' is a "
+            "whole number",
+        ),
+        (
+            [labelled([(1, 2), (1, 2, 3)])],
+            {},
+            "graph 0, node 'n1': the label (1, 2, 3) is a tuple of 3 whole numbers, but that of "
+            "graph 0, node 'n0' is a tuple of 2 whole numbers",
+        ),
+        (
+            [labelled([1.0])],
+            {},
+            "graph 0, node 'n0': the label 1.0 is neither a whole number nor a string (for real "
+            "numbers, pass node_attributes=['label'])",
+        ),
+        (
+            [labelled([True])],
+            {},
+            "graph 0, node 'n0': the label True is neither a whole number nor a string (for real "
+            "numbers, pass node_attributes=['label'])",
+        ),
+        (
+            [labelled([1, 2])],
+            {"node_attributes": "mass"},
+            "node_attributes must be a list of names: pass ['mass']",
+        ),
+        (
+            [labelled([1, 2])],
+            {"node_attributes": ["mass"]},
+            "graph 0, node 'n0': no attribute 'mass'",
+        ),
+        (
+            [labelled(["x"])],
+            {"node_attributes": ["label"]},
+            "graph 0, node 'n0': the attribute 'label' must be a number or a flat sequence of "
+            "numbers, not 'x'",
+        ),
+        (
+            [labelled([(1,), (1, 2)])],
+            {"node_label": None, "node_attributes": ["label"]},
+            "graph 0, node 'n1': 2 numbers in the attribute 'label', but 1 in that of graph 0, "
+            "node 'n0'",
+        ),
+        (
+            [labelled([[1, [2]]])],
+            {"node_label": None, "node_attributes": ["label"]},
+            "graph 0, node 'n0': the attribute 'label' must be a number or a flat sequence of "
+            "numbers, not [1, [2]]",
+        ),
+        ([labelled([1])], {"targets": [1, 2]}, "targets: expected 1 rows, found shape (2,)"),
+    ],
+)
+def test_networkx_graphs_that_cannot_be_taken_are_named(graphs, options, message):
+    with pytest.raises(InputError) as caught:
+        from_networkx(graphs, **options)
+    assert str(caught.value) == message
+
+
+def test_an_edge_without_the_label_that_others_have_is_named():
+    graph = nx.Graph([("a", "b", {"label": 1}), ("b", "c")])
+    with pytest.raises(InputError, match=r"graph 0, edge \('b', 'c'\): no attribute 'label'"):
+        from_networkx([graph])
+
+
+def test_edge_columns_that_differ_by_direction_do_not_fit_into_networkx():
+    graphs = Graphs.from_edges(
+        [(0, 1), (2, 3), (3, 2)], sizes=[2, 2], edge_labels=[[1, 1], [1, 2], [1, 3]]
+    )
+    with pytest.raises(InputError) as caught:
+        to_networkx(graphs)
+    assert str(caught.value) == (
+        "graph 1: the two directions of the edge 0 – 1 differ in their edge labels, "
+        "and networkx keeps only one"
+    )
+
+
+def test_without_networkx_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    for call in (from_networkx, to_networkx):
+        with pytest.raises(MissingExtraError, match=r'pip install "saen\[networkx\]"'):
+            call(Graphs.from_edge_lists([]))
+
+
+def test_networkx_is_imported_only_when_used():
+    script = "import sys, saen.io; sys.exit('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5),
+            st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4))),
+            st.sampled_from(FORMATS),
+            st.booleans(),
+        ),
+        max_size=3,
+    ),
+    st.booleans(),
+)
+def test_from_scipy_agrees_with_networkx_in_every_format(drawn, directed):
+    matrices, originals = [], []
+    for size, pairs, layout, as_matrix in drawn:
+        dense = np.zeros((size, size), dtype=np.int64)
+        for row, column in pairs:
+            if row < size and column < size:
+                dense[row, column] = 1
+                if not directed:
+                    dense[column, row] = 1
+        if size == 0 and layout in ("dia", "bsr"):
+            layout = "csr"
+        kind = f"{layout}_{'matrix' if as_matrix else 'array'}"
+        matrices.append(getattr(sparse, kind)(dense))
+        create = nx.DiGraph if directed else nx.Graph
+        originals.append(nx.from_numpy_array(dense, create_using=create))
+    before = [matrix.copy() for matrix in matrices]
+    graphs = from_scipy(matrices, directed=directed)
+    expected = from_networkx(originals)
+    assert graphs == (expected if matrices else Graphs.from_edges([], [], directed=directed))
+    for matrix, unchanged in zip(matrices, before, strict=True):
+        assert type(matrix) is type(unchanged)
+        assert (matrix != unchanged).nnz == 0 if matrix.shape[0] else matrix.shape == (0, 0)
+
+
+def test_stored_zeros_are_no_edges_and_repeated_entries_are_added_first():
+    rows, columns = [0, 1, 1, 2, 0, 2, 0, 2], [1, 0, 2, 1, 2, 0, 2, 0]
+    values = [1.0, 1.0, 0.0, 0.0, 2.0, 2.0, -2.0, 3.0]
+    matrix = sparse.coo_array((values, (rows, columns)), shape=(3, 3))
+    with pytest.raises(InputError, match="graph 0: some entry"):
+        from_scipy([matrix])
+    graphs = from_scipy([matrix], directed=True, weights=True)
+    assert graphs.edges().tolist() == [[0, 1], [1, 0], [2, 0]]
+    assert graphs.edge_attributes.tolist() == [[1.0], [1.0], [5.0]]
+    assert matrix.nnz == 8
+
+
+def test_an_unsorted_matrix_is_read_and_left_unsorted():
+    matrix = sparse.csr_array(([1, 2, 1, 2], [2, 1, 0, 0], [0, 2, 3, 4]), shape=(3, 3))
+    before = copy.deepcopy(matrix)
+    graphs = from_scipy([matrix], weights=True)
+    assert graphs.edges().tolist() == [[0, 1], [0, 2]]
+    assert graphs.edge_attributes.ravel().tolist() == [2, 1, 1, 2]
+    for key in ("data", "indices", "indptr"):
+        assert getattr(matrix, key).tolist() == getattr(before, key).tolist()
+        assert getattr(matrix, key).flags.writeable
+
+
+def test_values_do_not_matter_without_weights():
+    matrix = sparse.csr_array([[0, 0.5], [-3, np.nan]])
+    graphs = from_scipy([matrix])
+    assert graphs.edge_attributes is None
+    assert graphs == from_scipy([matrix != 0])
+
+
+def test_node_labels_of_matrices_come_one_sequence_each():
+    edge, nothing = sparse.csr_array([[0, 1], [1, 0]]), sparse.csr_array((0, 0))
+    graphs = from_scipy(
+        [edge, nothing, edge], node_labels=[["a", "bb"], [], ["c", "d"]], targets=[1, 2, 1]
+    )
+    assert graphs.node_labels.tolist() == ["a", "bb", "c", "d"]
+    assert graphs.targets.tolist() == [1, 2, 1]
+    assert from_scipy([nothing], node_labels=[[]]).node_labels.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("matrices", "options", "message"),
+    [
+        (
+            sparse.csr_array((2, 2)),
+            {},
+            "expected a list of sparse matrices, found a single one: pass [matrix]",
+        ),
+        (
+            [np.eye(2)],
+            {},
+            "graph 0: expected a scipy sparse matrix, found ndarray (wrap it in "
+            "scipy.sparse.csr_array)",
+        ),
+        (
+            [sparse.csr_array((2, 2)), sparse.csr_array((2, 3))],
+            {},
+            "graph 1: an adjacency matrix is square, this one has shape (2, 3)",
+        ),
+        (
+            [sparse.coo_array([1, 0])],
+            {},
+            "graph 0: an adjacency matrix is square, this one has shape (2,)",
+        ),
+        (
+            [sparse.csr_array([[0, 1], [0, 0]])],
+            {},
+            "graph 0: some entry (i, j) has no counterpart (j, i) (pass directed=True, or "
+            "matrix + matrix.T)",
+        ),
+        (
+            [sparse.csr_array((1, 1))],
+            {"node_labels": []},
+            "1 matrices, but node labels for 0",
+        ),
+        (
+            [sparse.csr_array((1, 1)), sparse.csr_array((2, 2))],
+            {"node_labels": [[1], [1]]},
+            "graph 1 has 2 nodes, but node labels of shape (1,)",
+        ),
+        (
+            [sparse.csr_array((1, 1))] * 2,
+            {"node_labels": [[1], ["a"]]},
+            "node labels mix whole numbers and strings",
+        ),
+        (
+            [sparse.csr_array((1, 1))] * 2,
+            {"node_labels": [[1], [[1, 2]]]},
+            "node labels differ in their number of columns",
+        ),
+        (
+            [sparse.csr_array([[1j]])],
+            {"weights": True},
+            "graph 0: weights must be real numbers, not complex128",
+        ),
+    ],
+)
+def test_matrices_that_cannot_be_taken_are_named(matrices, options, message):
+    with pytest.raises(InputError) as caught:
+        from_scipy(matrices, **options)
+    assert str(caught.value) == message
+
+
+@given(graph_collections(), st.booleans())
+def test_from_scipy_undoes_to_scipy(drawn, weights):
+    graphs = drawn.graphs.with_targets(np.arange(len(drawn.graphs)))
+    if weights:
+        values = np.arange(len(graphs.indices))[:, None] / 4 - 100
+        graphs = graphs._with(edge_attributes=values)
+    matrices = to_scipy(graphs, weights=weights)
+    labels = None
+    if graphs.node_labels is not None and graphs.n_nodes:
+        labels = [graph.node_labels for graph in graphs]
+    elif graphs.node_labels is not None:
+        graphs = graphs._with(node_labels=None)
+    returned = from_scipy(
+        matrices,
+        node_labels=labels,
+        targets=graphs.targets,
+        directed=graphs.directed,
+        weights=weights,
+    )
+    assert returned == graphs
+
+
+@given(graph_collections())
+def test_matrices_hold_a_one_for_every_edge(drawn):
+    matrices = to_scipy(drawn.graphs)
+    assert len(matrices) == len(drawn.sizes)
+    for matrix, size, edges in zip(matrices, drawn.sizes, drawn.edge_lists, strict=True):
+        dense = np.zeros((size, size), dtype=np.int64)
+        for row, column in edges:
+            dense[row, column] = 1
+            if not drawn.directed:
+                dense[column, row] = 1
+        assert matrix.format == "csr"
+        assert matrix.toarray().tolist() == dense.tolist()
+        assert matrix.has_canonical_format
+
+
+def test_matrices_are_copies_that_can_be_changed():
+    graphs = Graphs.from_edge_lists([[(0, 1)]], edge_attributes=[[2.0]])
+    [matrix] = to_scipy(graphs, weights=True)
+    matrix.data[:] = 5
+    matrix.indices[:] = 0
+    assert graphs.edge_attributes.tolist() == [[2.0], [2.0]]
+    assert graphs.indices.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        (None, "weights are one column of edge attributes, found none"),
+        (np.ones((2, 2)), "weights are one column of edge attributes, found 2 columns"),
+        (
+            np.array([[1.0], [0.0]]),
+            "graph 2 has an edge of weight 0, which a sparse matrix takes for no edge",
+        ),
+    ],
+)
+def test_weights_that_no_matrix_can_hold_are_named(attributes, message):
+    graphs = Graphs.from_edges([(0, 1), (2, 3)], [2, 0, 2], edge_attributes=attributes)
+    with pytest.raises(InputError) as caught:
+        to_scipy(graphs, weights=True)
+    assert str(caught.value) == message

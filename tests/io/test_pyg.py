@@ -1,0 +1,649 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import zipfile
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import Ego, Graphs, compress, equivalent
+from saen.data.hierarchy import Hierarchy
+from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_decomposition
+from saen.errors import InputError, MissingExtraError
+from saen.io.loading import locate
+from saen.io.pyg import ToHierarchy, _attached, from_pyg, hierarchy_from_pyg, to_pyg
+from tests.properties.strategies import collections as hierarchy_collections
+from tests.properties.strategies import graph_collections
+
+pyg = pytest.importorskip("torch_geometric.data")
+FakeDataset = pytest.importorskip("torch_geometric.datasets").FakeDataset
+TUDataset = pytest.importorskip("torch_geometric.datasets").TUDataset
+DataLoader = pytest.importorskip("torch_geometric.loader").DataLoader
+Compose = pytest.importorskip("torch_geometric.transforms").Compose
+scatter = pytest.importorskip("torch_geometric.utils").scatter
+
+Data, Batch = pyg.Data, pyg.Batch
+HierarchyData = pytest.importorskip("saen.io.pyg_data").HierarchyData
+
+
+def edges(*pairs):
+    """`edge_index` with every pair in both directions."""
+    both = [pair for u, v in pairs for pair in (((u, v),) if u == v else ((u, v), (v, u)))]
+    return torch.tensor(both, dtype=torch.int64).reshape(-1, 2).T
+
+
+@st.composite
+def labelled_collections(draw):
+    """Graphs with any choice of columns; real numbers are exact in float32."""
+    graphs = draw(graph_collections()).graphs
+    n, e = graphs.n_nodes, len(graphs.indices)
+    reals = st.sampled_from([0.0, 1.0, -2.5, 0.125])
+
+    def labels(count):
+        kinds = {
+            "numbers": st.lists(st.integers(-5, 5), min_size=count, max_size=count).map(np.int64),
+            "strings": st.lists(
+                st.sampled_from(["C", "Cl", "é"]), min_size=count, max_size=count
+            ).map(lambda column: np.array(column, dtype=np.str_)),
+            "pairs": st.lists(
+                st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=count, max_size=count
+            ).map(lambda rows: np.array(rows, dtype=np.int64).reshape(-1, 2)),
+        }
+        return draw(st.one_of(st.none(), kinds[draw(st.sampled_from(sorted(kinds)))]))
+
+    def attributes(count):
+        width = draw(st.integers(0, 2))
+        flat = draw(st.lists(reals, min_size=count * width, max_size=count * width))
+        return np.array(flat).reshape(count, width) if width else None
+
+    targets = draw(
+        st.sampled_from(
+            [None, np.arange(len(graphs)) - 1, np.arange(len(graphs)) / 4, np.eye(len(graphs), 3)]
+        )
+    )
+    return Graphs(
+        graphs.node_offsets,
+        graphs.indptr,
+        graphs.indices,
+        node_labels=labels(n),
+        node_attributes=attributes(n),
+        edge_labels=labels(e),
+        edge_attributes=attributes(e),
+        targets=targets,
+        directed=graphs.directed,
+    )
+
+
+def distinct(labels):
+    return () if labels is None else np.unique(labels, axis=0)
+
+
+# -- Graphs ------------------------------------------------------------------------------------
+
+
+@given(labelled_collections())
+def test_from_pyg_undoes_to_pyg(graphs):
+    returned = from_pyg(
+        to_pyg(graphs),
+        directed=graphs.directed,
+        node_labels=distinct(graphs.node_labels),
+        edge_labels=distinct(graphs.edge_labels),
+    )
+    if graphs.n_nodes == 0:  # no labels, no names
+        columns = {"node_labels": None, "node_attributes": None}
+        columns |= {"edge_labels": None, "edge_attributes": None}
+        graphs, returned = graphs._with(**columns), returned._with(**columns)
+    elif len(graphs.indices) == 0:
+        columns = {"edge_labels": None, "edge_attributes": None}
+        graphs, returned = graphs._with(**columns), returned._with(**columns)
+    assert returned == graphs if len(graphs) else len(returned) == 0
+
+
+@given(labelled_collections())
+def test_data_hold_what_networks_need(graphs):
+    """An independent look at every graph, number by number."""
+    data = to_pyg(graphs)
+    assert len(data) == len(graphs)
+    for number, item in enumerate(data):
+        start, stop = graphs.node_offsets[number : number + 2].tolist()
+        assert item.num_nodes == stop - start
+        assert item.edge_index.dtype == torch.int64
+        assert item.validate()
+        listed = [tuple(pair) for pair in (item.edge_index.T + start).tolist()]
+        entries = range(graphs.indptr[start], graphs.indptr[stop])
+        rows = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr))
+        assert listed == [(rows[e], graphs.indices[e]) for e in entries]
+        for key, labels, attributes, which in (
+            ("x", graphs.node_labels, graphs.node_attributes, range(start, stop)),
+            ("edge_attr", graphs.edge_labels, graphs.edge_attributes, entries),
+        ):
+            if labels is None and attributes is None:
+                assert key not in item
+                continue
+            alphabet = [] if labels is None else sorted(set(map(repr, labels.tolist())))
+            assert item[key].dtype == torch.float32
+            for row, thing in zip(item[key].tolist(), which, strict=True):
+                width = 0 if attributes is None else attributes.shape[1]
+                if width:
+                    assert row[:width] == attributes[thing].tolist()
+                assert len(row) == width + len(alphabet)
+                if alphabet:
+                    assert sorted(row[width:]) == [0.0] * (len(alphabet) - 1) + [1.0]
+        if graphs.targets is not None:
+            assert item.y.shape == (1, *graphs.targets.shape[1:])
+            assert item.y[0].tolist() == graphs.targets[number].tolist()
+
+
+def test_columns_of_labels_are_the_sorted_labels_of_the_whole_collection():
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1)], [(0, 1)]],
+        node_labels=["O", "C", "Cl", "C"],
+        edge_labels=[7, -1],
+        targets=["wet", "dry"],
+    )
+    first, second = to_pyg(graphs)
+    assert first.x.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert second.x.tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert first.edge_attr.tolist() == [[0, 1], [0, 1]]
+    assert [first.y.tolist(), second.y.tolist()] == [[1], [0]]
+
+
+def test_tensors_are_copies_of_their_own():
+    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], node_attributes=np.ones((4, 1)))
+    first, second = to_pyg(graphs)
+    first.x[:] = 5
+    first.edge_index[:] = 0
+    assert graphs.node_attributes.tolist() == [[1.0]] * 4
+    assert second.x.tolist() == [[1.0], [1.0]]
+    assert first.x.untyped_storage().nbytes() == 2 * 4
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 0.5]), min_size=2, max_size=2), max_size=4))
+def test_to_pyg_undoes_from_pyg_for_real_features(rows):
+    x = torch.tensor(rows, dtype=torch.float32).reshape(-1, 2)
+    size = len(rows)
+    ring = edges(*[(i, (i + 1) % size) for i in range(size)] if size > 2 else [])
+    ring = ring[:, torch.argsort(ring[0] * max(size, 1) + ring[1])]
+    data = Data(x=x, edge_index=ring, y=torch.tensor([1.5]))
+    before = copy.deepcopy(data)
+    [returned] = to_pyg(from_pyg([data], node_labels=()))
+    for key in ("x", "edge_index", "y"):
+        assert torch.equal(returned[key], data[key])
+        assert torch.equal(before[key], data[key])
+
+
+def path(**columns):
+    return Data(edge_index=edges((0, 1), (1, 2)), **columns)
+
+
+def test_whole_numbers_and_one_hot_rows_are_labels_and_the_rest_are_attributes():
+    whole = from_pyg([path(x=torch.tensor([[6], [7], [6]]))])
+    assert whole.node_labels.tolist() == [6, 7, 6]
+    assert whole.node_attributes is None
+    several = from_pyg([path(x=torch.tensor([[6, 0], [7, 1], [6, 1]]))])
+    assert several.node_labels.tolist() == [[6, 0], [7, 1], [6, 1]]
+    one_hot = from_pyg([path(x=torch.tensor([[0.0, 1], [1, 0], [0, 1]]))])
+    assert one_hot.node_labels.tolist() == [1, 0, 1]
+    real = from_pyg([path(x=torch.tensor([[0.0, 1], [1, 1], [0, 1]]))])
+    assert real.node_labels is None
+    assert real.node_attributes.tolist() == [[0, 1], [1, 1], [0, 1]]
+    constant = from_pyg([path(x=torch.ones(3, 1))])
+    assert constant.node_labels is None
+    assert constant.node_attributes.tolist() == [[1.0]] * 3
+    flat = from_pyg([path(x=torch.tensor([0.5, 1, 2]))])
+    assert flat.node_attributes.tolist() == [[0.5], [1.0], [2.0]]
+
+
+def test_edge_attr_is_read_like_x_and_stays_with_its_edge():
+    index = torch.tensor([[1, 0, 2, 1], [0, 1, 1, 2]])
+    kinds = torch.tensor([10, 1, 21, 12])
+    graphs = from_pyg([Data(edge_index=index, edge_attr=kinds, num_nodes=3)])
+    assert not graphs.directed
+    assert graphs.edge_labels.tolist() == [1, 10, 12, 21]  # entries 01, 10, 12, 21
+    real = from_pyg([Data(edge_index=index, edge_attr=kinds / 4, num_nodes=3)])
+    assert real.edge_attributes.ravel().tolist() == [0.25, 2.5, 3.0, 5.25]
+    named = from_pyg(
+        [Data(edge_index=index, edge_attr=torch.eye(2)[[0, 0, 1, 1]], num_nodes=3)],
+        edge_labels=["single", "double"],
+    )
+    assert named.edge_labels.tolist() == ["single", "single", "double", "double"]
+
+
+def test_names_stand_for_the_last_columns_or_for_whole_numbers():
+    x = torch.tensor([[0.5, 0, 1], [2.5, 1, 0], [1.0, 0, 1]])
+    mixed = from_pyg([path(x=x)], node_labels=["C", "O"])
+    assert mixed.node_labels.tolist() == ["O", "C", "O"]
+    assert mixed.node_attributes.tolist() == [[0.5], [2.5], [1.0]]
+    numbered = from_pyg([path(x=torch.tensor([2, 0, 1]))], node_labels=["C", "N", "O"])
+    assert numbered.node_labels.tolist() == ["O", "C", "N"]
+    plain = from_pyg([path(x=torch.eye(3))], node_labels=())
+    assert plain.node_labels is None
+    assert plain.node_attributes.tolist() == np.eye(3).tolist()
+    assert from_pyg([path(x=torch.eye(3))], node_labels=range(3)).node_labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        ([torch.tensor([1]), torch.tensor([0])], [1, 0]),
+        ([torch.tensor(1.5), torch.tensor(2.5)], [1.5, 2.5]),
+        ([torch.ones(1, 2), torch.zeros(1, 2)], [[1.0, 1.0], [0.0, 0.0]]),
+        ([3, 4], [3, 4]),
+        ([torch.tensor([1, 2, 3]), torch.tensor([1, 2, 3])], None),  # one per node
+        ([torch.tensor([1, 2]), torch.tensor([])], None),
+    ],
+)
+def test_one_row_of_y_per_graph_is_its_target(targets, expected):
+    found = from_pyg([path(y=y, num_nodes=3) for y in targets]).targets
+    assert found is None if expected is None else found.tolist() == expected
+
+
+def test_graphs_are_undirected_where_all_edges_stand_both_ways_or_where_that_is_said():
+    arrow = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
+    edge = Data(edge_index=edges((0, 1)), num_nodes=2)
+    assert not from_pyg([edge]).directed
+    assert from_pyg([edge], directed=True).directed
+    assert from_pyg([edge, arrow]).directed
+    assert from_pyg([edge, arrow]).indices.tolist() == [1, 0, 3]
+    with pytest.raises(InputError) as caught:
+        from_pyg([edge, arrow], directed=False)
+    assert str(caught.value) == (
+        "graph 1 has an edge in one direction only (pass directed=True, or transform with "
+        "ToUndirected)"
+    )
+
+
+def test_edges_that_are_listed_twice_are_merged():
+    index = torch.tensor([[0, 1, 0, 0], [1, 0, 1, 0]])
+    graphs = from_pyg([Data(edge_index=index, edge_attr=torch.tensor([1, 2, 3, 4]), num_nodes=2)])
+    assert graphs.indices.tolist() == [0, 1, 0]
+    assert graphs.edge_labels.tolist() == [4, 1, 2]
+
+
+class InFolder(pyg.InMemoryDataset):
+    """A dataset that keeps what it processed on disk."""
+
+    items: ClassVar[list] = []
+
+    @property
+    def processed_file_names(self):
+        return "data.pt"
+
+    def process(self):
+        made = [self.pre_transform(item) if self.pre_transform else item for item in self.items]
+        self.save(made, self.processed_paths[0])
+
+    def __init__(self, root, **options):
+        super().__init__(root, log=False, **options)
+        self.load(self.processed_paths[0])
+
+
+class OneByOne(pyg.Dataset):
+    """A dataset that is not in memory."""
+
+    def __init__(self, items, transform=None):
+        self.items = items
+        super().__init__(transform=transform)
+
+    def len(self):
+        return len(self.items)
+
+    def get(self, idx):
+        return self.items[idx]
+
+
+def fake(n=5, **options):
+    torch.manual_seed(0)
+    return FakeDataset(n, avg_num_nodes=9, avg_degree=3, num_channels=4, edge_dim=2, **options)
+
+
+def test_every_form_of_a_collection_gives_the_same_graphs(tmp_path, monkeypatch):
+    dataset = fake()
+    items = [dataset[i] for i in range(len(dataset))]
+    monkeypatch.setattr(InFolder, "items", items)
+    expected = from_pyg(items)
+    assert len(expected) == 5
+    assert expected.node_attributes.shape == (expected.n_nodes, 4)
+    assert expected.edge_attributes.shape == (len(expected.indices), 2)
+    assert expected.targets.shape == (5,)
+    forms = {
+        "dataset": dataset,
+        "iterator": iter(items),
+        "batch": Batch.from_data_list(items),
+        "list of batches": [Batch.from_data_list(items[:2]), *items[2:]],
+        "loader": DataLoader(items, batch_size=2),
+        "on disk": InFolder(tmp_path),
+        "one by one": OneByOne(items),
+    }
+    for name, form in forms.items():
+        assert from_pyg(form) == expected, name
+    assert from_pyg(items[0]) == from_pyg(dataset[:1]) == expected[:1]
+    assert from_pyg(dataset[torch.tensor([3, 1])]) == expected[[3, 1]]
+
+
+def test_a_transform_of_a_dataset_is_followed():
+    def relabelled(data):
+        data = copy.copy(data)
+        data.x = torch.zeros(data.num_nodes, dtype=torch.int64)
+        return data
+
+    assert (from_pyg(fake(transform=relabelled)).node_labels == 0).all()
+
+
+def test_no_graphs_empty_graphs_and_a_single_node():
+    assert from_pyg([]) == Graphs.from_edge_lists([])
+    assert to_pyg(Graphs.from_edge_lists([])) == []
+    nothing, one = Data(edge_index=edges(), num_nodes=0), Data(edge_index=edges(), num_nodes=1)
+    loop = Data(edge_index=edges((0, 0)), num_nodes=1)
+    graphs = from_pyg([nothing, one, loop])
+    assert graphs.sizes.tolist() == [0, 1, 1]
+    assert graphs.n_loops == graphs.n_edges == 1
+    assert [item.num_nodes for item in to_pyg(graphs)] == [0, 1, 1]
+    assert [item.edge_index.shape for item in to_pyg(graphs)] == [(2, 0), (2, 0), (2, 1)]
+    empty = Data(edge_index=edges(), x=torch.empty(0, 3))
+    assert from_pyg([empty, path(x=torch.eye(3))]).node_labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (3, {}, "expected PyG Data, a Batch, a dataset or a list, found int"),
+        ([path(), "x"], {}, "graph 1 is a str, not a PyG Data"),
+        ([pyg.HeteroData()], {}, "graph 0 is a HeteroData, not a PyG Data"),
+        (
+            [path(), Data(num_nodes=3)],
+            {},
+            "graph 1 has no edge_index (one of shape (2, 0) means no edges)",
+        ),
+        (
+            [Data(edge_index=torch.tensor([[0.0], [1.0]]), num_nodes=2)],
+            {},
+            "graph 0: edge_index must be whole numbers of shape (2, n), not float32 (2, 1)",
+        ),
+        (
+            [path(), Data(edge_index=edges((0, 1), (1, 2)).T, num_nodes=3)],
+            {},
+            "graph 1: edge_index must be whole numbers of shape (2, n), not int64 (4, 2)",
+        ),
+        (
+            [path(), Data(edge_index=edges((0, 3)), num_nodes=3)],
+            {},
+            "graph 1 has 3 nodes, numbered from 0, but edge_index names 3",
+        ),
+        (
+            [Data(edge_index=edges((0, -1)), num_nodes=3), path()],
+            {},
+            "graph 0 has 3 nodes, numbered from 0, but edge_index names -1",
+        ),
+        ([path(x=torch.eye(3)), path(num_nodes=3)], {}, "graph 1 has no x, but others do"),
+        (
+            [path(x=torch.eye(3)), path(x=torch.ones(3, 2))],
+            {},
+            "graph 1: 2 columns of x, but graph 0 has 3",
+        ),
+        (
+            [path(x=torch.eye(3), edge_attr=torch.ones(3, 2))],
+            {},
+            "graph 0: edge_attr must have one row for each of 4 edges, found shape (3, 2)",
+        ),
+        (
+            [path(x=torch.ones(2, 3), num_nodes=3)],
+            {},
+            "graph 0: x must have one row for each of 3 nodes, found shape (2, 3)",
+        ),
+        (
+            [path(num_nodes=3)],
+            {"node_labels": ["C", "N"]},
+            "names of 2 labels, but the graphs have no x",
+        ),
+        (
+            [path(x=torch.ones(3, 1))],
+            {"node_labels": ["C", "N"]},
+            "names of 2 labels, but x has 1 columns",
+        ),
+        (
+            [path(x=torch.eye(3)), path(x=torch.eye(3) * 2)],
+            {"node_labels": ["C", "N"]},
+            "graph 0, row 0 of x is [1.0, 0.0, 0.0]: not one-hot in the last 2 columns",
+        ),
+        (
+            [path(x=torch.tensor([0, 1, 0])), path(x=torch.tensor([0, 1, 2]))],
+            {"node_labels": ["C", "N"]},
+            "graph 1, row 2 of x is [2]: no position in 2 names",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
+def test_data_that_cannot_be_taken_are_named(data, options, message):
+    with pytest.raises(InputError) as caught:
+        from_pyg(data, **options)
+    assert str(caught.value) == message
+
+
+def test_without_pyg_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
+    for call in (from_pyg, to_pyg, hierarchy_from_pyg, ToHierarchy):
+        with pytest.raises(MissingExtraError, match=r'pip install "saen\[pyg\]"'):
+            call(Graphs.from_edge_lists([]))
+
+
+def test_torch_and_pyg_are_imported_only_when_used():
+    script = "import sys, saen.io; sys.exit(bool({'torch', 'torch_geometric'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_the_benchmark_reader_of_pyg_and_ours_agree(dataset, tmp_path):
+    ours = dataset("MUTAG")
+    raw = tmp_path / "MUTAG" / "raw"
+    raw.mkdir(parents=True)
+    with zipfile.ZipFile(locate("MUTAG")) as archive:
+        for member in archive.namelist():
+            if member.endswith(".txt"):
+                (raw / member.rsplit("/", 1)[-1]).write_bytes(archive.read(member))
+    theirs = from_pyg(TUDataset(str(tmp_path), "MUTAG"))
+    assert theirs.indices.tolist() == ours.indices.tolist()
+    assert theirs.node_offsets.tolist() == ours.node_offsets.tolist()
+    assert theirs.node_labels.tolist() == ours.node_labels.tolist()
+    assert theirs.edge_labels.tolist() == ours.edge_labels.tolist()
+    classes = np.unique(ours.targets, return_inverse=True)[1]
+    assert theirs.targets.tolist() == classes.tolist()
+
+
+# -- hierarchies -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in DECOMPOSITIONS.items() if cls.takes == "graphs"]
+)
+@given(drawn=graph_collections())
+def test_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name, drawn):
+    graphs = drawn.graphs
+    if len(graphs) == 0:
+        return
+    decomposition = make_decomposition(name, node_labels="degree").fit(graphs)
+    transform = ToHierarchy(decomposition, directed=graphs.directed)
+    items = [transform(item) for item in to_pyg(graphs.with_targets(None))]
+    expected = decomposition.decompose(graphs)
+    made = hierarchy_from_pyg(Batch.from_data_list(items))
+    assert made.names == expected.names
+    assert made.sizes == expected.sizes
+    assert equivalent(made, expected)
+    assert compress(made).hierarchy == compress(expected).hierarchy
+    for number, item in enumerate(items):
+        alone = decomposition.decompose(graphs[number])
+        assert equivalent(hierarchy_from_pyg(item), alone)
+
+
+def test_every_batch_of_a_loader_is_the_hierarchy_of_its_graphs():
+    dataset = fake(20)
+    graphs = from_pyg(dataset)
+    ego = Ego((0, 1, 2), "degree,attributes").fit(graphs)
+    transform = ToHierarchy(ego, directed=graphs.directed)
+    dataset.transform = transform
+    numbers = torch.arange(len(dataset))
+    chosen = numbers[torch.randperm(20, generator=torch.Generator().manual_seed(1))]
+    seen = 0
+    for batch, rows in zip(DataLoader(dataset[chosen], batch_size=6), chosen.split(6), strict=True):
+        expected = ego.decompose(graphs[rows.numpy()])
+        assert hierarchy_from_pyg(batch) == expected
+        assert batch.num_graphs == len(rows)
+        assert batch.part_index_1.max(dim=1).values.tolist() == [
+            expected.sizes[1] - 1,
+            expected.sizes[0] - 1,
+        ]
+        seen += len(rows)
+    assert seen == 20
+
+
+def test_in_a_batch_parts_aggregate_with_pygs_own_operations():
+    """Numbers of objects go on from graph to graph: a sum over parts is the relation's matrix."""
+    dataset = fake(4)
+    graphs = from_pyg(dataset)
+    ego = Ego((0, 1), "degree").fit(graphs)
+    batch = Batch.from_data_list([ToHierarchy(ego, directed=graphs.directed)(d) for d in dataset])
+    hierarchy = ego.decompose(graphs)
+    vectors = torch.rand(hierarchy.sizes[0], 3, dtype=torch.float64)
+    for level, relation in enumerate(hierarchy.relations, start=1):
+        parents, parts = batch[f"part_index_{level}"]
+        for role, name in enumerate(relation.alphabet):
+            kept = batch[f"part_role_{level}"] == role
+            size = hierarchy.sizes[level]
+            summed = scatter(vectors[parts[kept]], parents[kept], dim_size=size, reduce="sum")
+            expected = relation.matrix(name) @ vectors.numpy()
+            np.testing.assert_allclose(summed.numpy(), expected, atol=1e-12)
+        vectors = torch.rand(hierarchy.sizes[level], 3, dtype=torch.float64)
+
+
+@given(hierarchy_collections())
+def test_any_hierarchy_passes_through_a_batch(made):
+    """Depths, roles, counts, codes, vectors: one hierarchy per graph, whatever it is."""
+    whole = Hierarchy.concatenate(made)
+    vocabulary = whole.attributes.vocabulary
+    pieces = [
+        Hierarchy(
+            piece.attributes if vocabulary is None else piece.attributes.recoded(vocabulary),
+            piece.relations,
+            piece.names,
+        )
+        for piece in made
+    ]
+    items = [HierarchyData(num_nodes=1, **_attached(piece)) for piece in pieces]
+    batch = Batch.from_data_list(items)
+    assert hierarchy_from_pyg(batch) == whole
+    for item, piece in zip(batch.to_data_list(), pieces, strict=True):
+        assert hierarchy_from_pyg(item) == piece
+
+
+def molecules():
+    """Two small graphs with labels, and a decomposition that knows them."""
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1), (1, 2)], [(0, 1)]], node_labels=["C", "N", "O", "C", "C"], targets=[1, 0]
+    )
+    return graphs, Ego((0, 1), "node").fit(graphs)
+
+
+def test_a_dataset_can_be_taken_apart_before_it_is_stored(tmp_path, monkeypatch):
+    graphs, ego = molecules()
+    monkeypatch.setattr(InFolder, "items", to_pyg(graphs))
+    transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
+    InFolder(tmp_path, pre_transform=transform)
+    monkeypatch.setattr(InFolder, "items", None)  # from here on, what is on disk
+    stored = InFolder(tmp_path, pre_transform=transform)
+    assert type(stored[0]) is HierarchyData
+    [batch] = DataLoader(stored, batch_size=2)
+    assert hierarchy_from_pyg(batch) == ego.decompose(graphs)
+    assert hierarchy_from_pyg(stored[1]) == ego.decompose(graphs[1])
+    assert batch.y.tolist() == [1, 0]
+
+
+def test_loaders_with_workers_and_pickles_keep_the_hierarchy():
+    graphs, ego = molecules()
+    transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
+    items = [transform(item) for item in to_pyg(graphs)]
+    [batch] = DataLoader(items, batch_size=2, num_workers=1)
+    assert hierarchy_from_pyg(batch) == ego.decompose(graphs)
+    again = pickle.loads(pickle.dumps(Batch.from_data_list(items)))
+    assert hierarchy_from_pyg(again) == ego.decompose(graphs)
+
+
+def test_the_graph_itself_stays_as_it_was_and_can_be_transformed_further():
+    graphs, ego = molecules()
+    [data, _] = to_pyg(graphs)
+    before = copy.deepcopy(data)
+
+    def doubled(item):
+        item = copy.copy(item)
+        item.x = 2 * item.x
+        return item
+
+    made = Compose([ToHierarchy(ego, node_labels=["C", "N", "O"]), doubled])(data)
+    assert data.keys() == before.keys()
+    assert all(torch.equal(data[key], before[key]) for key in ("x", "edge_index", "y"))
+    assert torch.equal(made.x, 2 * data.x)
+    assert torch.equal(made.edge_index, data.edge_index)
+    assert made.num_nodes == 3
+    assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
+
+
+def test_labels_that_the_decomposition_does_not_know_are_unseen():
+    graphs, _ = molecules()
+    ego = Ego((0,), "node").fit(graphs[1])  # C alone
+    made = ToHierarchy(ego, node_labels=["C", "N", "O"])(to_pyg(graphs)[0])
+    assert made.bottom_codes.tolist() == [0, -1, -1]
+    assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
+
+
+def test_taking_a_graph_apart_again_replaces_its_hierarchy():
+    graphs, ego = molecules()
+    [data, other] = to_pyg(graphs)
+    deep = Neighbourhoods(depth=4, node_labels="degree").fit(graphs)
+    once, again = ToHierarchy(deep), ToHierarchy(ego, node_labels=["C", "N", "O"])
+    both = [again(once(data)), again(other)]
+    assert hierarchy_from_pyg(Batch.from_data_list(both)) == ego.decompose(graphs)
+
+
+class Increments(Data):
+    def __inc__(self, key, value, *args, **kwargs):
+        return 7
+
+
+def test_what_cannot_be_transformed_or_read_is_named():
+    graphs, ego = molecules()
+    data = to_pyg(graphs)
+    with pytest.raises(InputError, match=r"^PyG has graphs, but Nested takes nested apart$"):
+        ToHierarchy(Nested())
+    for decomposition in (Ego((0, 1), "node"), Ego((0, 1), "degree")):
+        with pytest.raises(InputError) as caught:
+            ToHierarchy(decomposition)(data[0])
+        assert str(caught.value) == (
+            "the decomposition is not fitted, so labels would have other codes in every graph: "
+            "pass decomposition.fit(from_pyg(dataset))"
+        )
+    transform = ToHierarchy(ego)
+    with pytest.raises(InputError, match=r"^expected a single PyG Data, found DataBatch$"):
+        transform(Batch.from_data_list(data))
+    with pytest.raises(InputError, match=r"^expected a single PyG Data, found Graphs$"):
+        transform(graphs)
+    with pytest.raises(InputError) as caught:
+        transform(Increments(**data[0].to_dict()))
+    assert str(caught.value) == (
+        "Increments has an __inc__ of its own, which HierarchyData would lose"
+    )
+    with pytest.raises(InputError, match=r"^graph 0 has an edge in one direction only"):
+        transform(Data(edge_index=torch.tensor([[0], [1]]), x=torch.eye(2)))
+    with pytest.raises(InputError) as caught:
+        hierarchy_from_pyg(data[0])
+    assert str(caught.value) == "expected a graph or a batch of ToHierarchy, found Data"
+    other = ToHierarchy(Ego((0, 2), "degree").fit(graphs))
+    with pytest.raises(InputError) as caught:
+        hierarchy_from_pyg(Batch.from_data_list([transform(data[0]), other(data[1])]))
+    assert str(caught.value) == (
+        "the graphs of this batch were decomposed in different ways: use one ToHierarchy"
+    )

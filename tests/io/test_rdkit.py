@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import Graphs, equivalent
+from saen.decompositions import Neighbourhoods
+from saen.errors import InputError, MissingExtraError
+from saen.io.rdkit import from_rdkit, from_smiles, to_rdkit
+
+Chem = pytest.importorskip("rdkit.Chem")
+descriptors = pytest.importorskip("rdkit.Chem.rdMolDescriptors")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+# Symbols and bond types alone tell these.
+PLAIN = {
+    "nothing": "",
+    "methane": "C",
+    "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+    "ibuprofen": "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+    "penicillin": "CC1(C)SC2C(NC(=O)Cc3ccccc3)C(=O)N2C1C(=O)O",
+    "sulphone": "CS(=O)(=O)C#N",
+    "phosphate": "OP(=O)(O)OCCBr",
+    "two parts": "CCO.c1ccncc1",
+    "silane": "C[SiH3]",
+    "selenophene": "c1cc[se]c1",
+    "hydrogen": "[H][H]",
+    "wildcard": "*CC",
+}
+# Charges, radicals and the hydrogens of aromatic atoms need more than symbols.
+RICHER = {
+    "nitrobenzene": "O=[N+]([O-])c1ccccc1",
+    "histidine": "NC(Cc1c[nH]cn1)C(=O)O",
+    "indole": "c1ccc2[nH]ccc2c1",
+    "glycine": "[NH3+]CC(=O)[O-]",
+    "salt": "[Na+].[Cl-]",
+    "methyl": "[CH3]",
+    "oxide": "[O-][n+]1ccccc1",
+    "carbon monoxide": "[C-]#[O+]",
+    "hexafluorophosphate": "F[P-](F)(F)(F)(F)F",
+    "copper": "[Cu+2]",
+    "diazo": "CC=[N+]=[N-]",
+}
+
+
+def canonical(molecule):
+    return Chem.MolToSmiles(molecule, isomericSmiles=False)
+
+
+def formula(text):
+    return descriptors.CalcMolFormula(read(text))
+
+
+def read(text):
+    return Chem.MolFromSmiles(text)
+
+
+# -- from RDKit --------------------------------------------------------------------------------
+
+
+def molfile(molecule):
+    """Elements and bonds as RDKit's own file of the molecule lists them."""
+    lines = Chem.MolToMolBlock(molecule, kekulize=False).splitlines()
+    n_atoms, n_bonds = int(lines[3][:3]), int(lines[3][3:6])
+    elements = [line.split()[3] for line in lines[4 : 4 + n_atoms]]
+    types = {1: "SINGLE", 2: "DOUBLE", 3: "TRIPLE", 4: "AROMATIC"}
+    bonds = {}
+    for line in lines[4 + n_atoms : 4 + n_atoms + n_bonds]:
+        begin, end, kind = int(line[:3]) - 1, int(line[3:6]) - 1, int(line[6:9])
+        bonds[begin, end] = bonds[end, begin] = types[kind]
+    return elements, bonds
+
+
+@pytest.mark.parametrize("text", [*PLAIN.values(), *RICHER.values()], ids=[*PLAIN, *RICHER])
+def test_atoms_and_bonds_are_those_of_a_molfile(text):
+    molecule = read(text)
+    graphs = from_rdkit([molecule])
+    elements, bonds = molfile(molecule)
+    if text == PLAIN["wildcard"]:
+        elements = ["*" if element == "R" else element for element in elements]
+    assert graphs.node_labels.tolist() == elements
+    rows = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr)).tolist()
+    entries = zip(rows, graphs.indices.tolist(), strict=True)
+    assert dict(zip(entries, graphs.edge_labels.tolist(), strict=True)) == bonds
+    assert not graphs.directed
+    assert graphs.n_loops == 0
+
+
+def test_hydrogens_are_nodes_only_where_the_molecule_holds_them():
+    methanol = read("CO")
+    assert from_rdkit([methanol]).node_labels.tolist() == ["C", "O"]
+    full = from_rdkit([Chem.AddHs(methanol)])
+    assert sorted(full.node_labels) == ["C", "H", "H", "H", "H", "O"]
+
+
+def test_atoms_as_smiles_tell_aromatic_charged_and_unusual_atoms():
+    graphs = from_smiles(["C[N+](=O)[O-]", "c1cc[nH]c1", "[13CH3]N", "C[C@H](N)O"], atoms="smiles")
+    assert [g.node_labels.tolist() for g in graphs] == [
+        ["C", "[N+]", "O", "[O-]"],
+        ["c", "c", "c", "[nH]", "c"],
+        ["C", "N"],
+        ["C", "C", "N", "O"],
+    ]
+
+
+def test_molecules_stay_as_they_are():
+    molecules = [read(text) for text in RICHER.values()]
+    before = [molecule.ToBinary() for molecule in molecules]
+    graphs = from_rdkit(iter(molecules), atoms="smiles", targets=range(len(molecules)))
+    assert [molecule.ToBinary() for molecule in molecules] == before
+    assert graphs.targets.tolist() == list(range(len(molecules)))
+
+
+def test_smiles_are_the_molecules_that_rdkit_reads():
+    texts = [*PLAIN.values(), *RICHER.values()]
+    for atoms in ("symbol", "smiles"):
+        expected = from_rdkit([read(text) for text in texts], atoms=atoms)
+        assert from_smiles(np.array(texts), atoms=atoms) == expected
+    assert from_smiles(["CO", "CC"], ["alcohol", "alkane"]).targets.tolist() == [
+        "alcohol",
+        "alkane",
+    ]
+
+
+def test_no_molecules_are_no_graphs():
+    for empty in (from_rdkit([]), from_smiles([])):
+        assert len(empty) == empty.n_nodes == 0
+        assert to_rdkit(empty) == []
+    assert to_rdkit(Graphs.from_edge_lists([])) == []
+
+
+@given(st.sampled_from([*PLAIN.values(), *RICHER.values()]), st.randoms(use_true_random=False))
+def test_the_order_of_atoms_does_not_matter(text, random):
+    molecule = read(text)
+    order = list(range(molecule.GetNumAtoms()))
+    random.shuffle(order)
+    turned = Chem.RenumberAtoms(molecule, order) if order else molecule
+    first, second = (from_rdkit([m], atoms="smiles") for m in (molecule, turned))
+    assert second.node_labels.tolist() == [first.node_labels[i] for i in order]
+    for graphs in (first, second):
+        assert canonical(to_rdkit(graphs)[0]) == canonical(molecule)
+    decomposition = Neighbourhoods(node_labels="node")
+    assert equivalent(decomposition.decompose(first), decomposition.decompose(second))
+
+
+# -- to RDKit ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("atoms", ["symbol", "smiles"])
+@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
+def test_ordinary_molecules_come_back_from_symbols_and_from_smiles(text, atoms):
+    [returned] = to_rdkit(from_smiles([text], atoms=atoms))
+    assert canonical(returned) == canonical(read(text))
+
+
+@pytest.mark.parametrize("text", RICHER.values(), ids=RICHER)
+def test_charges_radicals_and_hydrogens_come_back_from_smiles(text):
+    [returned] = to_rdkit(from_smiles([text], atoms="smiles"))
+    assert canonical(returned) == canonical(read(text))
+
+
+def test_what_is_lost_is_what_is_said():
+    def back(text, **options):
+        return Chem.MolToSmiles(to_rdkit(from_smiles([text], **options))[0])
+
+    assert back("C[C@H](N)O", atoms="smiles") == "CC(N)O"
+    assert back("C/C=C/C", atoms="smiles") == "CC=CC"
+    assert back("[13CH4]", atoms="smiles") == "C"
+    assert back("N->[Fe]") == "[NH3]->[Fe]"
+    with pytest.raises(InputError, match="graph 0 is no molecule: Explicit valence for atom # 1 N"):
+        back("[Fe]<-N", atoms="smiles")  # dative bonds point from the smaller number to the larger
+    assert back("CC(=O)[O-]") == "CC(=O)O"
+    assert back("[CH3]") == "C"
+
+
+VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "F": 1, "Cl": 1}
+ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3}
+
+
+@st.composite
+def valence_graphs(draw):
+    """Any atoms and bonds that leave no valence exceeded, connected or not."""
+    sizes, labels, pairs, bonds = [], [], [], []
+    for _ in range(draw(st.integers(0, 3))):
+        elements = draw(st.lists(st.sampled_from(sorted(VALENCES)), max_size=7))
+        free = [VALENCES[element] for element in elements]
+        start = len(labels)
+        for a in range(len(elements)):
+            for b in range(a + 1, len(elements)):
+                kind = draw(st.sampled_from([None, None, *ORDERS]))
+                if kind is not None and min(free[a], free[b]) >= ORDERS[kind]:
+                    free[a] -= ORDERS[kind]
+                    free[b] -= ORDERS[kind]
+                    pairs.append((start + a, start + b))
+                    bonds.append(kind)
+        sizes.append(len(elements))
+        labels.extend(elements)
+    return Graphs.from_edges(
+        pairs,
+        np.array(sizes, dtype=np.int64),
+        node_labels=np.array(labels, dtype=np.str_),
+        edge_labels=np.array(bonds, dtype=np.str_),
+    )
+
+
+@given(valence_graphs())
+def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
+    molecules = to_rdkit(graphs)
+    returned = from_rdkit(molecules)
+    aromatic = any(m.GetAromaticAtoms() for m in molecules)
+    assert returned._with(edge_labels=None) == graphs._with(edge_labels=None)
+    if not aromatic:
+        assert returned == graphs
+    again = to_rdkit(from_rdkit(molecules, atoms="smiles"))
+    assert [canonical(m) for m in again] == [canonical(m) for m in molecules]
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: from_rdkit(read("C")),
+            "expected a list of molecules, found a single one: pass [molecule]",
+        ),
+        (
+            lambda: from_rdkit([read("C"), None]),
+            "molecule 1: expected an RDKit molecule, found NoneType, which RDKit returns for what "
+            "it cannot read",
+        ),
+        (lambda: from_rdkit(["CCO"]), "molecule 0: expected an RDKit molecule, found str"),
+        (
+            lambda: from_rdkit([], atoms="element"),
+            'atoms must be "symbol" or "smiles", not \'element\'',
+        ),
+        (
+            lambda: from_rdkit([read("C")], targets=[1, 2]),
+            "targets: expected 1 rows, found shape (2,)",
+        ),
+        (lambda: from_smiles("CCO"), "expected a list of SMILES, found a single one: pass ['CCO']"),
+        (lambda: from_smiles(["C", float("nan")]), "SMILES 1: expected a string, found nan"),
+        (lambda: from_smiles(["C", "C("]), "SMILES 1, 'C(': not in the grammar of SMILES"),
+        (lambda: from_smiles(["ethanol"]), "SMILES 0, 'ethanol': not in the grammar of SMILES"),
+        (
+            lambda: from_smiles(["C", "C", "CC(C)(C)(C)C"]),
+            "SMILES 2, 'CC(C)(C)(C)C': Explicit valence for atom # 1 C, 5, is greater than "
+            "permitted",
+        ),
+        (
+            lambda: from_smiles(["c1cccc1"]),
+            "SMILES 0, 'c1cccc1': Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4",
+        ),
+        (
+            lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"])),
+            "graph 1 is no molecule: Explicit valence for atom # 1 N, 4, is greater than permitted "
+            "(charges and hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))",
+        ),
+        (
+            lambda: to_rdkit(from_smiles(["c1cc[nH]c1"])),
+            "graph 0 is no molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 (charges and "
+            "hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))",
+        ),
+        (
+            lambda: to_rdkit(Graphs.from_edges([], [1, 2], node_labels=["C", "N", "Xx"])),
+            "graph 1, node 1: 'Xx' is neither the symbol of an element nor an atom in SMILES",
+        ),
+        (
+            lambda: to_rdkit(
+                Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"], edge_labels=["bond"])
+            ),
+            "'bond' is no type of bond that RDKit knows, such as SINGLE, DOUBLE or AROMATIC",
+        ),
+        (
+            lambda: to_rdkit(Graphs.from_edges([], [1])),
+            "molecules need elements as node labels, found none",
+        ),
+        (
+            lambda: to_rdkit(Graphs.from_edges([], [1], node_labels=[6])),
+            "molecules need elements as node labels, found int64 of shape (1,)",
+        ),
+        (
+            lambda: to_rdkit(Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"])),
+            "molecules need types of bonds as edge labels, found none",
+        ),
+        (
+            lambda: to_rdkit(
+                Graphs.from_edges(
+                    [(0, 1)], [2], node_labels=["C"] * 2, edge_labels=["SINGLE"], directed=True
+                )
+            ),
+            "bonds have no direction, but these graphs are directed",
+        ),
+        (
+            lambda: to_rdkit(
+                Graphs.from_edges(
+                    [(0, 1), (1, 0)],
+                    [2],
+                    node_labels=["C"] * 2,
+                    edge_labels=["SINGLE", "DOUBLE"],
+                )
+            ),
+            "graph 0: the two directions of the edge 0 – 1 differ in their edge labels, and RDKit "
+            "keeps only one",
+        ),
+        (
+            lambda: to_rdkit(
+                Graphs.from_edges([(1, 1)], [1, 1], node_labels=["C"] * 2, edge_labels=["SINGLE"])
+            ),
+            "graph 1 has a self-loop, which is no bond",
+        ),
+    ],
+)
+def test_what_is_no_molecule_is_named_and_rdkit_keeps_quiet(call, message, capfd):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_rdkit_speaks_again_afterwards(capfd):
+    with pytest.raises(InputError):
+        from_smiles(["C("])
+    assert read("C(") is None
+    assert "SMILES Parse Error" in capfd.readouterr().err
+
+
+def test_without_rdkit_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
+    for call in (from_rdkit, from_smiles, to_rdkit):
+        with pytest.raises(MissingExtraError, match=r'pip install "saen\[chem\]"'):
+            call([])
+
+
+def test_rdkit_is_imported_only_when_used():
+    script = "import sys, saen.io; sys.exit('rdkit' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_example_tells_isomers_apart_by_their_bonds(capsys):
+    source = (EXAMPLES / "molecules.py").read_text(encoding="utf-8")
+    names = {"__name__": "__main__"}
+    exec(compile(source, "molecules.py", "exec"), names)
+    printed = capsys.readouterr().out
+    for carbonyl, alcohol in names["pairs"]:
+        assert formula(carbonyl) == formula(alcohol)
+    assert len({canonical(read(text)) for text in names["smiles"]}) == len(names["smiles"])
+    accuracies = [float(number) for number in re.findall(r"bond types +([\d.]+) %", printed)]
+    assert accuracies[0] == 50  # isomers are one graph, and stay together
+    assert accuracies[1] > 95

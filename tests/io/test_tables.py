@@ -1,0 +1,430 @@
+"""Tables of edges and of molecules, in CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import FileError, Graphs, InputError, MissingExtraError, load_dataset
+from saen.io.reading import read_graphs
+from tests.properties.plain import PlainGraphs, plain_graphs, words
+
+# Numbers as text would come back as numbers.
+table_graphs = plain_graphs(min_size=1, text=words)
+
+
+def table(file: Path, text: str) -> Path:
+    file.write_text(text, encoding="utf-8", newline="")
+    return file
+
+
+def refusal(file: Path, named: Path | None = None, **options: Any) -> str:
+    with pytest.raises(FileError) as caught:
+        read_graphs(file, **options)
+    return str(caught.value).removeprefix(str(named or file))
+
+
+def rows_of(plain: PlainGraphs, names: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """The three tables of a collection whose nodes are called after their numbers."""
+    edges, nodes, labels = [], [], []
+    for graph, name in enumerate(names):
+        for node in range(plain.sizes[graph]):
+            row = {"graph": name, "node": f"v{node}"}
+            if plain.node_labels is not None:
+                row["label"] = plain.node_labels[graph][node]
+            if plain.node_attributes is not None:
+                row |= {f"x{n}": x for n, x in enumerate(plain.node_attributes[graph][node])}
+            nodes.append(row)
+        for number, (u, v) in enumerate(plain.edges[graph]):
+            row = {"graph": name, "source": f"v{u}", "target": f"v{v}"}
+            if plain.edge_labels is not None:
+                row["label"] = plain.edge_labels[graph][number]
+            if plain.edge_attributes is not None:
+                row |= {f"x{n}": x for n, x in enumerate(plain.edge_attributes[graph][number])}
+            edges.append(row)
+        label = "" if plain.targets is None else plain.targets[graph]
+        labels.append({"graph": name, "label": label})
+    return {"edges": edges, "nodes": nodes, "labels": labels}
+
+
+@given(table_graphs.filter(lambda plain: any(plain.edges)), st.data())
+def test_tables_read_as_the_graphs_that_they_list_whatever_the_order_of_their_rows(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("tables")
+    names = data.draw(st.permutations(["a", "7", "é", "70", "a b"]))[: len(plain.sizes)]
+    rows = rows_of(plain, names)
+    rows["edges"] = data.draw(st.permutations(rows["edges"]))
+    # The nodes of a graph keep their order; those of several may be mixed.
+    turns = data.draw(st.permutations([row["graph"] for row in rows["nodes"]]))
+    queues = {name: [row for row in rows["nodes"] if row["graph"] == name] for name in names}
+    rows["nodes"] = [queues[name].pop(0) for name in turns]
+    for kind, listed in rows.items():
+        with (folder / f"{kind}.csv").open("w", encoding="utf-8", newline="") as file:
+            # In quotes, blanks at the ends of text are kept.
+            writer = csv.DictWriter(file, listed[0].keys(), quoting=csv.QUOTE_NONNUMERIC)
+            writer.writeheader()
+            writer.writerows(listed)
+    expected = plain.graphs()
+    if expected.targets is not None and expected.targets.dtype.kind == "U":
+        expected = expected.with_targets([text.strip() for text in expected.targets])
+    assert read_graphs(folder / "edges.csv", directed=plain.directed) == expected
+
+
+EDGES = "graph,source,target\na,1,2\na,2,10\nb,x,y\n"
+
+
+def test_edges_alone_are_enough(tmp_path: Path) -> None:
+    graphs = load_dataset(table(tmp_path / "edges.csv", EDGES))
+    assert graphs == Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
+    assert graphs.name == "edges"
+
+
+def test_whole_numbers_keep_their_order_and_may_be_of_any_size(tmp_path: Path) -> None:
+    text = f"graph,source,target\n1,{10**18},-5\n1,3,{10**18}\n"
+    assert read_graphs(table(tmp_path / "x.csv", text)) == Graphs.from_edge_lists(
+        [[(2, 0), (1, 2)]]
+    )
+
+
+def test_graphs_stand_in_the_order_of_the_labels(tmp_path: Path) -> None:
+    table(tmp_path / "labels.csv", "graph,label\nb,0\na,1\n")
+    graphs = read_graphs(table(tmp_path / "edges.csv", EDGES))
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([2, 3], [0, 1])
+
+
+def test_numbers_and_texts_name_the_same_graphs_in_several_tables(tmp_path: Path) -> None:
+    table(tmp_path / "labels.csv", "graph,label\n2,u\nx,v\n1,w\n")
+    graphs = read_graphs(
+        table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,2\nx,1,1\n")
+    )
+    assert graphs.sizes.tolist() == [2, 1, 2]
+    table(tmp_path / "labels.csv", "graph,label\n2,u\n1,w\n")
+    graphs = read_graphs(table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,1\n"))
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([1, 2], ["u", "w"])
+
+
+def test_the_tables_may_lie_anywhere_and_be_of_another_kind(tmp_path: Path) -> None:
+    edges = table(tmp_path / "toy.tsv", EDGES.replace(",", "\t"))
+    nodes = table(tmp_path / "n.csv", "graph,node,label\nb,y,1\nb,x,2\na,1,3\na,2,4\na,10,5\n")
+    pd.DataFrame({"graph": ["a", "b"], "label": [0.5, 2]}).to_parquet(tmp_path / "l.parquet")
+    graphs = read_graphs(edges, nodes=nodes, targets=tmp_path / "l.parquet")
+    assert graphs.node_labels.tolist() == [3, 4, 5, 1, 2]
+    assert graphs.targets.tolist() == [0.5, 2.0]
+    assert graphs[1].indices.tolist() == [1, 0]
+
+
+def test_the_tables_beside_are_found_by_name(tmp_path: Path) -> None:
+    table(tmp_path / "toy_edges.csv", EDGES)
+    table(tmp_path / "toy_labels.tsv", "graph\tlabel\na\t1\nb\t2\n")
+    assert read_graphs(tmp_path / "toy_edges.csv").targets.tolist() == [1, 2]
+    table(tmp_path / "toy.csv", EDGES)
+    assert read_graphs(tmp_path / "toy.csv").targets.tolist() == [1, 2]
+
+
+def test_marks_windows_line_ends_capitals_blanks_and_quotes_are_read(tmp_path: Path) -> None:
+    text = '\ufeffGraph, SOURCE ,target,label\r\n"a, or b", 1, 2,"say ""so"""\r\n\r\n'
+    graphs = read_graphs(table(tmp_path / "x.csv", text))
+    assert (graphs.n_edges, graphs.edge_labels.tolist()) == (1, ['say "so"'] * 2)
+
+
+def test_the_numbers_that_pandas_gives_to_rows_are_passed_over(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"graph": ["a", "a"], "source": [1, 2], "target": [2, 3]}, index=[5, 3])
+    frame.to_csv(tmp_path / "x.csv")
+    frame.to_parquet(tmp_path / "y.parquet")
+    for name in ("x.csv", "y.parquet"):
+        assert read_graphs(tmp_path / name) == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+
+
+def test_identical_rows_are_merged_also_from_the_other_end(tmp_path: Path) -> None:
+    text = "graph,source,target,label\na,1,2,x\na,1,2,x\na,2,1,x\n"
+    assert read_graphs(table(tmp_path / "x.csv", text)).n_edges == 1
+    both = read_graphs(tmp_path / "x.csv", directed=True)
+    assert (both.directed, both.n_edges) == (True, 2)
+
+
+LABELLED = "graph,source,target,label,w\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ("", ": no rows below the names of the columns"),
+        ("a,1,2,x,1\na,1,2\na,1,2,x,1\n", ", line 3: nothing in the column label"),
+        ("a,1,2,x,1\na,1,2,x,1,5\n", ", line 3: 6 columns, expected 5"),
+        ("a,1,2,x,1,5\na,1,2,x,1\n", ", line 2: 6 columns, expected 5"),
+        ("\n\na,1,,x,1\n", ", line 4: nothing in the column target"),
+        (",1,2,x,1\n", ", line 2: nothing in the column graph"),
+        ("a,1,2,x,1\na,3,2,,1\n", ", line 3: nothing in the column label"),
+        ("a,1,2,x,1\na,3,2,y,\n", ", line 3: '' in the column w is not a number (missing and "
+                                  "infinite values are not supported)"),
+        ("a,1,2,x,nan\n", ", line 2: 'nan' in the column w is not a number (missing and infinite "
+                          "values are not supported)"),
+        ("a,1,2,x,1\na,1,3,x,inf\n", ", line 3: 'inf' in the column w is not a number (missing "
+                                     "and infinite values are not supported)"),
+        ('a,1,2,"x\ny",1\na,1,3,x,heavy\n', ", line 4: 'heavy' in the column w is not a number "
+                                            "(missing and infinite values are not supported)"),
+        ("a,1,2,x,1\nb,1,2,x,1\na,2,1,y,1\n", ", line 4: the edge of line 2 comes again, with "
+                                              "another label"),
+        ("a,1,2,x,1\na,2,1,x,2\n", ", line 3: the edge of line 2 comes again, with other "
+                                   "attributes"),
+        ('a,1,2,x,1\na,1,3,"x,1\n', ", line 3: not readable as CSV (unexpected end of data)"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason: str) -> None:
+    assert refusal(table(tmp_path / "x.csv", LABELLED + rows)) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", ": the file is empty"),
+        ("\ufeff \n", ": the file is empty"),
+        ("graph,source\na,1\n", ": no column target: expected graph, source, target, found graph, "
+                                "source"),
+        ("1,2\n2,3\n", ": no column graph: expected graph, source, target, found 1, 2"),
+        ("graph,source,Source\na,1,1\n", ": two columns are called 'source'"),
+        (",".join(map(str, range(1001))) + "\n", ": 1,001 columns, expected at most 1,000"),
+        ('graph,"so\nurce",target\na,1,1\n', ": no column source: expected graph, source, target, "
+                                             "found graph, so urce, target"),
+        ("graph,source,target\na,1,\0\n", ", line 2: not text (a null character)"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_none(tmp_path: Path, text: str, reason: str) -> None:
+    assert refusal(table(tmp_path / "x.csv", text)) == reason
+
+
+def test_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"graph,source,target\na,1,2\na,caf\xe9,2\n")
+    assert refusal(tmp_path / "x.csv") == ", line 3: not UTF-8 (byte 0xe9 at column 6)"
+
+
+NO_LABEL = "1 of 2 graphs has no label (the first is 'b'): label all of them, or none"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("nodes", "graph,node\na,1\na,2\na,10\nb,x\nb,y\na,2\n",
+         "nodes.csv, line 7: the node '2' of this graph comes twice"),
+        ("nodes", "graph,node\na,1\na,2\nb,x\nb,y\nb,10\n",
+         "edges.csv, line 3: the target '10' is no node of this graph in nodes.csv"),
+        ("nodes", "graph,node\na,1\na,10\nb,x\nb,y\n",
+         "edges.csv, line 3: the source '2' is no node of this graph in nodes.csv"),
+        ("nodes", "graph,node,label\na,1,C\na,2,\na,10,C\nb,x,C\nb,y,C\n",
+         "nodes.csv, line 3: nothing in the column label"),
+        ("nodes", "graph,label\na,1\n",
+         "nodes.csv: no column node: expected graph, node, found graph, label"),
+        ("labels", "graph,label\na,1\nb,2\na,1\n", "labels.csv, line 4: graph 'a' comes twice"),
+        ("labels", "graph,label\na,1\nc,2\nb,1\n",
+         "labels.csv, line 3: graph 'c' is not in edges.csv"),
+        ("labels", "graph,label\na,1\n", f"labels.csv: {NO_LABEL}"),
+        ("labels", "graph,label\na,1\nb,\n", f"labels.csv: {NO_LABEL}"),
+        ("labels", "graph,label\na,x\nb,NaN\n", f"labels.csv: {NO_LABEL}"),
+        ("labels", "graph,label\na,1,2\nb,2\n", "labels.csv, line 2: 3 columns, expected 2"),
+    ],
+)  # fmt: skip
+def test_tables_that_do_not_go_together(tmp_path: Path, kind: str, text: str, reason: str) -> None:
+    table(tmp_path / "edges.csv", EDGES)
+    table(tmp_path / f"{kind}.csv", text)
+    assert refusal(tmp_path / "edges.csv", named=tmp_path) == f"/{reason}"
+
+
+def test_bad_graphs_are_left_out_with_all_their_rows(tmp_path: Path) -> None:
+    text = (
+        "graph,source,target,label,w\n"
+        "a,1,2,5,1\n"
+        "b,1,2,5,1\n"
+        "c,1,2,5,x\n"
+        "b,1,3,5\n"
+        "c,1,3,5,x\n"
+        "d,1,2,5,1,7\n"
+        "d,1,3,5,1\n"
+        "e,4,4,5,1\n"
+        "f,1,2,5,1\n"
+        "f,2,1,6,1\n"
+    )
+    table(tmp_path / "labels.csv", "graph,label\nf,0\ne,1\nd,1\nc,1\nb,1\na,0\nz,1\n")
+    reported: list[FileError] = []
+    graphs = read_graphs(table(tmp_path / "edges.csv", text), skip_bad=True, report=reported.append)
+    assert graphs.sizes.tolist() == [1, 2]
+    assert graphs.targets.tolist() == [1, 0]
+    assert graphs.edge_labels.tolist() == [5, 5, 5]
+    assert sorted((error.path.name, error.line) for error in reported) == [
+        ("edges.csv", 4), ("edges.csv", 5), ("edges.csv", 7), ("edges.csv", 11), ("labels.csv", 8)
+    ]  # fmt: skip
+
+
+def test_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_path: Path) -> None:
+    good = "graph,source,target,label\na,1,2,5\nb,2,1,6\n"
+    bad = {"c,1,2,\n", "c,1,2,x\nc,1\n", "c,1,2,3,4\nc,1,2,x\n"}
+    labels = "graph,label\na,0\nb,1\n"
+    expected = read_graphs(table(tmp_path / "x.csv", good)).with_targets([0, 1])
+    assert expected.edge_labels.dtype == np.int64
+    table(tmp_path / "labels.csv", labels + "c,text\n")
+    for rows in bad:
+        file = table(tmp_path / "edges.csv", good + rows)
+        assert read_graphs(file, skip_bad=True, report=[].append) == expected
+    columns = {"source": [1, 2, 1], "target": [2, 1, 2], "label": [5, 6, None]}
+    file = parquet(tmp_path / "x.parquet", graph=["a", "b", "c"], **columns)
+    pd.read_parquet(file).convert_dtypes().to_parquet(file)
+    found = read_graphs(file, targets=tmp_path / "labels.csv", skip_bad=True, report=[].append)
+    assert found == expected
+
+
+def test_labels_missing_for_some_are_left_out_when_asked(tmp_path: Path) -> None:
+    table(tmp_path / "labels.csv", "graph,label\na,1\n")
+    reported: list[FileError] = []
+    graphs = read_graphs(
+        table(tmp_path / "edges.csv", EDGES), skip_bad=True, report=reported.append
+    )
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3], [1])
+    assert (
+        str(reported[0]) == f"{tmp_path}/labels.csv: graph 'b': no label, which other graphs have"
+    )
+
+
+@pytest.mark.slow
+def test_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None:
+    header = "graph,source,target," + ",".join(f"x{n}" for n in range(900))
+    file = table(tmp_path / "x.csv", header + "\n" + "a\n" * 25_000)
+    tracemalloc.start()
+    try:
+        assert refusal(file) == ", line 2: 1 column, expected 903"
+        assert tracemalloc.get_traced_memory()[1] < 2**27 + 300 * file.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_long_label_among_many_takes_no_memory(tmp_path: Path) -> None:
+    rows = [f"a,{n},{n},x\n" for n in range(20_000)]
+    text = "graph,source,target,label\na,0,1," + "y" * 5_000 + "\n" + "".join(rows)
+    file = table(tmp_path / "x.csv", text)
+    assert refusal(file) == (
+        ": the longest of 20,001 values of the column label has 5,000 characters, which is too "
+        "long for a column of labels"
+    )
+
+
+# -- Parquet -----------------------------------------------------------------------------------
+
+
+def parquet(file: Path, **columns: Any) -> Path:
+    pd.DataFrame(columns).to_parquet(file)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"target": [2, None]}, ": row 1: nothing in the column target"),
+        ({"label": ["a", None]}, ": row 1: nothing in the column label"),
+        ({"w": [0.5, float("nan")]}, ": row 1: '' in the column w is not a number (missing and "
+                                     "infinite values are not supported)"),
+        ({"w": ["a", "b"]}, ": row 0: 'a' in the column w is not a number (missing and infinite "
+                            "values are not supported)"),
+        ({"w": [[1], [2]]}, ": the column w holds list<element: int64>, expected numbers or text"),
+        ({"label": ["a", "b"], "target": [2, 2]}, ": row 1: the edge of row 0 comes again, with "
+                                                  "another label"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_of_parquet_is_named_by_its_number(
+    tmp_path: Path, columns: dict[str, Any], reason: str
+) -> None:
+    base = {"graph": ["a", "a"], "source": [1, 1], "target": [2, 3]}
+    assert refusal(parquet(tmp_path / "x.parquet", **base | columns)) == reason
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64])
+def test_whole_numbers_of_any_width_are_whole_numbers(tmp_path: Path, dtype: Any) -> None:
+    one = np.array([1], dtype=dtype)
+    file = parquet(tmp_path / "x.parquet", graph=one, source=one, target=one + one, label=one)
+    graphs = read_graphs(file)
+    assert (graphs.edge_labels.dtype, graphs.edge_labels.tolist()) == (np.int64, [1, 1])
+
+
+def test_damaged_parquet_is_a_file_error(tmp_path: Path) -> None:
+    file = parquet(tmp_path / "x.parquet", graph=["a"], source=[1], target=[2])
+    data = file.read_bytes()
+    for content, reason in (
+        (b"", ": the file is empty"),
+        (data[:-10], ": not readable as Parquet"),
+        (b"nonsense", ": not readable as Parquet"),
+    ):
+        file.write_bytes(content)
+        assert refusal(file).startswith(reason)
+
+
+def test_parquet_that_claims_too_much_is_refused(tmp_path: Path) -> None:
+    n = 30_000_000
+    zeros = np.zeros(n, dtype=np.int8)
+    file = parquet(tmp_path / "x.parquet", graph=zeros, source=zeros, target=zeros)
+    assert refusal(file).endswith(
+        "bytes that claim to hold 30,000,000 rows of 3 columns look like a compression bomb"
+    )
+
+
+def test_without_pyarrow_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = parquet(tmp_path / "x.parquet", graph=["a"], source=[1], target=[2])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        MissingExtraError, match=r'this needs pyarrow: pip install "saen\[parquet\]"'
+    ):
+        read_graphs(file)
+
+
+# -- molecules ---------------------------------------------------------------------------------
+
+MOLECULES = "name,smiles,label\nethanol,CCO,0\nbenzene,c1ccccc1,1\n"
+
+
+def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    from saen.io.rdkit import from_smiles
+
+    graphs = load_dataset(table(tmp_path / "toy.csv", MOLECULES))
+    assert graphs == from_smiles(["CCO", "c1ccccc1"], targets=[0, 1])
+    assert graphs.name == "toy"
+    parquet(tmp_path / "x.parquet", SMILES=["CCO"])
+    assert read_graphs(tmp_path / "x.parquet") == from_smiles(["CCO"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("smiles\nCCO\nCC(\n", ", line 3: 'CC(': not in the grammar of SMILES"),
+        ('smiles,label\n\nCCO,1\n"",1\n', ", line 4: nothing in the column smiles"),
+        ("smiles,label\nCCO,1\nCC,\n", ": 1 of 2 graphs has no label (the first is line 3): "
+                                       "label all of them, or none"),
+        ("smiles,label\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, expected 2"),
+    ],
+)  # fmt: skip
+def test_a_bad_molecule_is_named_by_its_line(tmp_path: Path, text: str, reason: str) -> None:
+    pytest.importorskip("rdkit")
+    assert refusal(table(tmp_path / "x.csv", text)) == reason
+
+
+def test_bad_molecules_are_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    reported: list[FileError] = []
+    text = "smiles,label\nCCO,1\nCC(,2\nC=O=C,2\nC,\nO,3\n"
+    graphs = read_graphs(table(tmp_path / "x.csv", text), skip_bad=True, report=reported.append)
+    assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3, 1], [1, 3])
+    assert [error.line for error in reported] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("option", ["nodes", "targets", "directed"])
+def test_options_that_a_format_has_no_use_for_are_refused(tmp_path: Path, option: str) -> None:
+    with pytest.raises(InputError, match=f"toy.csv: .* do not take the option {option}"):
+        read_graphs(table(tmp_path / "toy.csv", MOLECULES), **{option: "x"})

@@ -1,0 +1,314 @@
+"""Cross-validation: protocols, splits, run directories."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.model_selection import PredefinedSplit, cross_val_score
+
+import saen
+from saen import InputError
+from saen._util.json_files import write_json
+from saen.cli.evaluate import evaluate_dataset
+from saen.errors import FileError
+from saen.learning.cross_validation import cross_validate, make_splits
+from saen.learning.presets import load_preset
+from saen.learning.runs import open_run, splits_from_json, splits_to_json
+from saen.paper import tables
+
+
+@pytest.fixture(scope="module")
+def threads():
+    return saen.generate_threads(60, average_nodes=30, seed=3)
+
+
+@pytest.fixture
+def quick():
+    return saen.SAENClassifier(epochs=4, n_models=2, radii=(0, 1), batch_size=20)
+
+
+def test_every_structure_is_tested_once_per_repeat(threads, quick):
+    found = cross_validate(quick, threads, threads.targets, repeats=2, folds=3)
+    assert found.fold_of.shape == (2, 60)
+    assert all(np.bincount(fold_of).tolist() == [20, 20, 20] for fold_of in found.fold_of)
+    np.testing.assert_allclose(found.probabilities.sum(axis=2), 1)
+
+
+def test_results_do_not_depend_on_how_many_networks_train_at_once(threads):
+    exact = saen.SAENClassifier(epochs=3, n_models=2, dtype="float64", batch_size=20)
+    found = [
+        cross_validate(exact, threads, threads.targets, repeats=2, folds=3, models_at_once=size)
+        for size in (1, 5, 12)
+    ]
+    for other in found[1:]:
+        np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-9)
+
+
+def test_accuracy_of_a_repeat_is_the_mean_over_its_folds(threads, quick):
+    found = cross_validate(quick, threads, threads.targets, repeats=2, folds=3)
+    right = found.predictions == found.targets
+    by_hand = [
+        np.mean([right[r][found.fold_of[r] == f].mean() for f in range(3)]) for r in range(2)
+    ]
+    report = found.report()["accuracy"]
+    assert report["per_repeat"] == pytest.approx(by_hand)
+    assert report["mean"] == pytest.approx(np.mean(by_hand))
+    assert report["std"] == pytest.approx(np.std(by_hand))
+
+
+def test_twins_and_ceilings_against_a_literal_count():
+    path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    graphs = saen.Graphs.from_edge_lists([path, star] * 6 + [path] * 4)
+    y = np.array([0, 1] * 6 + [1] * 4)
+    quick = saen.SAENClassifier(epochs=1, n_models=1)
+    found = cross_validate(quick, graphs, y, repeats=2, folds=4)
+    kinds = np.array([0, 1] * 6 + [0] * 4)
+    for fold_of, duplicates in zip(found.fold_of, found.duplicates(), strict=True):
+        for i in range(16):
+            others = (kinds == kinds[i]) & (fold_of != fold_of[i])
+            assert duplicates[i] == others.any()
+    assert found.report()["ceiling"] == pytest.approx((6 + 6) / 16)
+    folds = []
+    for fold_of in found.fold_of:
+        for fold in range(4):
+            test = fold_of == fold
+            best = sum(max(np.sum(test & (kinds == k) & (y == c)) for c in (0, 1)) for k in (0, 1))
+            folds.append(best / test.sum())
+    assert found.fold_ceiling() == pytest.approx(np.mean(folds))
+
+
+def test_it_agrees_with_scikit_learn_s_cross_validation_on_the_same_folds():
+    threads = saen.generate_threads(120, average_nodes=60, seed=5)
+    estimator = saen.SAENClassifier(epochs=15, n_models=3)
+    found = cross_validate(estimator, threads, threads.targets, repeats=1, folds=4)
+    folds = PredefinedSplit(found.fold_of[0])
+    scores = cross_val_score(estimator, threads, threads.targets, cv=folds)
+    # Seeds and batches differ, the estimate must not: one standard error is about 4 points here.
+    assert abs(scores.mean() - found.accuracies().mean()) < 0.1
+
+
+def test_nested_chooses_settings_without_the_test_fold(threads):
+    base = saen.SAENClassifier(n_models=1, radii=(0, 1), batch_size=20, epochs=2)
+    grid = [{"epochs": 0}, {"epochs": 12}]
+    splits = make_splits(threads.targets, 1, 3, seed=0)
+    options = {"repeats": 1, "folds": 3, "stop": "nested", "grid": grid}
+    found = cross_validate(base, threads, threads.targets, **options)
+    assert all(choice in grid for choice in found.chosen)
+    assert {"epochs": 12} in found.chosen  # untrained networks lose on any inner split
+    # Other targets in a test fold must not change what is chosen for it or what it predicts.
+    test = splits[0][0][1]
+    changed = threads.targets.copy()
+    flipped = {"discussion": "questions", "questions": "discussion"}
+    changed[test] = [flipped[label] for label in changed[test]]
+    again = cross_validate(base, threads, changed, splits=splits, stop="nested", grid=grid)
+    assert again.chosen[0] == found.chosen[0]
+    # To rounding: another number of networks may have trained beside it.
+    np.testing.assert_allclose(
+        again.probabilities[0, test], found.probabilities[0, test], atol=1e-5
+    )
+
+
+def test_peeking_reports_the_epoch_and_never_does_worse_than_the_last_epoch(threads, quick):
+    options = {"repeats": 2, "folds": 3}
+    single = quick.set_params(n_models=1, epochs=8)
+    peeked = cross_validate(single, threads, threads.targets, stop="peek", **options)
+    fixed = cross_validate(single, threads, threads.targets, **options)
+    assert 1 <= peeked.chosen[0]["epoch"] <= 8
+    assert peeked.accuracies().mean() >= fixed.accuracies().mean()
+
+
+def test_a_run_directory_keeps_settings_splits_and_results(threads, quick, tmp_path):
+    with open_run(tmp_path / "run", {"seed": 0}) as folder:
+        options = {"repeats": 1, "folds": 3, "folder": folder}
+        first = cross_validate(quick, threads, threads.targets, **options)
+        written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+        second = cross_validate(quick, threads, threads.targets, **options)
+        results = [name for name in written if name.startswith("fixed")]
+        assert results
+        for name in results:
+            assert (folder / name).stat().st_mtime_ns == written[name]
+    np.testing.assert_array_equal(first.probabilities, second.probabilities)
+    assert splits_from_json(tmp_path / "run" / "splits.json", 60)
+
+
+def test_a_run_directory_of_other_settings_is_refused(tmp_path):
+    with open_run(tmp_path, {"seed": 0, "dataset": "a"}):
+        pass
+    with pytest.raises(InputError, match=r"other settings \(seed\)"):  # noqa: SIM117
+        with open_run(tmp_path, {"seed": 1, "dataset": "a"}):
+            pass
+
+
+def test_two_processes_in_one_run_directory_refuse_politely(tmp_path):
+    code = (
+        "import sys, time\nfrom saen.learning.runs import open_run\n"
+        "with open_run(sys.argv[1], {}):\n    print('in', flush=True)\n    time.sleep(30)\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == "in\n"
+        with pytest.raises(FileError, match="another process is working"):  # noqa: SIM117
+            with open_run(tmp_path, {}):
+                pass
+    finally:
+        other.kill()
+        other.communicate()
+    with open_run(tmp_path, {}):  # a killed process leaves no lock behind
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
+def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_path):
+    def command(folder):
+        options = ["--repeats", "1", "--folds", "4", "--epochs", "60", "--n-models", "1"]
+        options += ["--at-once", "2", "--json", "--out", str(folder)]
+        return [sys.executable, "-m", "saen", "evaluate", "threads", *options]
+
+    subprocess.run(command(tmp_path / "whole"), check=True, stdout=subprocess.DEVNULL)
+    kills = 0
+    for attempt in range(20):
+        process = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=4 + attempt)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            time.sleep(0.1)
+    assert kills > 0
+    whole, killed = (
+        json.loads((tmp_path / name / "summary.json").read_text()) for name in ("whole", "killed")
+    )
+    for report in (whole, killed):
+        del report["seconds"]
+    assert killed == whole
+
+
+def test_splits_survive_a_round_trip(threads, tmp_path):
+    splits = make_splits(threads.targets, 2, 3, seed=4)
+    write_json(tmp_path / "splits.json", splits_to_json(splits))
+    again = splits_from_json(tmp_path / "splits.json", 60)
+    for parts, others in zip(splits, again, strict=True):
+        for (train, test), (train2, test2) in zip(parts, others, strict=True):
+            np.testing.assert_array_equal(train, train2)
+            np.testing.assert_array_equal(test, test2)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "expected"),
+        ({"repeats": []}, "holds no repeat"),
+        ({"repeats": [[{"train": [0, 1], "test": [2]}]]}, "exactly once"),
+        (
+            {"repeats": [[{"train": [0, 2], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
+            "trains on structures that it tests",
+        ),
+        (
+            {"repeats": [[{"train": [9], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
+            "from 0 to 3",
+        ),
+        ({"repeats": [[{"train": "x", "test": [2]}]]}, "expected"),
+        (
+            {
+                "repeats": [
+                    [{"train": [2, 3], "test": [0, 1]}, {"train": [0, 1], "test": [2, 3]}],
+                    [{"train": [0], "test": [0, 1, 2, 3]}],
+                ]
+            },
+            "same number of folds",
+        ),
+        (
+            {"repeats": [[{"train": [0], "test": []}, {"train": [0], "test": [0, 1, 2, 3]}]]},
+            "without tests",
+        ),
+    ],
+)
+def test_splits_that_make_no_sense_are_refused(tmp_path, document, message):
+    write_json(tmp_path / "splits.json", document)
+    with pytest.raises(FileError, match=message):
+        splits_from_json(tmp_path / "splits.json", 4)
+
+
+def test_the_paper_s_preset_has_the_layers_and_radii_of_its_table():
+    preset = load_preset("paper")
+    for dataset, published in tables()["parameters"].items():
+        assert preset.datasets[dataset]["layers"] == published["layers"]
+        assert preset.datasets[dataset]["radii"] == published["radii"]
+
+
+def test_class_weights_by_label_work_as_in_fit(threads, quick):
+    quick.set_params(class_weight={"discussion": 1.0, "questions": 1000.0})
+    found = cross_validate(quick, threads, threads.targets, repeats=1, folds=3)
+    assert (found.classes[found.predictions] == "questions").mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options", "message"),
+    [
+        ({"patience": 3}, {}, "does not stop early"),
+        ({}, {"seed": -1}, "seed must be a number from 0"),
+        ({}, {"models_at_once": 0}, "at least 1 network"),
+        ({}, {"stop": "nested"}, "at least two settings"),
+        ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
+        ({"epochs": 0}, {"stop": "peek"}, "no epoch to choose"),
+        ({"radii": 1}, {}, "radii is 'auto' or a list, not 1"),
+        ({"epochs": "x"}, {}, "epochs must be a whole number"),
+    ],
+)
+def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, options, message):
+    with pytest.raises(InputError, match=message):
+        cross_validate(quick.set_params(**parameters), threads, threads.targets, **options)
+
+
+def test_a_run_directory_refuses_other_graphs_and_other_splits(tmp_path):
+    path, run = tmp_path / "data.saen", tmp_path / "run"
+    options = {"repeats": 1, "folds": 2, "overrides": {"epochs": 1, "n_models": 1}, "out": run}
+    saen.save(saen.generate_threads(20, seed=0), path)
+    evaluate_dataset(str(path), **options)
+    saen.save(saen.generate_threads(20, seed=1), path)
+    with pytest.raises(InputError, match=r"other settings \(data\)"):
+        evaluate_dataset(str(path), **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[defaults]\nepoch = 3\n", "unknown key 'epoch' (did you mean epochs?)"),
+        ("[default]\nepochs = 3\n", "unknown key 'default' (did you mean defaults?)"),
+        ("[datasets.X]\nslop = 0.1\n", "did you mean slope?"),
+        ("[grid]\nepochs = 3\n", "must be a list"),
+        ("[defaults]\ndevice = 'cpu'\n", "unknown key 'device'"),
+        ("defaults = 3\n", "expected a table"),
+        ("[defaults\n", "not valid TOML"),
+    ],
+)
+def test_a_preset_of_the_user_s_own_is_checked(tmp_path, text, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(saen.SaenError) as raised:
+        load_preset(str(path))
+    assert message in str(raised.value)
+
+
+def test_a_preset_of_the_user_s_own_is_used(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[defaults]\nepochs = 3\n[datasets.threads]\nepochs = 5\n[grid]\nslope=[0.1]\n")
+    preset = load_preset(str(path))
+    assert preset.settings("threads") == {"epochs": 5}
+    assert preset.settings("other") == {"epochs": 3}
+    assert preset.choices() == [{"slope": 0.1}]
+
+
+def test_an_unknown_preset_suggests_a_near_one():
+    with pytest.raises(InputError, match="did you mean modern"):
+        load_preset("moderm")

@@ -1,0 +1,976 @@
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import sklearn.utils.estimator_checks as checks
+import torch
+from numpy.testing import assert_array_equal
+from rich.console import Console
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import saen._util.progress
+import saen.learning.defaults
+import saen.learning.estimators
+import saen.network.training
+from saen import (
+    Attributes,
+    Ego,
+    FileError,
+    Graphs,
+    Hierarchy,
+    InputError,
+    Relation,
+    SAENClassifier,
+    SAENRegressor,
+    SAENTransformer,
+    Vocabulary,
+    compress,
+    generate_threads,
+    to_networkx,
+)
+from saen.io.coerce import as_data
+from saen.learning.estimators import InterruptedTrainingWarning
+from tests.references.networks import assert_close, numbers
+
+ALL: list[type[Any]] = [SAENClassifier, SAENRegressor, SAENTransformer]
+SMALL: dict[str, Any] = {
+    "hidden": [[4], [6, 4], [6]],
+    "epochs": 3,
+    "n_models": 2,
+    "radii": (0, 1),
+    "device": "cpu",  # where the same seed gives the same bits
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small products are quicker on one thread, and other tests keep their own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def threads() -> Graphs:
+    return generate_threads(40, average_nodes=15, seed=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(threads: Graphs) -> SAENClassifier:
+    return SAENClassifier(**SMALL).fit(threads, threads.targets)
+
+
+def labelled(letters: str, seed: int, n: int = 20) -> Graphs:
+    """Random graphs with letters as node labels."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(3, 8, n)
+    edges = [[(int(rng.integers(0, v)), v) for v in range(1, size)] for size in sizes]
+    labels = rng.choice(list(letters), sizes.sum())
+    return Graphs.from_edge_lists(edges, sizes.tolist(), node_labels=labels)
+
+
+def same_weights(one: Any, other: Any) -> bool:
+    there = other.network_.state_dict()
+    return all(torch.equal(t, there[key]) for key, t in one.network_.state_dict().items())
+
+
+# -- scikit-learn's conventions ----------------------------------------------------------------
+
+
+def rows_as_structures(X: Any) -> Hierarchy:
+    """Every row of a matrix as a structure of one part, whose vector it is."""
+    n = len(X)
+    row = Relation(np.arange(n + 1), np.arange(n), np.zeros(n, int), ("row",), n)
+    return Hierarchy(Attributes(vectors=np.asarray(X, dtype=np.float64)), (row,))
+
+
+class _OnRows:
+    """Lets scikit-learn's checks, which speak of matrices, reach an estimator of structures."""
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        several = self.__sklearn_tags__().target_tags.multi_output
+        X, y = validate_data(self, X, y, multi_output=several)
+        return super().fit(rows_as_structures(X), y, sample_weight)  # type: ignore[misc]
+
+    def _compressed(self: Any, X: Any, lower_inverse: bool = False) -> Any:
+        check_is_fitted(self, "network_")
+        X = validate_data(self, X, reset=False)
+        return super()._compressed(rows_as_structures(X), lower_inverse)  # type: ignore[misc]
+
+    def __sklearn_tags__(self: Any) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = True
+        return tags
+
+
+class ClassifierOnRows(_OnRows, SAENClassifier):
+    pass
+
+
+class RegressorOnRows(_OnRows, SAENRegressor):
+    pass
+
+
+class TransformerOnRows(_OnRows, SAENTransformer):
+    pass
+
+
+# Run on the estimators as they are: these checks need no X.
+WITHOUT_X = [
+    checks.check_estimator_cloneable,
+    checks.check_estimator_tags_renamed,
+    checks.check_valid_tag_types,
+    checks.check_estimator_repr,
+    checks.check_no_attributes_set_in_init,
+    checks.check_do_not_raise_errors_in_init_or_set_params,
+    checks.check_mixin_order,
+    checks.check_parameters_default_constructible,
+    checks.check_get_params_invariance,
+    checks.check_set_params,
+]
+
+# All others make matrices and run on the estimators over rows, except:
+EXCLUDED = {
+    "check_array_api_input": "needs SCIPY_ARRAY_API to be set; structures are no arrays at all",
+}
+
+
+# These want something to be learned; for the others a few epochs are enough.
+LEARNING = {"check_classifiers_train", "check_class_weight_classifiers", "check_regressors_train"}
+
+
+def checks_on_rows() -> Iterator[Any]:
+    options = {
+        "hidden": [[8], [8]],
+        "n_models": 1,
+        "batch_size": None,
+        "learning_rate": 0.05,
+        "device": "cpu",
+        "dtype": "float64",  # checks for equal results look more closely than float32 rounds
+    }
+    for cls in (ClassifierOnRows, RegressorOnRows, TransformerOnRows):
+        for _, check in checks.estimator_checks_generator(cls(**options)):
+            name = check.func.__name__
+            if name in EXCLUDED:
+                continue
+            estimator = cls(epochs=40 if name in LEARNING else 4, **options)
+            words = [name.removeprefix("check_"), *map(str, check.keywords.values())]
+            yield pytest.param(estimator, check, id=f"{cls.__name__}-{'-'.join(words)}")
+
+
+@pytest.mark.parametrize("check", WITHOUT_X, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("cls", ALL)
+def test_scikit_learns_checks_that_need_no_data_pass(cls: type[Any], check: Any) -> None:
+    check(cls.__name__, cls())
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks_on_rows()))
+def test_scikit_learns_checks_pass_on_rows_as_structures(
+    estimator: BaseEstimator, check: functools.partial[None]
+) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_parameters_can_be_read_set_and_cloned(cls: type[Any]) -> None:
+    estimator = cls(epochs=7, hidden=[[2], [3], [4]], decomposition=Ego((0, 2), "degree"))
+    assert estimator.get_params()["epochs"] == 7
+    estimator.set_params(epochs=8, node_labels="degree")
+    assert (estimator.epochs, estimator.node_labels) == (8, "degree")
+    twin = clone(estimator)
+    assert twin.get_params() == estimator.get_params()
+    assert not hasattr(twin, "network_")
+    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
+        estimator.set_params(depth=3)
+
+
+def test_an_estimator_that_was_not_fitted_says_so(threads: Graphs) -> None:
+    for cls, method in [
+        (SAENClassifier, "predict"),
+        (SAENClassifier, "predict_proba"),
+        (SAENClassifier, "decision_function"),
+        (SAENClassifier, "embed"),
+        (SAENRegressor, "predict"),
+        (SAENTransformer, "transform"),
+    ]:
+        with pytest.raises(NotFittedError):
+            getattr(cls(), method)(threads)
+    with pytest.raises(NotFittedError):
+        SAENClassifier().save("nowhere")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fitting_changes_neither_parameters_nor_data(cls: type[Any], threads: Graphs) -> None:
+    graphs = [graph.copy() for graph in to_networkx(threads)]
+    before = [(dict(graph.nodes(data=True)), list(graph.edges(data=True))) for graph in graphs]
+    y = threads.sizes.copy() % 2
+    estimator = cls(**SMALL)
+    parameters = copy.deepcopy(estimator.get_params())
+    assert estimator.fit(graphs, y) is estimator
+    assert estimator.get_params() == parameters
+    after = [(dict(graph.nodes(data=True)), list(graph.edges(data=True))) for graph in graphs]
+    assert after == before
+    assert_array_equal(y, threads.sizes % 2)
+
+
+def test_estimators_work_in_pipelines(threads: Graphs) -> None:
+    take_all = FunctionTransformer(lambda graphs: graphs)
+    classify = make_pipeline(take_all, SAENClassifier(**SMALL)).fit(threads, threads.targets)
+    assert set(classify.predict(threads)) <= set(threads.targets)
+    vectors = make_pipeline(SAENTransformer(**SMALL), LogisticRegression())
+    vectors.fit(threads, threads.targets)
+    assert vectors.score(threads, threads.targets) > 0.5
+    assert vectors[0].transform(threads).shape == (40, 2 * 6)
+
+
+@pytest.mark.slow
+def test_estimators_are_cross_validated_and_searched_on_two_processes(threads: Graphs) -> None:
+    scores = cross_val_score(SAENClassifier(**SMALL), threads, threads.targets, cv=3)
+    assert scores.shape == (3,)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(
+        SAENClassifier(**SMALL), {"epochs": [1, 3]}, cv=2, n_jobs=2, error_score="raise"
+    )
+    search.fit(threads, threads.targets)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert set(search.predict(threads)) <= set(threads.targets)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fitted_estimators_pickle_and_copy_in_memory(cls: type[Any], threads: Graphs) -> None:
+    y = threads.sizes.astype(float) if cls is SAENRegressor else threads.targets
+    estimator = cls(**SMALL).fit(threads, y)
+    made = estimator.predict(threads)
+    for twin in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
+        assert_array_equal(twin.predict(threads), made)
+        assert_array_equal(twin.embed(threads, 0), estimator.embed(threads, 0))
+
+
+# -- classification ----------------------------------------------------------------------------
+
+
+def test_classes_may_be_strings_numbers_or_truth_values(threads: Graphs) -> None:
+    codes = np.unique(threads.targets, return_inverse=True)[1]
+    reference = SAENClassifier(**SMALL).fit(threads, codes)
+    expected = reference.predict(threads)
+    assert_array_equal(reference.classes_, [0, 1])
+    for y in (
+        np.array(["no", "yes"])[codes],
+        np.array(["no", "yes"], dtype=object)[codes],
+        np.array([-7, 100])[codes],
+        codes == 1,
+        (codes.astype(float)).tolist(),
+    ):
+        estimator = SAENClassifier(**SMALL).fit(threads, y)
+        assert_array_equal(estimator.classes_, np.unique(y))
+        assert_array_equal(estimator.predict(threads), np.unique(y)[expected])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_decisions_and_predictions_agree(n_classes: int) -> None:
+    threads = generate_threads(45, n_classes=n_classes, average_nodes=15, seed=2)
+    estimator = SAENClassifier(**SMALL).fit(threads, threads.targets)
+    probabilities = estimator.predict_proba(threads)
+    assert probabilities.shape == (45, n_classes)
+    assert_close(probabilities.sum(axis=1), np.ones(45), 1e-12)
+    assert (probabilities >= 0).all()
+    predicted = estimator.predict(threads)
+    assert_array_equal(predicted, estimator.classes_[probabilities.argmax(axis=1)])
+    decision = estimator.decision_function(threads)
+    if n_classes == 2:
+        assert decision.shape == (45,)
+        assert_array_equal(predicted, estimator.classes_[(decision > 0).astype(int)])
+        assert_close(decision, np.log(probabilities[:, 1] / probabilities[:, 0]), 1e-9)
+    else:
+        assert decision.shape == (45, n_classes)
+        assert_array_equal(predicted, estimator.classes_[decision.argmax(axis=1)])
+        assert_close(decision, np.log(probabilities), 1e-9)
+    assert estimator.score(threads, threads.targets) == np.mean(predicted == threads.targets)
+
+
+def test_an_ensemble_averages_the_probabilities_of_its_models(threads: Graphs) -> None:
+    options = SMALL | {"n_models": 3, "dtype": "float64"}
+    ensemble = SAENClassifier(**options).fit(threads, threads.targets)
+    assert np.shape(ensemble.history_.loss) == (3, 3)
+    hierarchy = ensemble.decomposition_.decompose(threads)
+    logits = ensemble.network_(hierarchy).detach().numpy()[..., 0]
+    assert_close(
+        ensemble.predict_proba(threads)[:, 1], (1 / (1 + np.exp(-logits))).mean(axis=1), 1e-9
+    )
+    # Each of them is what it would be alone.
+    single = SAENClassifier(**(options | {"n_models": 1})).fit(threads, threads.targets)
+    assert_close(single.network_(hierarchy)[:, 0], ensemble.network_(hierarchy)[:, 0], 1e-9)
+
+
+@pytest.mark.parametrize("normalisation", ["none", "batch"])
+def test_a_sample_weight_of_two_is_two_copies_of_a_graph(
+    threads: Graphs, normalisation: str
+) -> None:
+    weights = np.random.default_rng(0).integers(1, 3, len(threads))
+    copies = np.repeat(np.arange(len(threads)), weights)
+    options = SMALL | {"batch_size": None, "dtype": "float64", "normalisation": normalisation}
+    for cls, y in [(SAENClassifier, threads.targets), (SAENRegressor, threads.sizes)]:
+        weighted = cls(**options).fit(threads, y, sample_weight=weights)
+        copied = cls(**options).fit(threads[copies], y[copies])
+        assert_close(weighted._outputs(threads)[0], copied._outputs(threads)[0], 1e-7)
+        if cls is SAENRegressor:
+            assert_close(weighted.predict(threads), copied.predict(threads), 1e-7)
+
+
+def test_class_weights_are_balanced_or_given(threads: Graphs) -> None:
+    y = threads.targets
+    names, counts = np.unique(y, return_counts=True)
+    some = np.r_[np.flatnonzero(y == names[0])[:5], np.flatnonzero(y == names[1])]
+    graphs, y = threads[some], y[some]
+    counts = np.array([5, len(y) - 5])
+    options = SMALL | {"dtype": "float64"}
+    balanced = SAENClassifier(class_weight="balanced", **options).fit(graphs, y)
+    given = dict(zip(names, len(y) / (2 * counts), strict=True))
+    by_hand = SAENClassifier(class_weight=given, **options).fit(graphs, y)
+    plain = SAENClassifier(**options).fit(graphs, y)
+    assert same_weights(balanced, by_hand)
+    assert not same_weights(balanced, plain)
+
+
+def test_duplicated_graphs_train_once_but_count_as_often(threads: Graphs) -> None:
+    # The same graphs with contradicting targets: the probability is the share of the targets.
+    square = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0)]] * 4 + [[(0, 1)]] * 2)
+    estimator = SAENClassifier(
+        **(SMALL | {"epochs": 200, "n_models": 1, "batch_size": None, "learning_rate": 0.05})
+    ).fit(square, ["a", "b", "b", "b", "a", "a"])
+    assert estimator.predict_proba(square)[:, 1] == pytest.approx([0.75] * 4 + [0.0] * 2, abs=0.03)
+
+
+# -- regression --------------------------------------------------------------------------------
+
+
+def test_numbers_are_predicted_in_their_own_units(threads: Graphs) -> None:
+    options = SMALL | {"epochs": 60, "learning_rate": 0.02, "n_models": 1}
+    y = 1e6 + 1e3 * threads.sizes
+    estimator = SAENRegressor(**options).fit(threads, y)
+    assert estimator.score(threads, y) > 0.8
+    assert abs(estimator.predict(threads).mean() - y.mean()) < y.std()
+    plain = SAENRegressor(**options).fit(threads, threads.sizes)
+    assert_close(estimator.predict(threads), 1e6 + 1e3 * plain.predict(threads), 1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_several_numbers_are_predicted_at_once(threads: Graphs, k: int) -> None:
+    y = np.column_stack([threads.sizes * 10.0**i + i for i in range(k)])
+    estimator = SAENRegressor(**(SMALL | {"epochs": 40})).fit(threads, y)
+    assert estimator.predict(threads).shape == (40, k)
+    assert estimator.predict(threads[:0]).shape == (0, k)
+    assert np.isfinite(estimator.score(threads, y))
+    flat = SAENRegressor(**(SMALL | {"epochs": 40})).fit(threads, y[:, 0])
+    assert flat.predict(threads).shape == (40,)
+    if k == 1:
+        assert_close(estimator.predict(threads)[:, 0], flat.predict(threads), 1e-12)
+
+
+def test_constant_targets_are_predicted(threads: Graphs) -> None:
+    estimator = SAENRegressor(**(SMALL | {"epochs": 80})).fit(threads, np.full(40, 7.0))
+    assert estimator.predict(threads) == pytest.approx(np.full(40, 7.0), abs=0.5)
+
+
+# -- what X may be -----------------------------------------------------------------------------
+
+
+def test_the_same_graphs_give_the_same_predictions_in_every_form(threads: Graphs) -> None:
+    torch_geometric = pytest.importorskip("torch_geometric.data")
+    ego = Ego((0, 1), "degree").fit(threads)
+    data = [
+        torch_geometric.Data(
+            edge_index=torch.tensor(
+                [pair for u, v in graph.edges for pair in ((u, v), (v, u))], dtype=torch.int64
+            ).T.reshape(2, -1),
+            num_nodes=graph.number_of_nodes(),
+        )
+        for graph in to_networkx(threads)
+    ]
+    forms = {
+        "Graphs": threads,
+        "networkx": list(to_networkx(threads)),
+        "PyG": data,
+        "Hierarchy": ego.decompose(threads),
+    }
+    options = SMALL | {"node_labels": "degree"}
+    fitted = {name: SAENClassifier(**options).fit(X, threads.targets) for name, X in forms.items()}
+    expected = fitted["Graphs"].predict_proba(threads)
+    for name, estimator in fitted.items():
+        assert same_weights(estimator, fitted["Graphs"]), name
+        for other, X in forms.items():
+            if name == "Hierarchy" and other != "Hierarchy":
+                continue
+            assert_array_equal(estimator.predict_proba(X), expected)
+
+
+def test_an_estimator_of_hierarchies_wants_hierarchies(threads: Graphs) -> None:
+    hierarchy = Ego((0, 1)).decompose(threads)
+    estimator = SAENClassifier(**SMALL).fit(hierarchy, threads.targets)
+    with pytest.raises(InputError, match="fitted on hierarchies: pass a Hierarchy"):
+        estimator.predict(threads)
+    with pytest.raises(InputError) as raised:
+        estimator.predict(Ego((0, 1, 2)).decompose(threads))
+    assert str(raised.value) == (
+        "fitted on roles [('root', 'elem'), ('radius 0', 'radius 1')], but the hierarchy has "
+        "[('root', 'elem'), ('radius 0', 'radius 1', 'radius 2')]"
+    )
+    bottom = Attributes(vectors=np.zeros((hierarchy.sizes[0], 2)))
+    with pytest.raises(InputError, match="built for labels"):
+        estimator.predict(Hierarchy(bottom, hierarchy.relations, hierarchy.names))
+
+
+def test_hierarchies_of_any_depth_are_learned_from(threads: Graphs) -> None:
+    words = ["abba", "bab", "aab", "xyxy", "yyx", "xxy"] * 3
+    letters = np.array(list("".join(words)))
+    vocabulary, codes = Vocabulary.fit([letters])
+    bag = Relation(
+        np.cumsum([0, *map(len, words)]),
+        np.arange(len(letters)),
+        np.zeros(len(letters), int),
+        ("letter",),
+        len(letters),
+    )
+    hierarchy = Hierarchy(Attributes(codes, vocabulary), (bag,))
+    y = ["ab" if set(word) <= set("ab") else "xy" for word in words]
+    estimator = SAENClassifier(epochs=30, learning_rate=0.05).fit(hierarchy, y)
+    assert estimator.score(hierarchy, y) == 1.0
+    assert len(estimator.network_.levels) == 2
+
+
+@pytest.mark.parametrize("X", [[], 3, [1, 2], np.zeros((4, 2)), "graphs", None])
+def test_anything_else_is_refused(X: Any) -> None:
+    with pytest.raises(InputError) as raised:
+        SAENClassifier().fit(X, [0, 1])
+    assert str(raised.value) == (
+        "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
+        "or a saen.Hierarchy, "
+        f"not {type(X).__name__}"
+    )
+
+
+def test_structures_are_taken_as_they_come(threads: Graphs) -> None:
+    assert as_data(threads) is threads
+    assert len(as_data(nx.path_graph(n) for n in (2, 3))) == 2
+
+
+# -- bad input ---------------------------------------------------------------------------------
+
+
+def test_targets_that_make_no_sense_are_refused(threads: Graphs) -> None:
+    for y, message in [
+        (["a"] * 40, "a classifier needs at least two classes, y holds 1 class"),
+        ([0, 1] * 19, "40 structures, but 38 targets"),
+        (np.zeros((40, 2), int), None),
+        (np.linspace(0, 1, 40), None),
+        ([0.0, np.nan] * 20, "y holds NaN or infinity, which is no class"),
+    ]:
+        with pytest.raises(ValueError) as raised:  # noqa: PT011
+            SAENClassifier(**SMALL).fit(threads, y)
+        assert message is None or str(raised.value) == message
+    for y, message in [
+        ([1.0, np.nan] * 20, "y must be finite numbers of shape (n,) or (n, k)"),
+        (np.zeros((40, 1, 1)), "y must be finite numbers of shape (n,) or (n, k)"),
+        ([], "nothing to fit: y is empty"),
+        ([0.0] * 39, "40 structures, but 39 targets"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            SAENRegressor(**SMALL).fit(threads, y)
+        assert str(raised.value) == message
+
+
+def test_an_empty_collection_cannot_be_fitted_but_predicted(
+    threads: Graphs, fitted: SAENClassifier
+) -> None:
+    with pytest.raises(InputError, match="nothing to fit: the collection is empty"):
+        SAENClassifier().fit(threads[:0], [0, 1])
+    assert fitted.predict(threads[:0]).shape == (0,)
+    assert fitted.predict_proba(threads[:0]).shape == (0, 2)
+    assert fitted.decision_function(threads[:0]).shape == (0,)
+    assert fitted.embed(threads[:0]).shape == (0, 12)
+    assert fitted.embed(threads[:0], 0).shape == (0, 8)
+
+
+def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
+    for weights, message in [
+        (np.zeros(40), "zero"),
+        (np.full(40, -1.0), "[Nn]egative"),
+        (np.ones(39), "shape"),
+        (np.full(40, np.nan), "NaN"),
+    ]:
+        for cls, y in [(SAENClassifier, threads.targets), (SAENRegressor, threads.sizes)]:
+            estimator = cls(**SMALL)
+            with pytest.raises(ValueError, match=message):
+                estimator.fit(threads, y, sample_weight=weights)
+            assert not hasattr(estimator, "network_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"decomposition": "egg"},
+            "unknown decomposition 'egg' (did you mean ego?): choose from ego",
+        ),
+        ({"n_models": 0}, "n_models must be a whole number from 1 on, not 0"),
+        ({"hidden": [[4], [4]]}, "hidden needs 3 lists of sizes, one per level, not [[4], [4]]"),
+        ({"hidden": "large"}, "hidden is auto or a sequence, not 'large'"),
+        ({"radii": "large"}, "radii is auto or a sequence, not 'large'"),
+        ({"hidden": [[4], [0], [4]]}, "layer sizes must be at least 1"),
+        ({"dropout": 1.5}, "dropout must be at least 0 and below 1, not 1.5"),
+        ({"normalisation": "layer"}, "normalisation is one of batch, none, not 'layer'"),
+        ({"epochs": -1}, "epochs must be a whole number from 0 on, not -1"),
+        ({"batch_size": 0}, "batch_size must be at least 1: 0"),
+        ({"learning_rate": 0}, "learning_rate must be positive and weight_decay not negative"),
+        ({"schedule": "steps"}, "schedule is constant or cosine, not 'steps'"),
+        ({"device": "toaster"}, "unknown device 'toaster': use auto, cpu or cuda"),
+        ({"dtype": "float16"}, "dtype is float32 or float64, not 'float16'"),
+        ({"node_labels": "colour"}, "unknown label 'colour'"),
+        ({"radii": (-1,)}, "radii must be distinct whole numbers from 0 on, at least one: (-1,)"),
+        (
+            {"patience": 1, "validation_fraction": 0.01},
+            "cannot hold out a part for early stopping",
+        ),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(
+    threads: Graphs, parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        SAENClassifier(**(SMALL | parameters)).fit(threads, threads.targets)
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_refused(threads: Graphs) -> None:
+    with pytest.raises(InputError, match="there is no CUDA device here"):
+        SAENClassifier(**(SMALL | {"device": "cuda"})).fit(threads, threads.targets)
+
+
+def test_training_that_diverges_says_so(threads: Graphs) -> None:
+    estimator = SAENClassifier(**(SMALL | {"learning_rate": 1e30, "normalisation": "none"}))
+    with pytest.raises(InputError, match=r"training diverged in epoch \d.*lower learning_rate"):
+        estimator.fit(threads, threads.targets)
+
+
+# -- predicting --------------------------------------------------------------------------------
+
+
+def test_predicting_needs_no_training_data_and_no_company(
+    threads: Graphs, fitted: SAENClassifier
+) -> None:
+    assert len(fitted.schema_) == 0
+    assert all(size == 0 for size in fitted.schema_.sizes)
+    together = fitted.predict_proba(threads)
+    one_by_one = np.concatenate([fitted.predict_proba(threads[[i]]) for i in range(len(threads))])
+    assert_close(one_by_one, together, 1e-6)
+
+
+def test_labels_that_were_never_seen_change_no_prediction() -> None:
+    training = labelled("abc", seed=0)
+    y = np.arange(len(training)) % 2
+    estimator = SAENClassifier(**SMALL).fit(training, y)
+    x, z = labelled("abx", seed=1), labelled("abz", seed=1)
+    assert_array_equal(x.node_labels == "x", z.node_labels == "z")
+    assert_array_equal(estimator.predict_proba(x), estimator.predict_proba(z))
+    assert not np.array_equal(
+        estimator.predict_proba(x), estimator.predict_proba(labelled("abc", seed=1))
+    )
+
+
+def test_unseen_labels_mean_the_same_in_cross_validation_and_in_prediction() -> None:
+    # In cross-validation the vocabulary holds the labels of test graphs, which do not train.
+    training, test = labelled("aabbccd", seed=0), labelled("abx", seed=1)
+    both = Graphs.concatenate([training, test])
+    y = np.arange(len(both)) % 2
+    weights = np.r_[np.ones(len(training)), np.zeros(len(test))]
+    for min_count in (1, 8):
+        options = SMALL | {
+            "batch_size": None,
+            "dtype": "float64",
+            "epochs": 0,
+            "node_labels": "node",
+        }
+        inside = SAENClassifier(min_count=min_count, **options).fit(both, y, weights)
+        outside = SAENClassifier(min_count=min_count, **options).fit(training, y[: len(training)])
+        here, there = inside.network_.bottom.entries, outside.network_.bottom.entries
+        shared = len(outside.schema_.attributes.vocabulary)
+        kind = {shared: "shared", shared + 1: "unseen"}
+        kinds_there = [kind.get(entry, "own") for entry in there[0].tolist()]
+        shared += 1  # x
+        kind = {shared: "shared", shared + 1: "unseen"}
+        kinds_here = [kind.get(entry, "own") for entry in here[0].tolist()]
+        assert kinds_here == [*kinds_there, kinds_there[-1]]
+
+
+def test_vectors_of_another_width_are_refused() -> None:
+    def graphs(width: int) -> Graphs:
+        attributes = np.random.default_rng(0).normal(size=(8, width))
+        return Graphs.from_edge_lists([[(0, 1)]] * 4, node_attributes=attributes)
+
+    estimator = SAENClassifier(**SMALL).fit(graphs(3), [0, 1, 0, 1])
+    with pytest.raises(InputError, match="built for vectors 3, the hierarchy has 2"):
+        estimator.predict(graphs(2))
+
+
+def test_graphs_without_nodes_are_classified(threads: Graphs) -> None:
+    empty = Graphs.from_edge_lists([[], [], []], [0, 0, 0], targets=threads.targets[:3])
+    both = Graphs.concatenate([threads, empty])
+    y = both.targets
+    for batch_size in (1, 8):  # batches of nothing but empty graphs, too
+        estimator = SAENClassifier(**(SMALL | {"batch_size": batch_size})).fit(both, y)
+        assert np.isfinite(estimator.predict_proba(empty)).all()
+        assert np.isfinite(estimator.predict_proba(both)).all()
+
+
+# -- vectors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_vectors_of_a_level_are_those_of_its_original_objects(
+    cls: type[Any], threads: Graphs
+) -> None:
+    y = threads.sizes if cls is SAENRegressor else threads.targets
+    estimator = cls(**(SMALL | {"dtype": "float64"})).fit(threads, y)
+    new = generate_threads(12, average_nodes=10, seed=5)
+    hierarchy = estimator.decomposition_.decompose(new)
+    widths = {0: 4, 1: 4, 2: 6, None: 6}
+    for level, width in widths.items():
+        vectors = estimator.embed(new, level)
+        objects = hierarchy.sizes[2 if level is None else level]
+        assert vectors.shape == (objects, 2 * width)
+        assert vectors.dtype == np.float64
+        with torch.no_grad():
+            h = estimator.network_(hierarchy, level=2 if level is None else level)
+        assert_close(vectors, h.reshape(objects, -1), 1e-10)
+    assert_array_equal(estimator.embed(new), estimator.embed(new, 2))
+    for level in (-1, 3):
+        with pytest.raises(InputError, match=f"levels are 0 … 2, not {level}"):
+            estimator.embed(new, level)
+
+
+def test_a_transformer_gives_the_vectors_of_the_top(threads: Graphs) -> None:
+    transformer = SAENTransformer(**SMALL)
+    made = transformer.fit_transform(threads, threads.targets)
+    assert_array_equal(made, transformer.transform(threads))
+    assert_array_equal(made, transformer.embed(threads))
+    # And its output layer makes of them what the classifier predicts.
+    layers = transformer.network_.levels[-1].layers
+    per_model = made.reshape(40, 2, 6)
+    logits = np.einsum("nmd,md->nm", per_model, numbers(layers.weights[-1])[:, :, 0])
+    logits = logits + numbers(layers.biases[-1])[:, 0]
+    assert_close(
+        (1 / (1 + np.exp(-logits))).mean(axis=1), transformer.predict_proba(threads)[:, 1], 1e-5
+    )
+
+
+# -- the modern recipe -------------------------------------------------------------------------
+
+
+def test_the_defaults_follow_the_modern_recipe(threads: Graphs) -> None:
+    estimator = SAENClassifier(epochs=1).fit(threads, threads.targets)
+    assert estimator.decomposition_.node_labels == saen.learning.defaults.modern_labels(threads)
+    assert estimator.decomposition_.radii == saen.learning.defaults.modern_radii(threads)
+    hidden = saen.learning.defaults.modern_hidden(2)
+    assert estimator.network_.architecture.layers == (*hidden[:-1], (*hidden[-1], 1))
+    assert estimator.network_.architecture.normalisation == "batch"
+
+
+def test_graphs_with_labels_are_told_apart_by_them() -> None:
+    graphs = labelled("abc", seed=0)
+    estimator = SAENClassifier(**SMALL).fit(graphs, np.arange(len(graphs)) % 2)
+    assert "node" in estimator.decomposition_.node_labels.split(",")
+
+
+def test_newcomers_get_a_strong_classifier() -> None:
+    threads = generate_threads(200, average_nodes=30, seed=3)
+    scores = cross_val_score(SAENClassifier(epochs=15), threads, threads.targets, cv=2)
+    assert scores.mean() > 0.75
+
+
+# -- random states -----------------------------------------------------------------------------
+
+
+def test_the_same_random_state_gives_the_same_model(threads: Graphs) -> None:
+    def fit(random_state: Any) -> SAENClassifier:
+        options = SMALL | {"epochs": 2, "dropout": 0.2}
+        return SAENClassifier(random_state=random_state, **options).fit(threads, threads.targets)
+
+    assert same_weights(fit(0), fit(0))
+    assert same_weights(fit(0), fit(np.int64(0)))
+    assert not same_weights(fit(0), fit(1))
+    assert not same_weights(fit(None), fit(None))
+    assert same_weights(fit(np.random.RandomState(4)), fit(np.random.RandomState(4)))
+    one = np.random.RandomState(4)
+    assert not same_weights(fit(one), fit(one)), "a RandomState moves on"
+
+
+def test_fitting_twice_is_fitting_once(threads: Graphs) -> None:
+    estimator = SAENClassifier(**SMALL).fit(threads, threads.targets)
+    weights = copy.deepcopy(estimator)
+    assert same_weights(estimator.fit(threads, threads.targets), weights)
+
+
+def test_estimators_leave_global_random_states_alone(threads: Graphs) -> None:
+    before = (
+        torch.get_rng_state(),
+        np.random.get_state()[1].tobytes(),  # noqa: NPY002
+        random.getstate(),
+    )
+    for random_state in (0, None):
+        SAENClassifier(
+            **SMALL, dropout=0.3, patience=2, random_state=random_state, validation_fraction=0.2
+        ).fit(threads, threads.targets).predict(threads)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tobytes() == before[1]  # noqa: NPY002
+    assert random.getstate() == before[2]
+
+
+# -- early stopping, checkpoints, interruption -------------------------------------------------
+
+
+def test_early_stopping_holds_out_a_part_of_its_own_for_every_model(threads: Graphs) -> None:
+    estimator = SAENClassifier(
+        **(SMALL | {"epochs": 60, "learning_rate": 0.05}), patience=3, validation_fraction=0.25
+    ).fit(threads, threads.targets)
+    assert np.shape(estimator.history_.validation_loss)[1] == 2
+    assert len(estimator.history_.loss) < 60
+    codes = np.unique(threads.targets, return_inverse=True)[1]
+    held = estimator._held_out(saen.learning.estimators._Targets(codes, "binary", 2), 40, 0)
+    assert held.sum(axis=0).tolist() == [10, 10]
+    assert (held[:, 0] != held[:, 1]).any()
+    regressor = SAENRegressor(**SMALL, patience=2, validation_fraction=0.25)
+    regressor.fit(threads, threads.sizes)
+    assert np.shape(regressor.history_.validation_loss) == (3, 2)
+
+
+def test_a_checkpoint_continues_the_same_fit_and_refuses_another(
+    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = SMALL | {"epochs": 15}
+    undisturbed = SAENClassifier(**options).fit(threads, threads.targets)
+    path = tmp_path / "fit.saen"
+    estimator = SAENClassifier(**options, checkpoint=path)
+
+    class Killed(BaseException):
+        pass
+
+    original, trained = saen.network.training._Run.train_epoch, []
+
+    def break_off(self: Any, batches: Any) -> None:
+        if len(trained) == 12:
+            trained.clear()
+            raise Killed
+        trained.append(self.epoch)
+        original(self, batches)
+
+    monkeypatch.setattr(saen.network.training._Run, "train_epoch", break_off)
+    with pytest.raises(Killed):
+        estimator.fit(threads, threads.targets)
+    assert same_weights(estimator.fit(threads, threads.targets), undisturbed)
+    assert trained == [10, 11, 12, 13, 14]
+    assert estimator.history_ == undisturbed.history_
+    with pytest.raises(FileError, match="not a checkpoint of the same run"):
+        estimator.set_params(random_state=1).fit(threads, threads.targets)
+
+
+def test_an_interrupted_fit_warns_and_keeps_what_was_learned(
+    threads: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = SMALL | {"epochs": 9, "schedule": "constant"}
+    whole = SAENClassifier(**(options | {"epochs": 4})).fit(threads, threads.targets)
+    original = saen.network.training._Run.train_epoch
+
+    def interrupted(self: Any, batches: Any) -> None:
+        if self.epoch == 4:
+            original(self, batches[:1])
+            raise KeyboardInterrupt
+        original(self, batches)
+
+    monkeypatch.setattr(saen.network.training._Run, "train_epoch", interrupted)
+    with pytest.warns(InterruptedTrainingWarning) as caught:
+        estimator = SAENClassifier(**options).fit(threads, threads.targets)
+    assert [str(warning.message) for warning in caught] == [
+        "training was interrupted after 4 of 9 epochs; what was learned so far is kept"
+    ]
+    assert same_weights(estimator, whole)
+    assert_array_equal(estimator.predict(threads), whole.predict(threads))
+
+
+def test_fitting_is_silent_unless_it_is_watched(
+    threads: Graphs, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for progress in (None, False):
+        SAENClassifier(**SMALL, progress=progress).fit(threads, threads.targets)
+        assert capfd.readouterr() == ("", "")
+    terminal = functools.partial(Console, force_terminal=True, width=100)
+    monkeypatch.setattr(saen._util.progress, "Console", terminal)
+    SAENClassifier(**SMALL, progress=True).fit(threads, threads.targets)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "training" in err
+    assert "3/3" in err
+    assert "loss 0." in err
+
+
+@pytest.mark.slow
+def test_a_real_interrupt_of_a_fit_warns_and_leaves_an_estimator(tmp_path: Path) -> None:
+    script = textwrap.dedent(
+        """
+        import warnings
+        import torch
+        # A shell that starts jobs in the background has them ignore Ctrl-C.
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        torch.set_num_threads(1)
+        import saen, saen.network.training
+        from saen.learning.estimators import InterruptedTrainingWarning
+        threads = saen.generate_threads(40, average_nodes=15, seed=1)
+        original = saen.network.training._Run.snapshot
+        def snapshot(self):
+            original(self)
+            print("epoch", self.epoch, flush=True)
+        saen.network.training._Run.snapshot = snapshot
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = saen.SAENClassifier(epochs=100000).fit(threads, threads.targets)
+        assert any(w.category is InterruptedTrainingWarning for w in caught), caught
+        assert len(model.predict(threads)) == 40
+        print("kept", len(model.history_.loss), flush=True)
+        """
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "epoch 3\n":
+                break
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    word, epochs = lines[-1].split()
+    assert word == "kept"
+    assert int(epochs) >= 3
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_learns_what_the_processor_learns(threads: Graphs) -> None:
+    options = SMALL | {"dtype": "float64"}
+    here = SAENClassifier(**options).fit(threads, threads.targets)
+    there = SAENClassifier(**(options | {"device": "cuda"})).fit(threads, threads.targets)
+    assert there.network_.device.type == "cuda"
+    assert_close(there.predict_proba(threads), here.predict_proba(threads), 1e-7)
+    assert_close(there.embed(threads, 1), here.embed(threads, 1), 1e-6)
+    auto = SAENClassifier(**(SMALL | {"device": "auto"})).fit(threads, threads.targets)
+    assert auto.network_.device.type == "cuda"
+
+
+def test_compression_before_fitting_changes_nothing(threads: Graphs) -> None:
+    hierarchy = Ego((0, 1), "degree").decompose(threads)
+    compressed = compress(hierarchy)
+    small = Hierarchy(
+        compressed.hierarchy.attributes,
+        (compressed.hierarchy.relations[0], compressed.hierarchy.relations[1].take(compressed.top)),
+        hierarchy.names,
+    )
+    options = SMALL | {"dtype": "float64"}
+    one = SAENClassifier(**options).fit(hierarchy, threads.targets)
+    other = SAENClassifier(**options).fit(small, threads.targets)
+    assert same_weights(one, other)
+
+
+# -- structures that are prepared once ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fitting_on_prepared_structures_is_fitting_on_the_structures(
+    threads: Graphs, cls: type[Any]
+) -> None:
+    y = threads.sizes if cls is SAENRegressor else threads.targets
+    one = cls(**SMALL).fit(threads, y)
+    shared = cls(**SMALL).prepare(threads)
+    assert len(shared) == len(threads)
+    other = cls(**SMALL).fit(shared, y)
+    assert same_weights(one, other)
+    assert_array_equal(other.predict(shared), one.predict(threads))
+    assert_array_equal(other.predict_each(shared), one.predict_each(threads))
+    assert_array_equal(other.predict(threads[3:5]), one.predict(threads[3:5]))
+
+
+def test_what_was_prepared_for_one_estimator_is_not_another_s(threads: Graphs) -> None:
+    shared = SAENClassifier(**SMALL).prepare(threads)
+    other = SAENClassifier(**SMALL | {"node_labels": "degree,log-degree:1"})
+    with pytest.raises(InputError, match="were prepared for another estimator"):
+        other.fit(threads, threads.targets).predict(shared)
+    with pytest.raises(InputError, match=r"\d+ structures, but 3 targets"):
+        other.fit(shared, [0, 1, 0])
+
+
+def test_preparing_tells_how_far_it_is(threads: Graphs) -> None:
+    told: list[int] = []
+    SAENClassifier(**SMALL).prepare(threads, progress=told.append)
+    assert told[-1] == len(threads)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_structures_of_no_weight_are_as_if_they_were_not_there(
+    threads: Graphs, class_weight: Any
+) -> None:
+    both = Graphs.concatenate([threads, threads])  # no label is lost with the second half
+    y = np.concatenate([threads.targets, np.repeat(threads.targets[:1], len(threads))])
+    options = SMALL | {"dtype": "float64", "batch_size": "all", "class_weight": class_weight}
+    weights = np.repeat([1, 0], len(threads))
+    one = SAENClassifier(**options).fit(both, y, sample_weight=weights)
+    other = SAENClassifier(**options).fit(threads, threads.targets)
+    assert_close(one.predict_proba(threads), other.predict_proba(threads), 1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_networks_one_by_one_average_to_the_ensemble(threads: Graphs, n_classes: int) -> None:
+    model = SAENClassifier(**SMALL).fit(threads, np.arange(len(threads)) % n_classes)
+    each = model.predict_each(threads)
+    assert each.shape == (len(threads), 2, n_classes)
+    assert_array_equal(each.mean(axis=1), model.predict_proba(threads))
+    made = model.network_(compress(model.decomposition_.decompose(threads))).detach().double()
+    alone = torch.softmax(made, 2) if n_classes > 2 else torch.sigmoid(made)
+    assert_close(each[:, :, -1], alone[:, :, -1].numpy(), 1e-6)
+    for y in (threads.sizes, np.column_stack([threads.sizes] * 2)):
+        regressor = SAENRegressor(**SMALL).fit(threads, y)
+        each = regressor.predict_each(threads)
+        assert each.shape == (len(threads), 2, *y.shape[1:])
+        assert_close(each.mean(axis=1), regressor.predict(threads), 1e-9)
+
+
+@pytest.mark.parametrize("top", [[6], []])
+def test_features_have_names_as_scikit_learn_gives_them(threads: Graphs, top: list[int]) -> None:
+    model = SAENTransformer(**SMALL | {"hidden": [[4], [6, 4], top]})
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()
+    width = model.fit_transform(threads, threads.targets).shape[1]
+    names = [f"saentransformer{i}" for i in range(width)]
+    assert model.get_feature_names_out().tolist() == names
+    frame = model.set_output(transform="pandas").transform(threads)
+    assert list(frame) == names

@@ -1,0 +1,494 @@
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from safetensors import safe_open
+from sklearn.base import clone
+
+import saen
+from saen import (
+    Attributes,
+    Ego,
+    FileError,
+    Graphs,
+    Hierarchy,
+    InputError,
+    Relation,
+    SAENClassifier,
+    SAENRegressor,
+    SAENTransformer,
+    Vocabulary,
+    generate_threads,
+)
+from saen.data.documents import Documents
+from saen.data.nested import NestedData
+from saen.decompositions.dependency_paths import DependencyPaths
+from saen.decompositions.registry import DECOMPOSITIONS
+from saen.io import container
+
+SMALL: dict[str, Any] = {
+    "hidden": ((4,), (6, 4), (6,)),
+    "epochs": 2,
+    "n_models": 2,
+    "device": "cpu",  # where the same seed gives the same bits
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small products are quicker on one thread, and other tests keep their own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def threads() -> Graphs:
+    return generate_threads(30, average_nodes=12, seed=1)
+
+
+@pytest.fixture(scope="module")
+def new() -> Graphs:
+    return generate_threads(20, average_nodes=20, seed=2)
+
+
+@pytest.fixture(scope="module")
+def model(threads: Graphs) -> SAENClassifier:
+    return SAENClassifier(**SMALL).fit(threads, threads.targets)
+
+
+def codes_of(threads: Graphs) -> np.ndarray:
+    return np.unique(threads.targets, return_inverse=True)[1]
+
+
+def with_vectors(graphs: Graphs, width: int) -> Graphs:
+    attributes = np.random.default_rng(0).normal(size=(graphs.n_nodes, width))
+    return graphs._with(node_attributes=attributes)
+
+
+CLASSES: dict[str, Callable[[np.ndarray], Any]] = {
+    "strings": lambda codes: np.array(["π no", "yes"])[codes],
+    "object strings": lambda codes: np.array(["no", "yes"], dtype=object)[codes],
+    "int64": lambda codes: np.array([-3, 2**40])[codes],
+    "int8": lambda codes: codes.astype(np.int8),
+    "uint8": lambda codes: codes.astype(np.uint8),
+    "int16": lambda codes: codes.astype(np.int16),
+    "truth values": lambda codes: codes == 1,
+    "floats": lambda codes: codes.astype(np.float64),
+}
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+def test_a_classifier_comes_back_with_its_classes(
+    threads: Graphs, new: Graphs, tmp_path: Path, classes: str
+) -> None:
+    y = CLASSES[classes](codes_of(threads))
+    one = SAENClassifier(**SMALL).fit(threads, y)
+    size = one.save(tmp_path / "model.saen")
+    assert size == (tmp_path / "model.saen").stat().st_size
+    for other in (SAENClassifier.load(tmp_path / "model.saen"), saen.load(tmp_path / "model.saen")):
+        assert type(other) is SAENClassifier
+        assert other.classes_.dtype == one.classes_.dtype
+        assert_array_equal(other.classes_, one.classes_)
+        assert_array_equal(other.predict(new), one.predict(new))
+        assert other.predict(new).dtype == one.predict(new).dtype
+        assert_array_equal(other.predict_proba(new), one.predict_proba(new))
+        assert_array_equal(other.decision_function(new), one.decision_function(new))
+
+
+@pytest.mark.parametrize("k", [None, 1, 3])
+def test_a_regressor_comes_back_with_its_units(
+    threads: Graphs, new: Graphs, tmp_path: Path, k: int | None
+) -> None:
+    y = threads.sizes * 1e3 if k is None else np.outer(threads.sizes, np.arange(1, k + 1))
+    one = SAENRegressor(**SMALL, dtype="float64").fit(threads, y)
+    one.save(tmp_path / "model.saen")
+    other = SAENRegressor.load(tmp_path / "model.saen")
+    assert_array_equal(other.predict(new), one.predict(new))
+    assert other.predict(new).shape == one.predict(new).shape
+    assert other.network_.dtype == torch.float64
+
+
+def test_a_transformer_comes_back_with_its_vectors(
+    threads: Graphs, new: Graphs, tmp_path: Path
+) -> None:
+    one = SAENTransformer(**SMALL).fit(threads, threads.targets)
+    one.save(tmp_path / "model.saen")
+    other = SAENTransformer.load(tmp_path / "model.saen")
+    assert type(other) is SAENTransformer
+    assert_array_equal(other.transform(new), one.transform(new))
+    for level in range(3):
+        assert_array_equal(other.embed(new, level), one.embed(new, level))
+
+
+@pytest.mark.parametrize(
+    ("options", "graphs"),
+    [
+        ({"radii": (0, 2), "node_labels": "degree"}, lambda g: g),
+        ({"node_labels": "log-degree:2,attributes"}, lambda g: with_vectors(g, 3)),
+        ({"node_labels": "attributes"}, lambda g: with_vectors(g, 2)),
+        ({"min_count": 5, "normalisation": "none", "dropout": 0.3, "slope": 0.01}, lambda g: g),
+        ({"decomposition": Ego((1,), "degree", direction="both")}, lambda g: g),
+        ({"hidden": "auto", "n_models": 1}, lambda g: g),
+        ({"patience": 1, "validation_fraction": 0.3}, lambda g: g),
+    ],
+)
+def test_every_kind_of_model_comes_back(
+    threads: Graphs,
+    new: Graphs,
+    tmp_path: Path,
+    options: dict[str, Any],
+    graphs: Callable[[Graphs], Graphs],
+) -> None:
+    one = SAENClassifier(**(SMALL | options)).fit(graphs(threads), threads.targets)
+    one.save(tmp_path / "model.saen")
+    other = SAENClassifier.load(tmp_path / "model.saen")
+    assert_array_equal(other.predict_proba(graphs(new)), one.predict_proba(graphs(new)))
+    assert other.decomposition_ == one.decomposition_
+    assert other.network_.architecture == one.network_.architecture
+    assert other.schema_ == one.schema_
+    for key, tensor in one.network_.state_dict().items():
+        assert torch.equal(other.network_.state_dict()[key], tensor), key
+
+
+def test_a_model_of_labelled_graphs_comes_back_with_its_vocabulary(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+
+    def graphs(letters: list[str]) -> Graphs:
+        edges = [[(0, 1), (1, 2)]] * 20
+        return Graphs.from_edge_lists(edges, node_labels=rng.choice(letters, 60))
+
+    training = graphs(["C", "N", "ü"])
+    one = SAENClassifier(**SMALL).fit(training, np.arange(20) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert other.decomposition_.vocabulary == Vocabulary(["C", "N", "ü"])
+    new = graphs(["C", "ü", "never seen"])
+    assert_array_equal(other.predict_proba(new), one.predict_proba(new))
+
+
+def molecules(n: int, seed: int, bonds: str) -> Graphs:
+    """Small labelled graphs with labelled edges."""
+    rng = np.random.default_rng(seed)
+    edges = [[(0, 1), (1, 2), (2, 0), (2, 3)], [(0, 1), (1, 2), (2, 3)]]
+    lists = [edges[i % 2] for i in range(n)]
+    return Graphs.from_edge_lists(
+        lists,
+        node_labels=rng.choice(["C", "N", "ü"], 4 * n),
+        edge_labels=rng.choice([*bonds], sum(map(len, lists))),
+    )
+
+
+def documents(n: int, words: list[str]) -> Documents:
+    """Documents of one or two sentences of three words."""
+    rng = np.random.default_rng(len(words))
+
+    def sentence() -> list[tuple[str, int | None, str]]:
+        first, verb, last = rng.choice(words, 3).tolist()
+        return [(first, 1, "nsubj"), (verb, None, "root"), (last, 1, "obj")]
+
+    return Documents.from_sentences([[sentence() for _ in range(1 + i % 2)] for i in range(n)])
+
+
+def notes(n: int, words: list[str]) -> NestedData:
+    rng = np.random.default_rng(len(words))
+    return NestedData(
+        [
+            {"line": [{"word": rng.choice(words, 2).tolist()}], "last": [{"end": ["."]}]}
+            for _ in range(n)
+        ]
+    )
+
+
+GRAPHS = (molecules(16, 0, "-="), molecules(8, 1, "-=#"))
+DOCUMENTS = (documents(16, ["a", "b"]), documents(8, ["a", "b", "new"]))
+NOTES = (notes(16, ["a", "b"]), notes(8, ["a", "b", "new"]))
+DECOMPOSED: dict[str, tuple[Any, Any]] = {
+    "ego": GRAPHS,
+    "ego(radii=(0, 2), node_labels='node,distance')": GRAPHS,
+    "ego(edges=roles)": GRAPHS,
+    "ego(edges=objects, direction=out)": GRAPHS,
+    "neighbourhoods": GRAPHS,
+    "neighbourhoods(depth=2, edges=roles)": GRAPHS,
+    "neighbourhoods(depth=1, edges=objects)": GRAPHS,
+    "paths": GRAPHS,
+    "paths(radii=(1,), max_length=2, edges=roles, both_ways=True)": GRAPHS,
+    "paths(radii=(1,), edges=objects)": GRAPHS,
+    "nodes": GRAPHS,
+    "nodes(node_labels='node,degree')": GRAPHS,
+    "edges": GRAPHS,
+    "nested": NOTES,
+    "nested(levels=('words', 'lines', 'notes'))": NOTES,
+    "dependency_paths": DOCUMENTS,
+    "dependency_paths(relations=True, sentences=position, max_length=2)": DOCUMENTS,
+}
+
+
+def test_every_decomposition_is_tried() -> None:
+    assert {text.partition("(")[0] for text in DECOMPOSED} == set(DECOMPOSITIONS)
+
+
+@pytest.mark.parametrize("text", DECOMPOSED)
+def test_a_model_comes_back_with_its_decomposition(text: str, tmp_path: Path) -> None:
+    training, new = DECOMPOSED[text]
+    # New structures hold labels, words and roles that the model never saw.
+    one = SAENClassifier(text, epochs=2, n_models=2, device="cpu").fit(training, np.arange(16) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert other.decomposition_ == one.decomposition_
+    assert type(other.decomposition_) is DECOMPOSITIONS[text.partition("(")[0]]
+    assert other.schema_ == one.schema_
+    for structures in (training, new):
+        assert_array_equal(other.predict_proba(structures), one.predict_proba(structures))
+    for level in range(one.schema_.depth + 1):
+        assert_array_equal(other.embed(new, level), one.embed(new, level))
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_model_over_word_vectors_comes_back_with_the_place_of_its_file(
+    tmp_path: Path, tune: bool
+) -> None:
+    (tmp_path / "words.txt").write_text("a 0.5 1\nnew 2 3\n")
+    training, new = DOCUMENTS
+    text = DependencyPaths(vectors=tmp_path / "words.txt", tune=tune)
+    one = SAENClassifier(text, epochs=2, n_models=2).fit(training, np.arange(16) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert_array_equal(other.predict_proba(new), one.predict_proba(new))
+    (tmp_path / "words.txt").unlink()
+    with pytest.raises(FileError, match=r"words\.txt: "):
+        other.predict(new)
+
+
+@pytest.mark.parametrize("kind", ["codes", "vectors", "both"])
+def test_a_model_of_hierarchies_comes_back(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(0)
+    codes = vocabulary = vectors = None
+    if kind != "vectors":
+        vocabulary, codes = Vocabulary.fit([rng.integers(0, 4, 40), rng.choice(["a", "b"], 40)])
+    if kind != "codes":
+        vectors = rng.normal(size=(40, 2)).astype(np.float32)
+    bags = Relation(np.arange(0, 41, 4), np.arange(40), np.arange(40) % 2, ("x", "y"), 40)
+    hierarchy = Hierarchy(Attributes(codes, vocabulary, vectors), (bags,), ("things", "bags"))
+    one = SAENClassifier(**(SMALL | {"hidden": [[4], [5]]})).fit(hierarchy, np.arange(10) % 2)
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert other.decomposition_ is None
+    assert_array_equal(other.predict_proba(hierarchy), one.predict_proba(hierarchy))
+    assert_array_equal(other.embed(hierarchy, 0), one.embed(hierarchy, 0))
+    with pytest.raises(InputError, match="fitted on hierarchies"):
+        other.predict(Graphs.from_edge_lists([[(0, 1)]]))
+
+
+def test_a_loaded_model_can_be_copied_saved_and_fitted_again(
+    threads: Graphs, new: Graphs, tmp_path: Path
+) -> None:
+    names = np.unique(threads.targets).tolist()
+    for y, class_weight in [
+        (threads.targets, {names[0]: 2.0, names[1]: 1.0}),
+        (codes_of(threads), {0: 2.0, 1: 1.0}),
+        (codes_of(threads), "balanced"),
+    ]:
+        one = SAENClassifier(**SMALL, class_weight=class_weight, random_state=0).fit(threads, y)
+        one.save(tmp_path / "model.saen")
+        other = SAENClassifier.load(tmp_path / "model.saen")
+        assert other.class_weight == class_weight
+        assert_array_equal(pickle.loads(pickle.dumps(other)).predict(new), one.predict(new))
+        other.save(tmp_path / "again.saen")
+        again = saen.load(tmp_path / "again.saen")
+        assert_array_equal(again.predict_proba(new), one.predict_proba(new))
+        refitted = clone(other).fit(threads, y)
+        assert_array_equal(refitted.predict_proba(new), one.predict_proba(new))
+
+
+def test_equal_models_make_equal_files(
+    threads: Graphs, model: SAENClassifier, tmp_path: Path
+) -> None:
+    model.save(tmp_path / "one.saen")
+    SAENClassifier(**SMALL).fit(threads, threads.targets).save(tmp_path / "other.saen")
+    assert (tmp_path / "one.saen").read_bytes() == (tmp_path / "other.saen").read_bytes()
+
+
+def test_the_file_says_what_it_holds(model: SAENClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path / "model.saen")
+    with safe_open(tmp_path / "model.saen", framework="numpy") as opened:
+        header = json.loads(opened.metadata()["saen"])
+    assert header["kind"] == "model"
+    document = header["document"]
+    assert document["saen"] == saen.__version__
+    assert document["estimator"] == "SAENClassifier"
+    assert document["decomposition"]["name"] == "ego"
+    assert document["decomposition"]["vocabulary"]
+    assert document["classes"]["values"] == model.classes_.tolist()
+    assert document["parameters"]["epochs"] == 2
+
+
+def test_nothing_is_pickled(
+    model: SAENClassifier, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("pickle was used")
+
+    for module in (pickle, torch.serialization.pickle):
+        for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+            monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr(torch, "save", refuse)
+    monkeypatch.setattr(torch, "load", refuse)
+    model.save(tmp_path / "model.saen")
+    assert len(saen.load(tmp_path / "model.saen").predict(new)) == 20
+    assert b"cos\nsystem" not in (tmp_path / "model.saen").read_bytes()
+
+
+# -- files that are no models ------------------------------------------------------------------
+
+
+def test_a_damaged_file_is_refused_wherever_the_damage_is(
+    model: SAENClassifier, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.saen"
+    model.save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in [*rng.integers(0, len(whole), 60).tolist(), 0, 8, len(whole) - 1]:
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(rng.integers(0, 8))
+        path.write_bytes(broken)
+        with pytest.raises(FileError, match=r"model\.saen: "):
+            saen.load(path)
+        with pytest.raises(FileError, match=r"model\.saen: "):
+            SAENClassifier.load(path)
+    for length in (0, 7, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"model\.saen: "):
+            SAENClassifier.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, t: d.update(estimator="os.system"), "damaged: its contents do not fit together"),
+        (lambda d, t: d.pop("architecture"), "damaged: its contents do not fit together"),
+        (lambda d, t: d["architecture"].update(labels=3), "damaged"),
+        (lambda d, t: d["decomposition"].update(name="egg"), "damaged"),
+        (lambda d, t: d["parameters"].update(unknown=1), "damaged"),
+        (lambda d, t: t.pop("network.levels.1.weight"), "damaged"),
+        (lambda d, t: t.update({"network.extra": np.zeros(1)}), "damaged"),
+        (lambda d, t: t.pop("network.levels.0.bias"), "damaged"),
+    ],
+)
+def test_contents_that_do_not_fit_together_are_refused(
+    model: SAENClassifier, tmp_path: Path, change: Callable[[Any, Any], Any], message: str
+) -> None:
+    path = tmp_path / "model.saen"
+    model.save(path)
+    kind, document, tensors = container.read(path)
+    tensors = {key: np.array(tensor) for key, tensor in tensors.items()}
+    change(document, tensors)
+    container.write(path, kind, document, tensors)
+    with pytest.raises(FileError, match=message):
+        saen.load(path)
+
+
+def test_a_newer_format_is_refused(
+    model: SAENClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "VERSION", container.VERSION + 1)
+    model.save(tmp_path / "model.saen")
+    monkeypatch.undo()
+    with pytest.raises(FileError) as raised:
+        SAENClassifier.load(tmp_path / "model.saen")
+    assert str(raised.value).endswith("format version 2, but this saen reads up to 1: upgrade saen")
+
+
+def test_other_files_are_no_models(threads: Graphs, model: SAENClassifier, tmp_path: Path) -> None:
+    path = tmp_path / "thing.saen"
+    for thing, kind in [
+        (threads, "graphs"),
+        (Ego().decompose(threads), "hierarchy"),
+        (saen.compress(Ego().decompose(threads)), "compressed"),
+    ]:
+        saen.save(thing, path)
+        with pytest.raises(FileError) as raised:
+            SAENClassifier.load(path)
+        assert str(raised.value) == f"{path}: this file holds a {kind}, not a model"
+    path.write_text("a letter to a friend")
+    with pytest.raises(FileError, match="not a readable saen file"):
+        SAENClassifier.load(path)
+    with pytest.raises(FileError, match="no such file"):
+        SAENClassifier.load(tmp_path / "nothing.saen")
+    with pytest.raises(FileError, match="a folder"):
+        SAENClassifier.load(tmp_path)
+
+
+def test_a_model_of_another_kind_is_refused(
+    threads: Graphs, model: SAENClassifier, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.saen"
+    model.save(path)
+    with pytest.raises(InputError) as raised:
+        SAENRegressor.load(path)
+    assert str(raised.value) == f"{path} holds a SAENClassifier, not a SAENRegressor"
+    with pytest.raises(InputError, match="holds a SAENClassifier, not a SAENTransformer"):
+        SAENTransformer.load(path)
+
+
+def test_a_model_that_cannot_be_written_leaves_nothing_behind(
+    model: SAENClassifier, tmp_path: Path
+) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        model.save(tmp_path / "no such folder" / "model.saen")
+    assert list(tmp_path.iterdir()) == []
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """A decomposition of somebody else's."""
+
+    ego: Ego
+    takes = "graphs"
+
+    def fit(self, graphs: Graphs) -> Backwards:
+        return Backwards(self.ego.fit(graphs))
+
+    def decompose(self, graphs: Graphs) -> Hierarchy:
+        return self.ego.decompose(graphs)
+
+    def costs(self, graphs: Graphs) -> Any:
+        return self.ego.costs(graphs)
+
+    def settings(self) -> dict[str, Any]:
+        return {"name": "backwards"}
+
+
+def test_a_decomposition_that_is_not_saens_own_cannot_be_saved(
+    threads: Graphs, tmp_path: Path
+) -> None:
+    estimator = SAENClassifier(Backwards(Ego((0, 1), "degree")), **SMALL).fit(
+        threads, threads.targets
+    )
+    assert len(estimator.predict(threads)) == 30
+    with pytest.raises(InputError, match="a model over Backwards cannot be saved"):
+        estimator.save(tmp_path / "model.saen")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_model_saved_on_a_gpu_loads_on_the_processor(
+    threads: Graphs, new: Graphs, tmp_path: Path
+) -> None:
+    one = SAENClassifier(**(SMALL | {"device": "cuda"})).fit(threads, threads.targets)
+    assert one.network_.device.type == "cuda"
+    one.save(tmp_path / "model.saen")
+    other = saen.load(tmp_path / "model.saen")
+    assert other.network_.device.type == "cpu"
+    assert np.allclose(other.predict_proba(new), one.predict_proba(new), atol=1e-5)

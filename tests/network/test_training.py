@@ -1,0 +1,933 @@
+from __future__ import annotations
+
+import copy
+import gc
+import hashlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from saen import (
+    SAEN,
+    Compressed,
+    FileError,
+    Graphs,
+    Hierarchy,
+    InputError,
+    Settings,
+    compress,
+    save,
+    train,
+)
+from saen.network.adam import Adam
+from saen.network.batches import cut_batches, generator
+from saen.network.loss import Task
+from saen.network.training import History, outputs
+from tests.references.networks import (
+    DEVICES,
+    EPSILON,
+    assert_close,
+    assert_same_state,
+    make_network,
+    models_of,
+    of_model,
+    random_hierarchy,
+    random_task,
+)
+
+SEEDS: list[Any] = [0, (0, 1), 2, 3]
+N = 32
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small products are quicker on one thread, and other tests keep their own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def hierarchy() -> Hierarchy:
+    return random_hierarchy(0, n=N, patterns=20, kind="both")
+
+
+def trained(
+    structures: Hierarchy | Compressed,
+    task: Task,
+    settings: Settings,
+    seeds: list[Any] = SEEDS,
+    *,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float64,
+    run: dict[str, Any] | None = None,
+    **options: Any,
+) -> tuple[SAEN, History]:
+    """A small network after training, and how it went."""
+    shape = structures.hierarchy if isinstance(structures, Compressed) else structures
+    network = make_network(shape, task.n_outputs, seeds, dtype=dtype, **options).to(device)
+    return network, train(network, structures, task, settings, **(run or {}))
+
+
+def assert_same_models(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    for key, tensor in one.items():
+        assert_close(tensor, other[key], 1e-9, key, floor=EPSILON)
+
+
+def steps(batch_size: int | None) -> dict[str, Any]:
+    """Twenty steps over 32 structures."""
+    return {"batch_size": batch_size, "epochs": 20 if batch_size is None else 20 * batch_size // N}
+
+
+def batch_of(seed: int, batch_size: int) -> list[np.ndarray]:
+    """The structures of every batch."""
+    return np.array_split(generator(seed, "partition").permutation(N), N // batch_size)
+
+
+# -- many models at once -----------------------------------------------------------------------
+
+WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": (steps(None), {}),
+    "normalised": (steps(None), {"normalisation": "batch"}),
+    "mini-batches": (steps(8), {}),
+    "normalised mini-batches": (steps(8), {"normalisation": "batch"}),
+    "dropout": (steps(8), {"dropout": 0.4}),
+    "decay": (steps(8) | {"weight_decay": 0.05, "schedule": "cosine"}, {}),
+    "everything": (
+        steps(8) | {"weight_decay": 0.05, "schedule": "cosine"},
+        {"normalisation": "batch", "dropout": 0.4, "slope": 0.2},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "loss"),
+    [
+        *((way, "classes") for way in WAYS),
+        ("everything", "binary"),
+        ("everything", "squares"),
+    ],
+)
+@pytest.mark.parametrize("device", DEVICES)
+def test_training_together_is_training_alone_however_models_are_grouped(
+    hierarchy: Hierarchy, device: str, way: str, loss: str
+) -> None:
+    settings, options = Settings(**WAYS[way][0]), WAYS[way][1]
+    task = random_task(1, N, len(SEEDS), loss)
+    # The last model trains on two batches of four: the others hold nothing for it.
+    batches = batch_of(settings.seed, 8)
+    task.weights[:, 3] = 0.0
+    task.weights[np.concatenate([batches[1], batches[3]]), 3] = 1.0
+    together, history = trained(hierarchy, task, settings, device=device, **options)
+    for group in ([0], [1], [2], [3], [2, 0], [3, 1, 0]):
+        network, alone = trained(
+            hierarchy,
+            models_of(task, group),
+            settings,
+            [SEEDS[model] for model in group],
+            device=device,
+            **options,
+        )
+        for place, model in enumerate(group):
+            assert_same_models(of_model(network, place), of_model(together, model))
+            assert_close(np.array(alone.loss)[:, place], np.array(history.loss)[:, model], 1e-9)
+
+
+def test_early_stopping_together_is_early_stopping_alone(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, len(SEEDS))
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=30, batch_size=8, patience=2, learning_rate=0.03)
+    together, history = trained(hierarchy, task, settings, normalisation="batch")
+    lengths = set()
+    for model, seed in enumerate(SEEDS):
+        network, alone = trained(
+            hierarchy, models_of(task, [model]), settings, [seed], normalisation="batch"
+        )
+        lengths.add(len(alone.loss))
+        assert_same_models(of_model(network, 0), of_model(together, model))
+    assert len(lengths) > 1, "models should stop at different times here"
+    assert len(history.loss) == max(lengths) < 30
+
+
+@pytest.mark.parametrize("normalisation", ["none", "batch"])
+def test_a_model_without_training_structures_stays_as_it_began(
+    hierarchy: Hierarchy, normalisation: str
+) -> None:
+    task = random_task(1, N, 2)
+    task.weights[:, 1] = 0.0
+    settings = Settings(epochs=3, batch_size=8, weight_decay=0.1)
+    network, history = trained(hierarchy, task, settings, [0, 1], normalisation=normalisation)
+    fresh = make_network(hierarchy, 3, [0, 1], normalisation=normalisation)
+    before = of_model(fresh, 1)
+    for key, tensor in of_model(network, 1).items():
+        if not key.endswith(("seen", "entries")):
+            assert torch.equal(tensor, before[key]), key
+    assert [row[1] for row in history.loss] == [0.0] * 3
+
+
+def test_a_model_sits_out_the_batches_that_hold_nothing_for_it(hierarchy: Hierarchy) -> None:
+    # Trained beside another on all batches, or alone on the one batch that it has part in.
+    batches = batch_of(0, 8)
+    task = random_task(1, N, 2)
+    task.weights[:, 1] = 0.0
+    task.weights[batches[2], 1] = 1.0
+    network, _ = trained(
+        hierarchy, task, Settings(epochs=5, batch_size=8), [0, 1], normalisation="batch"
+    )
+    rows = np.sort(batches[2])
+    own = Task("classes", task.targets[rows], np.ones((8, 1)), n_classes=3)
+    alone, _ = trained(hierarchy.select(rows), own, Settings(epochs=5), [1], normalisation="batch")
+    assert_same_models(of_model(alone, 0), of_model(network, 1))
+
+
+def test_a_step_moves_active_models_alone(hierarchy: Hierarchy) -> None:
+    network = make_network(hierarchy, seeds=[0, 1, 2])
+    adam = Adam(network, weight_decay=0.1)
+    gradients = tuple(torch.ones_like(parameter) for parameter in network.parameters())
+    active = torch.tensor([True, False, True])
+    before = copy.deepcopy(network)
+    adam.step(gradients, torch.tensor(0.1), active)
+    for one, other in zip(network.parameters(), before.parameters(), strict=True):
+        assert torch.equal(one[1], other[1])
+        assert not (one[[0, 2]] == other[[0, 2]]).any()
+    assert adam.steps.tolist() == [1, 0, 1]
+    assert not adam.mean[1].any()
+    assert not adam.square[1].any()
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adam_is_torchs_own_with_decoupled_decay_on_weights_alone(
+    hierarchy: Hierarchy, decay: float
+) -> None:
+    one = make_network(hierarchy, seeds=[0, 1, 2])
+    other = copy.deepcopy(one)
+    adam = Adam(one, decay)
+    weights = [p for p in other.parameters() if p.ndim == 3]
+    biases = [p for p in other.parameters() if p.ndim == 2]
+    groups = [{"params": weights, "weight_decay": decay}, {"params": biases, "weight_decay": 0.0}]
+    optimiser: Any = torch.optim.AdamW(groups, lr=0.05)
+    if not decay:
+        optimiser = torch.optim.Adam(other.parameters(), lr=0.05)
+    targets = torch.linspace(-1, 1, N * 3 * 2, dtype=torch.float64).view(N, 3, 2)
+    for step in range(30):
+        rate = 0.05 / (1 + step)
+        loss = (one(hierarchy) - targets).square().sum()
+        gradients = torch.autograd.grad(loss, adam.parameters)
+        adam.step(gradients, torch.tensor(rate, dtype=torch.float64), torch.ones(3).bool())
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.zero_grad()
+        (other(hierarchy) - targets).square().sum().backward()
+        optimiser.step()
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert_close(a, b, 1e-10)
+
+
+# -- compression and duplicates ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
+@pytest.mark.parametrize("batch_size", [None, 8])
+@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_training_on_compressed_structures_is_training_on_the_original_ones(
+    hierarchy: Hierarchy, device: str, normalisation: str, batch_size: int | None, loss: str
+) -> None:
+    compressed = compress(hierarchy)
+    assert len(compressed.hierarchy) < N, "there should be duplicates to collapse"
+    task = random_task(1, N, len(SEEDS), loss)
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(**steps(batch_size))
+    way = {"normalisation": normalisation, "device": device}
+    one, original = trained(hierarchy, task, settings, **way)
+    other, collapsed = trained(compressed, task, settings, **way)
+    for model in range(len(SEEDS)):
+        assert_same_models(of_model(other, model), of_model(one, model))
+    for column in ("loss", "accuracy", "validation_loss", "validation_accuracy"):
+        assert_close(getattr(collapsed, column), getattr(original, column), 1e-9, column)
+
+
+@pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
+@pytest.mark.parametrize("normalisation", ["none", "batch"])
+def test_a_weight_of_two_is_two_copies(hierarchy: Hierarchy, normalisation: str, loss: str) -> None:
+    weights = np.random.default_rng(0).integers(0, 3, N)
+    copies = np.repeat(np.arange(N), weights)
+    task = random_task(1, N, 1, loss)
+    task.weights[:, 0] = weights
+    repeated = replace(task, targets=task.targets[copies], weights=np.ones((len(copies), 1)))
+    settings = Settings(**steps(None))
+    one, weighted = trained(hierarchy, task, settings, [0], normalisation=normalisation)
+    other, copied = trained(
+        hierarchy.select(copies), repeated, settings, [0], normalisation=normalisation
+    )
+    assert_same_models(of_model(one, 0), of_model(other, 0))
+    assert_close(weighted.loss, copied.loss, 1e-9)
+
+
+@pytest.mark.parametrize("batch_size", [None, 8])
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_what_a_model_learns_does_not_depend_on_its_test_structures(
+    batch_size: int | None, min_count: int
+) -> None:
+    training = random_hierarchy(0, n=24, patterns=20)
+    task = random_task(1, N, 1)
+    task.weights[:24], task.weights[24:] = 1.0, 0.0
+    networks = []
+    for seed in (1, 2):
+        test = random_hierarchy(seed, n=N - 24, patterns=20)
+        both = Hierarchy.concatenate([training, test])
+        for targets in (task.targets, np.append(task.targets[:24], (task.targets[24:] + 1) % 3)):
+            networks.append(
+                trained(
+                    both,
+                    replace(task, targets=targets),
+                    Settings(**steps(batch_size)),
+                    [0],
+                    normalisation="batch",
+                    run={"min_count": min_count},
+                )[0]
+            )
+    for network in networks[1:]:
+        assert_same_models(of_model(network, 0), of_model(networks[0], 0))
+
+
+def test_batches_are_a_partition_of_the_structures_drawn_from_the_seed(
+    hierarchy: Hierarchy,
+) -> None:
+    task = Task("squares", np.arange(N, dtype=np.float64)[:, None], np.ones((N, 1)))
+    network = make_network(hierarchy, 1)
+
+    def members(seed: int, batch_size: int | None) -> list[list[float]]:
+        batches = cut_batches(network, hierarchy, task, batch_size, seed)
+        return [batch.rows[:, 0, 2].tolist() for batch in batches]
+
+    assert members(0, 8) == members(0, 8) != members(1, 8)
+    assert sorted(row for batch in members(0, 8) for row in batch) == list(range(N))
+    assert [len(batch) for batch in members(0, 10)] == [8, 8, 8, 8]  # of equal size, at most 10
+    # Fewer structures than the batch size make one batch.
+    assert members(0, 100) == members(0, N) == members(0, None) == [list(range(N))]
+    assert members(0, 1) != members(0, None)
+
+
+# -- settings, schedule, history ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": -1}, "epochs must not be negative: -1"),
+        ({"batch_size": 0}, "batch_size must be at least 1: 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive and weight_decay not negative"),
+        (
+            {"learning_rate": float("nan")},
+            "learning_rate must be positive and weight_decay not negative",
+        ),
+        ({"weight_decay": -0.1}, "learning_rate must be positive and weight_decay not negative"),
+        ({"schedule": "linear"}, "schedule is constant or cosine, not 'linear'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        Settings(**settings)
+    assert str(raised.value) == message
+
+
+def test_the_cosine_schedule_falls_from_the_full_rate_to_nothing() -> None:
+    cosine = Settings(epochs=10, learning_rate=0.2, schedule="cosine")
+    assert cosine.rate(0) == 0.2
+    assert cosine.rate(2.5) == pytest.approx(0.2 * 0.5 * (1 + np.cos(np.pi / 4)))
+    assert cosine.rate(5) == pytest.approx(0.1)
+    assert cosine.rate(10) == pytest.approx(0.0)
+    constant = Settings(epochs=10, learning_rate=0.2)
+    assert {constant.rate(epoch) for epoch in (0, 0.5, 5, 10)} == {0.2}
+
+
+def test_the_rate_falls_with_every_step_and_batches_come_in_another_order_every_epoch(
+    hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, sums = [], []
+    step, losses = Adam.step, Task.losses
+
+    def noted_step(self: Adam, gradients: Any, rate: torch.Tensor, active: Any) -> None:
+        rates.append(float(rate))
+        step(self, gradients, rate, active)
+
+    def noted_losses(self: Task, made: Any, rows: Any) -> Any:
+        sums.append(float(rows[..., 2:].sum()))  # tells the batches apart
+        return losses(self, made, rows)
+
+    monkeypatch.setattr(Adam, "step", noted_step)
+    monkeypatch.setattr(Task, "losses", noted_losses)
+    settings = Settings(epochs=6, batch_size=8, learning_rate=0.1, schedule="cosine")
+    trained(hierarchy, random_task(1, N, 1, "squares"), settings, [0])
+    assert rates == [settings.rate(k / 4) for k in range(24)]
+    assert all(a > b for a, b in itertools.pairwise(rates))
+    epochs = [tuple(sums[4 * epoch : 4 * epoch + 4]) for epoch in range(6)]
+    assert len(set(epochs)) > 3
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": np.ones((N, 3))}, "weights must have shape (32, 2), not (32, 3)"),
+        ({"targets": np.zeros(N - 1, int)}, "32 structures, but 31 targets"),
+        ({"weights": -np.ones((N, 2))}, "weights must be finite and not negative"),
+        ({"weights": np.full((N, 2), np.nan)}, "weights must be finite and not negative"),
+        ({"targets": np.array(["a", "b"] * 16)}, "targets must be class codes from 0 to 2"),
+        ({"targets": np.full(N, 3)}, "targets must be class codes from 0 to 2"),
+        ({"targets": np.full(N, -1)}, "targets must be class codes from 0 to 2"),
+        (
+            {"loss": "squares", "targets": np.full((N, 3), np.nan)},
+            "targets of a regression must be finite numbers of shape (G, k)",
+        ),
+        (
+            {"loss": "binary", "n_classes": 2, "targets": np.zeros(N, int)},
+            "the last layer has 3 units, the task needs 1",
+        ),
+    ],
+)
+def test_a_task_that_does_not_fit_is_refused(
+    hierarchy: Hierarchy, change: dict[str, Any], message: str
+) -> None:
+    network = make_network(hierarchy, 3, [0, 1])
+    with pytest.raises(InputError) as raised:
+        train(network, hierarchy, replace(random_task(0, N, 2), **change), Settings(epochs=1))
+    assert str(raised.value) == message
+
+
+def test_a_network_is_not_trained_on_hierarchies_of_another_shape(hierarchy: Hierarchy) -> None:
+    network = make_network(random_hierarchy(0, kind="codes"), 3, [0])
+    with pytest.raises(InputError, match="built for vectors 0, the hierarchy has 3"):
+        train(network, hierarchy, random_task(0, N, 1), Settings(epochs=1))
+
+
+def test_history_has_a_row_per_epoch_and_a_column_per_model(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, len(SEEDS))
+    _, history = trained(hierarchy, task, Settings(epochs=3, batch_size=8))
+    assert np.shape(history.loss) == np.shape(history.accuracy) == (3, 4)
+    assert (history.validation_loss, history.validation_accuracy) == ([], [])
+    assert not history.interrupted
+    task = replace(task, validation=1.0 - task.weights)
+    _, history = trained(hierarchy, task, Settings(epochs=3, batch_size=8))
+    assert np.shape(history.validation_loss) == np.shape(history.validation_accuracy) == (3, 4)
+    _, history = trained(hierarchy, task, Settings(epochs=0))
+    assert history.loss == []
+
+
+def test_history_tells_the_loss_and_accuracy_of_the_training_part(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2, "classes")
+    network = make_network(hierarchy, 3, [0, 1])
+    made = network(hierarchy).detach()
+    history = train(network, hierarchy, task, Settings(epochs=1))
+    for model in range(2):
+        rows = np.flatnonzero(task.weights[:, model])
+        targets = torch.from_numpy(task.targets[rows])
+        loss = torch.nn.functional.cross_entropy(made[rows, model], targets)
+        accuracy = (made[rows, model].argmax(1) == targets).double().mean()
+        assert_close(history.loss[0][model], loss, 1e-12)
+        assert_close(history.accuracy[0][model], accuracy, 1e-12)
+
+
+def test_the_binary_loss_is_the_cross_entropy_of_one_logistic_unit(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 1, "binary")
+    network = make_network(hierarchy, 1, [0])
+    made = network(hierarchy).detach()[:, 0, 0]
+    history = train(network, hierarchy, task, Settings(epochs=1))
+    rows = np.flatnonzero(task.weights[:, 0])
+    targets = torch.from_numpy(task.targets[rows]).double()
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(made[rows], targets)
+    assert_close(history.loss[0][0], loss, 1e-12)
+    assert_close(history.accuracy[0][0], ((made[rows] > 0) == (targets > 0)).double().mean(), 1e-12)
+
+
+def test_class_weights_multiply_the_loss_of_their_class(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2)
+    factors = np.array([1.0, 2.5, 0.5])
+    settings = Settings(epochs=5, batch_size=8)
+    one, _ = trained(hierarchy, replace(task, class_weights=factors), settings, [0, 1])
+    # Without normalisation, where weights enter statistics too, that is weighing the structures.
+    weighed = replace(task, weights=task.weights * factors[task.targets][:, None])
+    other, _ = trained(hierarchy, weighed, settings, [0, 1])
+    for model in range(2):
+        assert_same_models(of_model(one, model), of_model(other, model))
+    own = replace(task, class_weights=np.column_stack([factors, np.ones(3)]))
+    apart, _ = trained(hierarchy, own, settings, [0, 1])
+    plain, _ = trained(hierarchy, task, settings, [0, 1])
+    assert_same_models(of_model(apart, 0), of_model(one, 0))
+    assert_same_models(of_model(apart, 1), of_model(plain, 1))
+
+
+def test_training_learns() -> None:
+    hierarchy = random_hierarchy(0, n=60, patterns=40)
+    labels = np.bincount(
+        np.repeat(np.arange(60), np.diff(hierarchy.relations[1].indptr)), minlength=60
+    )
+    task = Task("binary", (labels > np.median(labels)).astype(int), np.ones((60, 2)), n_classes=2)
+    _, history = trained(
+        hierarchy, task, Settings(epochs=60, batch_size=16), [0, 1], normalisation="batch"
+    )
+    assert max(history.loss[-1]) < 0.5 * min(history.loss[0])
+    assert min(history.accuracy[-1]) > 0.9
+
+
+# -- early stopping ----------------------------------------------------------------------------
+
+
+def test_early_stopping_brings_every_model_back_to_its_best_epoch(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, len(SEEDS))
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=25, batch_size=8, patience=3, learning_rate=0.05)
+    network, history = trained(hierarchy, task, settings, normalisation="batch")
+    losses = np.array(history.validation_loss)
+    made = outputs(network, hierarchy)
+    rows = torch.from_numpy(task.rows(np.arange(N), np.arange(N), N, task.validation))
+    loss, weight = task.losses(made, rows)
+    assert_close(loss / weight, losses.min(axis=0), 1e-10)
+    # Stopped models do not move: what they were after their patience is what they stay.
+    best = losses.argmin(axis=0)
+    for model in range(len(SEEDS)):
+        until = best[model] + 1 + settings.patience
+        if until < len(losses):
+            assert (losses[until:, model] >= losses[best[model], model]).all()
+    assert len(losses) == max(best) + 1 + settings.patience
+
+
+def test_without_patience_the_held_out_part_is_only_watched(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2)
+    settings = Settings(epochs=6, batch_size=8)
+    watched, history = trained(
+        hierarchy, replace(task, validation=1.0 - task.weights), settings, [0, 1]
+    )
+    plain, _ = trained(hierarchy, task, settings, [0, 1])
+    assert len(history.validation_loss) == 6
+    assert_same_state(watched, plain)
+
+
+# -- mishaps -----------------------------------------------------------------------------------
+
+
+def test_training_that_leaves_the_numbers_says_so(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2)
+    with pytest.raises(InputError) as raised:
+        trained(hierarchy, task, Settings(epochs=3, learning_rate=1e200), [0, 1])
+    assert str(raised.value).startswith("training diverged in epoch ")
+    assert "lower learning_rate (now 1e+200), or normalise the aggregates" in str(raised.value)
+
+
+def test_a_diverging_step_in_the_last_epoch_is_noticed_too(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 1, "squares")
+    with pytest.raises(InputError, match=r"training diverged in epoch 1 \(model 0 of 1\)"):
+        trained(hierarchy, task, Settings(epochs=1, learning_rate=float("inf")), [0])
+
+
+@pytest.mark.parametrize("normalisation", ["none", "batch"])
+def test_batches_of_structures_without_parts_are_trained_on(normalisation: str) -> None:
+    hierarchy = random_hierarchy(0, n=8)
+    hollow = Hierarchy(
+        hierarchy.attributes,
+        (
+            hierarchy.relations[0],
+            replace(
+                hierarchy.relations[1],
+                indptr=np.zeros(9, int),
+                parts=np.empty(0, int),
+                roles=np.empty(0, int),
+                counts=None,
+            ),
+        ),
+    )
+    both = Hierarchy.concatenate([hierarchy, hollow])
+    task = random_task(0, 16, 1)
+    network, history = trained(
+        both, task, Settings(epochs=3, batch_size=1), [0], normalisation=normalisation
+    )
+    assert np.isfinite(history.loss).all()
+    assert torch.isfinite(outputs(network, hollow)).all()
+
+
+def test_no_structures_at_all_leave_the_network_as_it_is(hierarchy: Hierarchy) -> None:
+    task = Task("classes", np.empty(0, int), np.empty((0, 1)), n_classes=3)
+    network, history = trained(hierarchy.select([]), task, Settings(epochs=2), [0])
+    assert history.loss == [[0.0], [0.0]]
+    for a, b in zip(
+        network.parameters(), make_network(hierarchy, 3, [0]).parameters(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+def test_outputs_taken_in_pieces_are_the_same(hierarchy: Hierarchy) -> None:
+    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    network.train()(hierarchy)
+    whole = outputs(network, hierarchy)
+    assert_close(outputs(network, hierarchy, budget=1000), whole, 1e-12)
+    assert_close(outputs(network, hierarchy, budget=1), whole, 1e-12)
+
+
+# -- determinism -------------------------------------------------------------------------------
+
+
+def digest(network: SAEN) -> str:
+    made = hashlib.blake2b()
+    for key, tensor in sorted(network.state_dict().items()):
+        made.update(key.encode() + tensor.numpy().tobytes())
+    return made.hexdigest()
+
+
+def long_run(
+    seed: int = 0, run: dict[str, Any] | None = None, epochs: int = 12
+) -> tuple[SAEN, History]:
+    """Mini-batches, normalisation, dropout, decay and early stopping, in float32."""
+    hierarchy = random_hierarchy(0, n=N, patterns=20, kind="both")
+    task = random_task(1, N, 2)
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(
+        epochs=epochs,
+        batch_size=8,
+        weight_decay=0.01,
+        schedule="cosine",
+        patience=epochs,
+        seed=seed,
+    )
+    options = {"normalisation": "batch", "dropout": 0.3, "dtype": torch.float32}
+    return trained(compress(hierarchy), task, settings, [0, 1], run=run, **options)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
+    first, second, other = long_run(), long_run(), long_run(seed=1)
+    assert_same_state(first[0], second[0])
+    assert first[1] == second[1]
+    assert first[1].loss != other[1].loss
+
+
+def test_another_process_gives_the_same_bits() -> None:
+    script = "import torch; torch.set_num_threads(1); import test_training as t; "
+    script += "print(t.digest(t.long_run()[0]))"
+    made = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
+        timeout=120,
+    )
+    assert made.stdout.strip() == digest(long_run()[0])
+
+
+def test_training_leaves_global_random_states_alone() -> None:
+    before = (
+        torch.get_rng_state(),
+        np.random.get_state()[1].tobytes(),  # noqa: NPY002
+        random.getstate(),
+    )
+    long_run()
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.random.get_state()[1].tobytes() == before[1]  # noqa: NPY002
+    assert random.getstate() == before[2]
+
+
+def environment() -> dict[str, str]:
+    """Of a process that can import the library and these tests."""
+    paths = [str(Path(__file__).parent), *filter(None, sys.path)]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+# -- interruption and checkpoints --------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """What a test throws in place of a signal."""
+
+
+def raising(error: type[BaseException], at: int) -> Callable[[int, History], None]:
+    """A progress callback that throws after an epoch."""
+
+    def progress(epoch: int, history: History) -> None:
+        if epoch == at:
+            raise error
+
+    return progress
+
+
+def test_an_interrupted_run_keeps_its_last_whole_epoch(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2)
+    settings = Settings(epochs=9, batch_size=8)
+    run = {"progress": raising(KeyboardInterrupt, at=4)}
+    network, history = trained(hierarchy, task, settings, [0, 1], run=run)
+    assert history.interrupted
+    assert len(history.loss) == len(history.accuracy) == 4
+    whole, _ = trained(hierarchy, task, replace(settings, epochs=4), [0, 1])
+    assert_same_state(network, whole)
+    assert not network.training
+
+
+def test_an_epoch_that_was_interrupted_half_way_leaves_no_trace(
+    hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = random_task(1, N, 2)
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=9, batch_size=8)
+    step, taken = Adam.step, []
+
+    def interrupted(self: Adam, *arguments: Any) -> None:
+        step(self, *arguments)
+        taken.append(1)
+        if len(taken) == 4 * 3 + 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Adam, "step", interrupted)
+    network, history = trained(hierarchy, task, settings, [0, 1], normalisation="batch")
+    monkeypatch.undo()
+    assert history.interrupted
+    assert len(history.loss) == len(history.validation_loss) == 3
+    whole, _ = trained(hierarchy, task, replace(settings, epochs=3), [0, 1], normalisation="batch")
+    assert_same_state(network, whole)
+
+
+@pytest.mark.parametrize("every", [1, 3, 100])
+def test_a_run_that_is_broken_off_and_started_again_ends_with_the_same_bits(
+    tmp_path: Path, every: int
+) -> None:
+    undisturbed, history = long_run()
+    checkpoint = tmp_path / "run.saen"
+    run = {"checkpoint": checkpoint, "every": every}
+    for at in (2, 5, 11):
+        try:
+            network, resumed = long_run(run=run | {"progress": raising(Killed, at)})
+        except Killed:
+            continue
+    network, resumed = long_run(run=run)
+    assert_same_state(network, undisturbed)
+    assert resumed == history
+    # And a finished run is not trained any further.
+    again, resumed = long_run(run=run)
+    assert_same_state(again, undisturbed)
+    assert resumed == history
+    assert [path.name for path in tmp_path.iterdir()] == ["run.saen"]
+
+
+def test_a_run_in_two_halves_is_a_run_in_one(tmp_path: Path) -> None:
+    undisturbed, history = long_run()
+    run = {"checkpoint": tmp_path / "run.saen"}
+    _, half = long_run(run=run | {"until": 7})
+    assert len(half.loss) == 7
+    network, resumed = long_run(run=run)
+    assert_same_state(network, undisturbed)
+    assert resumed == history
+
+
+def test_a_run_that_stopped_early_is_found_stopped(tmp_path: Path, hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2)
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=40, batch_size=8, patience=2, learning_rate=0.05)
+    run = {"checkpoint": tmp_path / "run.saen", "every": 3}
+    one, history = trained(hierarchy, task, settings, [0, 1], run=run)
+    assert len(history.loss) < 40
+    other, again = trained(hierarchy, task, settings, [0, 1], run=run)
+    assert_same_state(one, other)
+    assert history == again
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "seed",
+        "weights",
+        "settings",
+        "targets",
+        "training part",
+        "validation part",
+        "class weights",
+        "labels",
+        "vectors",
+        "counts",
+        "min_count",
+        "duplicates",
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "run.saen"
+    hierarchy = random_hierarchy(0, n=N, patterns=20, kind="both")
+    compressed = compress(hierarchy)
+    task = random_task(1, N, 1)
+    task = replace(task, validation=1.0 - task.weights)
+    settings, seeds, min_count = Settings(epochs=2), [0], 1
+    trained(compressed, task, settings, seeds, run={"checkpoint": path})
+    before = path.read_bytes()
+
+    small, top = compressed.hierarchy, compressed.top.copy()
+    attributes, relations = small.attributes, list(small.relations)
+    if change == "seed":
+        seeds = [1]
+    elif change == "settings":
+        settings = Settings(epochs=2, learning_rate=0.02)
+    elif change == "targets":
+        task = replace(task, targets=(task.targets + 1) % 3)
+    elif change in ("training part", "weights"):
+        task.weights[0] = 1.0 - task.weights[0] if change == "training part" else 0.5
+    elif change == "validation part":
+        task.validation[0] = 0.5
+    elif change == "class weights":
+        task = replace(task, class_weights=np.array([1.0, 2.0, 1.0]))
+    elif change == "labels":
+        attributes = replace(attributes, codes=np.roll(attributes.codes, 1))
+    elif change == "vectors":
+        attributes = replace(attributes, vectors=np.roll(attributes.vectors, 1))
+    elif change == "counts":
+        relations[1] = replace(relations[1], counts=relations[1].counts + 1)
+    elif change == "min_count":
+        min_count = 2
+    elif change == "duplicates":
+        top = np.roll(top, 1)
+    other = Compressed(
+        Hierarchy(attributes, tuple(relations), small.names),
+        (None, None, top),
+        compressed.objects,
+        compressed.entries,
+    )
+    with pytest.raises(FileError) as raised:
+        trained(other, task, settings, seeds, run={"checkpoint": path, "min_count": min_count})
+    assert str(raised.value) == (
+        f"{path}: this is not a checkpoint of the same run (data, settings and seeds): "
+        "delete it or choose another name"
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.saen"
+    long_run(run={"checkpoint": path}, epochs=2)
+    whole = path.read_bytes()
+    for broken in (whole[:-20], whole[:100], b"", b"no checkpoint at all"):
+        path.write_bytes(broken)
+        with pytest.raises(FileError, match=r"run\.saen: not a readable saen file"):
+            long_run(run={"checkpoint": path}, epochs=2)
+        assert path.read_bytes() == broken
+    flipped = bytearray(whole)
+    flipped[-100] ^= 1
+    path.write_bytes(flipped)
+    with pytest.raises(FileError, match=r"run\.saen: damaged"):
+        long_run(run={"checkpoint": path}, epochs=2)
+    save(Graphs.from_edge_lists([[(0, 1)]]), path)
+    with pytest.raises(FileError, match=r"run\.saen: this is not a checkpoint of the same run"):
+        long_run(run={"checkpoint": path}, epochs=2)
+
+
+def test_a_checkpoint_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        long_run(run={"checkpoint": tmp_path / "no such folder" / "run.saen"}, epochs=1)
+
+
+KILLABLE = textwrap.dedent(
+    """
+    import sys
+    import torch
+    # A shell that starts jobs in the background has them ignore Ctrl-C.
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    torch.set_num_threads(1)
+    import test_training as t
+
+    def progress(epoch, history):
+        print(epoch, flush=True)
+
+    print("ready", flush=True)
+    run = {"checkpoint": sys.argv[1], "every": 1, "progress": progress}
+    network, history = t.long_run(run=run, epochs=300)
+    print("interrupted", len(history.loss)) if history.interrupted else print("done")
+    print(t.digest(network), flush=True)
+    """
+)
+
+
+def start(checkpoint: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", KILLABLE, str(checkpoint)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_and_started_again_a_run_ends_with_the_same_bits(
+    tmp_path: Path,
+) -> None:
+    undisturbed = digest(long_run(epochs=300)[0])
+    checkpoint = tmp_path / "run.saen"
+    moments = random.Random(0)
+    kills, lines = 0, []
+    for _ in range(100):
+        with start(checkpoint) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            if kills < 6:
+                # At first within the first epochs, then anywhere, also while a file is written.
+                time.sleep(moments.uniform(0.0, 0.5))
+                process.send_signal(signal.SIGKILL)
+            lines = process.stdout.read().split()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+        kills += 1
+    assert kills >= 3
+    assert lines[-2:] == ["done", undisturbed]
+
+
+@pytest.mark.slow
+def test_a_real_interrupt_ends_the_run_cleanly(tmp_path: Path) -> None:
+    with start(tmp_path / "run.saen") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "5\n":
+                break
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.read().split()
+    assert process.returncode == 0
+    assert lines[-3] == "interrupted"
+    epochs = int(lines[-2])
+    assert 5 <= epochs < 300
+    # The weights are those of the last whole epoch; its best one, as this run stops early.
+    until = digest(long_run(epochs=300, run={"until": epochs})[0])
+    assert lines[-1] == until
+
+
+def test_a_callback_that_predicts_does_not_change_training(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, len(SEEDS), "binary")
+    settings = Settings(epochs=4, learning_rate=0.05)
+    options: dict[str, Any] = {"normalisation": "batch", "dropout": 0.2}
+    undisturbed = trained(hierarchy, task, settings, **options)[1]
+    network = make_network(hierarchy, task.n_outputs, SEEDS, **options)
+    seen = train(
+        network, hierarchy, task, settings, progress=lambda *_: outputs(network, hierarchy)
+    )
+    assert seen.loss == undisturbed.loss
+
+
+def test_what_training_made_goes_with_the_last_who_needs_it(hierarchy: Hierarchy) -> None:
+    network = make_network(hierarchy, 1, [0], normalisation="batch").train()
+    network(hierarchy).sum().backward()
+    unrolled = network.unroll(hierarchy)
+    held = [weakref.ref(relation.by_role) for relation in unrolled.relations]
+    gc.disable()
+    try:
+        del unrolled
+        network._apply(lambda tensor: tensor)
+        assert all(product() is None for product in held)
+    finally:
+        gc.enable()

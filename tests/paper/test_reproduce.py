@@ -1,0 +1,487 @@
+"""The paper's tables: what is shown is what was found, and was found as the table says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from benchmarks.commands import write_tu
+from saen import Graphs, generate_threads
+from saen._util.json_files import write_json
+from saen.cli import app
+from saen.errors import FileError, InputError
+from saen.learning.presets import load_preset
+from saen.paper import kernel, reproduce, tables, timing
+from saen.paper.reproduce import RUNS, Run, Table
+
+MEANS = {"paper": 0.84, "modern": 0.86, "nested": 0.85}
+
+
+def protocol(repeats: int, folds: int, stop: str) -> dict[str, Any]:
+    return {"protocol": {"repeats": repeats, "folds": folds, "stop": stop}}
+
+
+def summary(name: str, kind: str) -> dict[str, Any]:
+    """What `saen evaluate` would keep of a run of this kind."""
+    run = RUNS[kind]
+    preset = load_preset(run.preset)
+    return {
+        "dataset": name,
+        "preset": run.preset,
+        "settings": preset.settings(name),
+        "grid": preset.grid if run.stop == "nested" else {},
+        **protocol(run.repeats, 10, run.stop),
+        "seed": 0,
+        "accuracy": {"mean": MEANS[kind], "std": 0.015, "per_repeat": []},
+        "device": "abacus",
+        "seconds": {"train": 1.0},
+    }
+
+
+def write_runs(folder: Path, name: str = "MUTAG") -> None:
+    for kind in RUNS:
+        (folder / kind / name).mkdir(parents=True)
+        write_json(folder / kind / name / "summary.json", summary(name, kind))
+
+
+def never(name: str, run: Run, folder: Path) -> None:
+    raise AssertionError(f"{folder} was made again")
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def test_a_table_is_written_as_markdown_and_json(tmp_path: Path) -> None:
+    made = Table("toys", "Toys", ("toy", "price"), [("ball", "3")], {"ball": 3}, ["In pence."])
+    made.write(tmp_path / "new" / "folder")
+    files = {file.name: file.read_text() for file in (tmp_path / "new" / "folder").iterdir()}
+    assert set(files) == {"toys.md", "toys.json"}
+    assert files["toys.md"] == "# Toys\n\n| toy | price |\n|---|---:|\n| ball | 3 |\n\nIn pence.\n"
+    assert json.loads(files["toys.json"]) == {"ball": 3}
+
+
+def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    made = Table("toys", "Toys", ("toy",), [("ball",)], {"ball": 3})
+    made.write(tmp_path)
+    (tmp_path / "toys.json").unlink()
+    (tmp_path / "toys.json").mkdir()
+    with pytest.raises(FileError, match=r"toys\.json: cannot be written \(Is a directory\)"):
+        made.write(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["toys.json", "toys.md"]
+
+
+# -- accuracy ----------------------------------------------------------------------------------
+
+
+def test_runs_that_are_not_there_are_made_in_their_own_way(tmp_path: Path) -> None:
+    write_runs(tmp_path)
+    asked = {}
+
+    def evaluate(name: str, run: Run, folder: Path) -> None:
+        kind = folder.parent.name
+        asked[kind] = (name, run)
+        write_json(folder / "summary.json", summary(name, kind))
+
+    for kind in ("paper", "nested"):
+        (tmp_path / kind / "MUTAG" / "summary.json").unlink()
+    reproduce.accuracy(["MUTAG", "PTC_MR"], tmp_path, evaluate)
+    assert asked == {
+        "paper": ("MUTAG", Run("paper", 10, "fixed")),
+        "nested": ("MUTAG", Run("modern", 3, "nested")),
+    }
+
+
+def test_accuracies_stand_beside_the_paper_s_with_the_error_of_their_difference(
+    tmp_path: Path,
+) -> None:
+    write_runs(tmp_path)
+    made = reproduce.accuracy(["MUTAG"], tmp_path, never)
+    (row,) = (dict(zip(made.columns, cells, strict=True)) for cells in made.rows)
+    # The paper has 84.99 ± 1.82 over ten repeats, of which nine are free.
+    error = math.sqrt((1.5**2 + 1.82**2) / 9)
+    assert row == {
+        "dataset": "MUTAG",
+        "DGK": "",
+        "PATCHY-SAN": "92.63 ± 4.21",
+        "SAEN, paper": "84.99 ± 1.82",
+        "preset paper": "84.00 ± 1.50",
+        "Δ": f"-0.99 ± {error:.2f}",
+        "preset modern": "86.00 ± 1.50",
+        "modern, nested": "85.00 ± 1.50",
+    }
+    assert made.data["MUTAG"]["nested"]["protocol"]["stop"] == "nested"
+    assert made.data["MUTAG"]["paper"]["device"] == "abacus"
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("paper", {"preset": "modern"}, 'preset is "modern", not "paper"'),
+        ("modern", protocol(2, 10, "fixed"), "repeats is 2, not 3"),
+        ("modern", protocol(3, 5, "fixed"), "folds is 5, not 10"),
+        ("nested", protocol(3, 10, "peek"), 'stop is "peek", not "nested"'),
+        ("nested", {"grid": {"epochs": [1, 2]}}, 'grid is {"epochs": [1, 2]}, not {"epochs": ['),
+        ("modern", {"settings": {"epochs": 2}}, "epochs is 2, not left out"),
+        ("paper", {"settings": {}}, "epochs is left out, not 300"),
+        ("paper", {"seed": 100}, "seed is 100, not 0"),
+        ("paper", {"dataset": "PTC"}, 'dataset is "PTC", not "MUTAG"'),
+    ],
+)
+def test_a_run_made_otherwise_than_the_table_says_is_refused(
+    tmp_path: Path, kind: str, change: dict[str, Any], message: str
+) -> None:
+    write_runs(tmp_path)
+    file = tmp_path / kind / "MUTAG" / "summary.json"
+    write_json(file, summary("MUTAG", kind) | change)
+    with pytest.raises(InputError) as error:
+        reproduce.accuracy(["MUTAG"], tmp_path, never)
+    assert str(error.value).startswith(f"{file} is of another run than the table's: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("document", [[], {}, {"dataset": "MUTAG"}, summary("MUTAG", "paper")])
+def test_a_summary_that_is_none_is_named(tmp_path: Path, document: Any) -> None:
+    write_runs(tmp_path)
+    file = tmp_path / "paper" / "MUTAG" / "summary.json"
+    if document:
+        document = {key: value for key, value in document.items() if key != "accuracy"}
+    write_json(file, document)
+    with pytest.raises(FileError) as error:
+        reproduce.accuracy(["MUTAG"], tmp_path, never)
+    assert str(error.value) == f"{file}: does not hold the summary of a run"
+
+
+def test_the_command_writes_the_accuracies_their_bars_and_the_gain(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+    for name in ("MUTAG", "COLLAB"):
+        write_runs(tmp_path / "runs", name)
+    arguments = ["reproduce", "accuracy", "--datasets", "mutag,COLLAB", "--out", str(tmp_path)]
+    found = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    assert found.exit_code == 0
+    assert set(json.loads(found.stdout)["accuracy"]) == {"MUTAG", "COLLAB"}
+    written = {file.name for file in tmp_path.iterdir() if file.is_file()}
+    assert written == {"accuracy.md", "accuracy.json", "accuracy.png", "gain.png"}
+
+
+def test_the_command_makes_missing_runs_as_the_table_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def evaluate_dataset(name: str, *, out: Path, **options: Any) -> None:
+        asked.append((name, options))
+        out.mkdir(parents=True)
+        write_json(out / "summary.json", summary(name, out.parent.name))
+
+    monkeypatch.setattr("saen.cli.evaluate.evaluate_dataset", evaluate_dataset)
+    arguments = ["reproduce", "accuracy", "--datasets", "MUTAG", "--device", "cpu"]
+    CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)], catch_exceptions=False)
+    common = {"folds": 10, "device": "cpu"}
+    assert asked == [
+        ("MUTAG", {"preset": "paper", "repeats": 10, "stop": "fixed", **common}),
+        ("MUTAG", {"preset": "modern", "repeats": 3, "stop": "fixed", **common}),
+        ("MUTAG", {"preset": "modern", "repeats": 3, "stop": "nested", **common}),
+    ]
+
+
+def test_runs_that_are_kept_here_are_those_that_the_table_says() -> None:
+    runs = Path(__file__).parents[2] / "docs" / "results" / "runs"
+    kept = sorted(folder for kind in RUNS for folder in (runs / kind).iterdir())
+    assert len(kept) >= 18
+    for folder in kept:
+        kind, name = folder.parts[-2:]
+        found = reproduce._result(folder / "summary.json", name, RUNS[kind])
+        assert 0 < found["accuracy"]["mean"] < 1
+
+
+# -- sizes and runtimes ------------------------------------------------------------------------
+
+
+def seconds(number: float, entries: int = 1000) -> dict[str, Any]:
+    return {"seconds": number, "epochs": 10, "entries": entries}
+
+
+OUT_OF = {"time": {"failed": "TO"}, "memory": {"failed": "OOM"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (seconds(8), seconds(2, 100), "4.0 × (800.00, 2000.00)"),
+        (seconds(201), seconds(2), "TO"),
+        (OUT_OF["time"], seconds(2), "TO"),
+        (OUT_OF["memory"], seconds(2), "OOM"),
+        (None, OUT_OF["memory"], "OOM"),
+        ({"failed": "exit code 1"}, seconds(2), "exit code 1"),
+    ],
+)
+def test_what_runs_out_of_time_or_memory_is_said_in_its_cell(
+    monkeypatch: pytest.MonkeyPatch, before: Any, after: dict[str, Any], shown: str
+) -> None:
+    limits = []
+
+    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
+        limits.append((options["time_limit"], options["memory_limit"]))
+        return after if collapsed else before
+
+    monkeypatch.setattr(reproduce, "measure", measure)
+    assert reproduce._timing("IMDB-BINARY", "paper")["shown"] == shown
+    assert limits[0] == (None, reproduce.MEMORY_LIMIT)
+    if before is not None:
+        assert limits[1] == (100 * 2 + 300, reproduce.MEMORY_LIMIT)
+
+
+def test_the_median_of_several_pairs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = iter([8, 40, 12, 10, 2])
+
+    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
+        return seconds(2 if collapsed else next(slow))
+
+    monkeypatch.setattr(reproduce, "measure", measure)
+    found = reproduce._timing("IMDB-BINARY", "paper")
+    assert found["speedups"] == [1, 4, 5, 6, 20]
+    assert found["speedup"] == 5
+    assert found["original"] == seconds(10)
+    monkeypatch.setattr(reproduce, "PATIENCE", 0.0)
+    slow = iter([8])
+    assert reproduce._timing("IMDB-BINARY", "paper")["speedups"] == [4]
+
+
+@pytest.fixture
+def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Generated graphs by the names of two datasets of the paper; the folder to write to."""
+    for name in ("IMDB-BINARY", "REDDIT-MULTI-5K"):
+        write_tu(generate_threads(20, average_nodes=15), tmp_path / "data" / name)
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path / "data"))
+    return tmp_path / "out"
+
+
+def test_the_command_shows_failures_in_table_and_picture(
+    small_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+
+    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
+        if name == "IMDB-BINARY" or collapsed:
+            return seconds(2 if collapsed else 12)
+        return OUT_OF["time" if preset == "paper" else "memory"]
+
+    figures = []
+    monkeypatch.setattr(reproduce, "measure", measure)
+    monkeypatch.setattr("saen.report.plots.save_figure", lambda *drawn: figures.append(drawn))
+    arguments = ["reproduce", "compression", "--out", str(small_data)]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    lines = (small_data / "sizes_and_runtimes.md").read_text().splitlines()
+    rows = {line.split(" | ")[0]: line.strip(" |").split(" | ") for line in lines}
+    assert rows["| IMDB-BINARY"][-3:] == [
+        "6.3",
+        "6.0 × (1200.00, 200.00)",
+        "6.0 × (1200.00, 200.00)",
+    ]
+    assert rows["| REDDIT-MULTI-5K"][-3:] == ["OOM", "TO", "OOM"]
+    ((figure, path),) = figures
+    assert path == small_data / "sizes_and_runtimes.png"
+    sizes, speeds = figure.axes
+    words = Counter(text.get_text() for text in speeds.findobj(mpl.text.Annotation))
+    assert words == {"6.3": 1, "6.0": 2, "OOM": 2, "≥ 100.0": 1}
+    drawn = [bar.get_height() for bar in speeds.patches]
+    assert np.isnan(drawn).sum() == 2
+    assert sorted(height for height in drawn if height > 0) == [6.0, 6.0, 6.3, 100.0]
+    written = json.loads((small_data / "sizes_and_runtimes.json").read_text())
+    found = [row["bytes"] for row in written.values()]
+    ratios = [0.50, 0.17, *(size["compressed"] / size["original"] for size in found)]
+    assert [bar.get_height() for bar in sizes.patches] == pytest.approx(ratios)
+
+
+def test_the_paper_s_own_timeout_is_a_lower_bound_in_table_and_picture() -> None:
+    mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+    from saen.report.charts import plot_compression
+
+    timing = {"shown": "OOM", "compressed": OUT_OF["memory"]}
+    row = {
+        "published": tables()["sizes_and_runtimes"]["REDDIT-BINARY"],
+        "bytes": {"original": 100, "compressed": 10},
+        "timings": {"paper": timing, "modern": timing},
+    }
+    cells = reproduce._compression_row("REDDIT-BINARY", row)
+    assert cells == ("REDDIT-BINARY", "0.17", "100 B → 10 B", "0.100", "≥ 100.0", "OOM", "OOM")
+    figure = plot_compression({"REDDIT-BINARY": row})
+    words = {text.get_text() for text in figure.findobj(mpl.text.Annotation)}
+    assert words == {"0.17", "0.10", "≥ 100.0", "OOM"}
+
+
+# -- a training in a process of its own --------------------------------------------------------
+
+THREADS: dict[str, Any] = {"dataset": "threads", "preset": "modern", "collapsed": False}
+
+
+@pytest.mark.slow
+def test_a_training_without_memory_is_out_of_memory() -> None:
+    found = timing.measure(**THREADS, epochs=2, time_limit=None, memory_limit=10**6)
+    assert found == {"failed": "OOM"}
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's list of processes")
+def test_a_training_without_time_is_timed_out_and_its_process_gone() -> None:
+    epochs = 987_654_321  # by which the process can be recognised
+    found = timing.measure(**THREADS, epochs=epochs, time_limit=0.3, memory_limit=10**10)
+    assert found == {"failed": "TO"}
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert str(epochs) not in file.read_bytes().decode(errors="replace")
+        except OSError:
+            continue  # ended in the meantime
+
+
+@pytest.mark.slow
+def test_with_enough_memory_the_same_training_ends_with_and_without_compression() -> None:
+    limits: dict[str, Any] = {"epochs": 2, "time_limit": 200, "memory_limit": 10**10}
+    before = timing.measure(**THREADS, **limits)
+    after = timing.measure(**THREADS | {"collapsed": True}, **limits)
+    assert before["epochs"] == after["epochs"] == 2
+    assert before["entries"] > after["entries"]
+    assert min(before["seconds"], after["seconds"]) > 0
+
+
+@pytest.mark.slow
+def test_another_failure_is_not_taken_for_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    given = THREADS | {"preset": "nonsense"}
+    found = timing.measure(**given, epochs=2, time_limit=200, memory_limit=10**10)
+    assert found == {"failed": "exit code 1"}
+    assert "unknown preset 'nonsense'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "errors", "expected"),
+    [
+        (timing.OUT_OF_MEMORY, "", True),
+        (-9, "", True),
+        (-6, "terminate called\n  what():  std::bad_alloc\n", True),
+        (-6, "Fatal glibc error: failed to register TLS destructor: out of memory", True),
+        (-6, "memory is fine\nassertion failed", False),
+        (-11, "", False),
+        (1, "ValueError: memory of an elephant", False),
+        (0, "", False),
+    ],
+)
+def test_deaths_for_want_of_memory_are_told_from_others(
+    code: int, errors: str, expected: bool
+) -> None:
+    assert timing._ran_out_of_memory(code, errors) is expected
+
+
+# -- the kernel --------------------------------------------------------------------------------
+
+
+@st.composite
+def labelled_graphs(draw: st.DrawFn) -> Graphs:
+    """One to four graphs of one to five nodes, some isolated, with two labels."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    edges = [
+        draw(st.sets(st.tuples(*2 * [st.integers(0, n - 1)]).filter(lambda e: e[0] < e[1])))
+        for n in sizes
+    ]
+    total = sum(sizes)
+    labels = draw(st.lists(st.sampled_from("CN"), min_size=total, max_size=total))
+    return Graphs.from_edge_lists([sorted(e) for e in edges], sizes=sizes, node_labels=labels)
+
+
+def colours(graph: Graphs, depth: int) -> Counter[Any]:
+    """How often each colour occurs: a colour is a label, or a colour and those around it."""
+    neighbours: dict[int, list[int]] = {v: [] for v in range(graph.n_nodes)}
+    for a, b in graph.edges().tolist():
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    colour: dict[int, Any] = dict(enumerate(map(str, graph.node_labels)))
+    counts = Counter((0, c) for c in colour.values())
+    for round_ in range(1, depth + 1):
+        colour = {
+            v: (colour[v], tuple(sorted((colour[u] for u in around), key=repr)))
+            for v, around in neighbours.items()
+        }
+        counts.update((round_, c) for c in colour.values())
+    return counts
+
+
+@given(labelled_graphs(), st.integers(1, 3))
+def test_the_kernel_is_the_cosine_of_counts_of_colours(graphs: Graphs, depth: int) -> None:
+    counts = [colours(graphs[i : i + 1], depth) for i in range(len(graphs))]
+    products = np.array([[sum(a[c] * b[c] for c in a) for b in counts] for a in counts])
+    lengths = np.sqrt(np.diag(products))
+    expected = products / lengths[:, None] / lengths
+    np.testing.assert_allclose(kernel.gram_matrix(graphs, depth), expected, atol=1e-12)
+
+
+def test_the_kernel_tells_generated_classes_apart_but_not_random_ones() -> None:
+    threads = generate_threads(120, average_nodes=25, seed=3)
+    found = kernel.evaluate_kernel(threads, repeats=2, folds=3, seed=5)
+    assert found == kernel.evaluate_kernel(threads, repeats=2, folds=3, seed=5)
+    assert found["accuracy"]["mean"] == pytest.approx(np.mean(found["accuracy"]["per_repeat"]))
+    assert found["accuracy"]["mean"] > 0.7
+    assert len(found["chosen"]) == 6
+    assert {choice["depth"] for choice in found["chosen"]} <= set(kernel.DEPTHS)
+    shuffled = np.random.default_rng(0).permutation(threads.targets)
+    noise = kernel.evaluate_kernel(threads._with(targets=shuffled), repeats=2, folds=3)
+    assert noise["accuracy"]["mean"] < 0.62
+
+
+def test_graphs_without_classes_have_no_accuracy() -> None:
+    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], name="toy")
+    with pytest.raises(InputError, match="toy has no classes to predict"):
+        kernel.evaluate_kernel(graphs)
+
+
+def test_the_table_of_the_kernel_stands_beside_the_number_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tu(generate_threads(40, average_nodes=15), tmp_path / "NCI1")
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path))
+    monkeypatch.setattr(kernel, "DEPTHS", (1, 2))
+    said: list[str] = []
+    made = reproduce.kernel(["NCI1", "MUTAG"], said.append)
+    row = made.data["NCI1"]
+    ours, spread = (100 * row["accuracy"][key] for key in ("mean", "std"))
+    ((name, quoted, here, gain, _),) = made.rows
+    assert (name, quoted, here) == ("NCI1", "80.13", f"{ours:.2f} ± {spread:.2f}")
+    assert float(gain) == pytest.approx(ours - 80.13, abs=0.006)
+    assert row["protocol"] == {"repeats": 3, "folds": 10, "stop": "nested"}
+    assert said == ["NCI1: Weisfeiler-Lehman subtree kernel"]
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+
+def test_a_table_without_the_datasets_asked_for_is_an_error_unless_there_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tu(generate_threads(20, average_nodes=15), tmp_path / "data" / "MUTAG")
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path / "data"))
+    write_runs(tmp_path / "runs")
+    arguments = ["--datasets", "MUTAG", "--out", str(tmp_path), "--json"]
+    with pytest.raises(InputError, match="the paper's table has none of MUTAG"):
+        CliRunner().invoke(app, ["reproduce", "kernel", *arguments], catch_exceptions=False)
+    found = CliRunner().invoke(app, ["reproduce", *arguments], catch_exceptions=False)
+    assert list(json.loads(found.stdout)) == ["statistics", "parameters", "accuracy"]
+
+
+@pytest.mark.slow
+def test_compression_is_reproduced_end_to_end_on_generated_data(small_data: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+    arguments = ["reproduce", "compression", "--datasets", "IMDB-BINARY", "--out", str(small_data)]
+    found = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    timings = json.loads(found.stdout)["compression"]["IMDB-BINARY"]["timings"]
+    assert {preset: "speedup" in timing for preset, timing in timings.items()} == {
+        "paper": True,
+        "modern": True,
+    }
+    assert (small_data / "sizes_and_runtimes.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,143 @@
+"""The pages as a person sees them: in a browser, on a phone, by day and by night."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import saen
+from tests.cli.commandline import invoke, run
+from tests.report.html_reader import Element, read_html
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+LIGHT, DARK = 1, 0
+PHONE = 390
+
+pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not BROWSER, reason="no chromium, chromium-browser or google-chrome on the PATH"
+    ),
+]
+
+# A window of the browser is at least 500 wide: the phone is a frame in it.
+PROBE = """<!DOCTYPE html><title></title><iframe src="NAME" width="390" height="844"></iframe>
+<script>
+addEventListener("load", () => {
+  const page = frames[0].document, root = page.documentElement;
+  const boxes = name => [...page.querySelectorAll(name)].map(e => e.getBoundingClientRect());
+  const style = name => frames[0].getComputedStyle(page.querySelector(name));
+  document.title = JSON.stringify({
+    window: frames[0].innerWidth, room: root.clientWidth, content: root.scrollWidth,
+    figures: boxes("figure svg").map(box => [box.width, box.height, box.right]),
+    letters: boxes("svg text").map(box => box.height),
+    paper: style("body").backgroundColor, ink: style("body").color, drawings: style("svg").filter,
+  });
+});
+</script>"""
+
+
+def browse(path: Path, profile: Path, *options: str) -> tuple[Element, list[str]]:
+    """The page once the browser has made it, and what it complained about."""
+    command = [
+        BROWSER,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+    ]
+    command += [f"--user-data-dir={profile}", "--enable-logging=stderr", "--dump-dom", *options]
+    made = subprocess.run(
+        [*command, path.as_uri()], check=True, capture_output=True, text=True, timeout=120
+    )
+    return read_html(made.stdout), re.findall(r"CONSOLE.*", made.stderr)
+
+
+def probe(path: Path, profile: Path, scheme: int = LIGHT) -> dict[str, Any]:
+    """What the page measures on a phone."""
+    frame = path.with_name("probe.html")
+    frame.write_text(PROBE.replace("NAME", path.name))
+    options = ["--allow-file-access-from-files", f"--blink-settings=preferredColorScheme={scheme}"]
+    page, complaints = browse(frame, profile, *options)
+    assert complaints == []
+    return json.loads(page.all("title")[0].text)
+
+
+def luminance(colour: str) -> float:
+    """Relative, as WCAG 2 has it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """An evaluation, a training on numbers, and nested structures."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {name: folder / f"{name}.html" for name in ("classes", "numbers", "nested")}
+    quick = ("--epochs", 2, "--report")
+    run("evaluate", "threads", "--repeats", 2, "--folds", 3, *quick, made["classes"])
+    threads = saen.generate_threads(60, seed=1)
+    saen.save(threads.with_targets(threads.sizes / 10), folder / "numbers.saen")
+    invoke("train", folder / "numbers.saen", "--out", folder / "a", *quick, made["numbers"])
+    nested = ("train", "stdlib-functions", "-d", "nested", "--out", folder / "b")
+    invoke(*nested, *quick, made["nested"])
+    return made
+
+
+# How many figures each has: sizes, objects, entries, loss; accuracy, predictions; the hardest.
+@pytest.mark.parametrize(("name", "figures"), [("classes", 15), ("numbers", 11), ("nested", 7)])
+def test_pages_load_without_complaint_and_show_their_figures(pages, profile, name, figures):
+    page, complaints = browse(pages[name], profile)
+    assert complaints == []
+    assert len(page.all("svg")) == figures
+    seen = probe(pages[name], profile)
+    assert len(seen["figures"]) == figures
+    assert all(width > 100 and height > 50 for width, height, _ in seen["figures"])
+
+
+@pytest.mark.parametrize("name", ["classes", "numbers", "nested"])
+def test_pages_fit_a_phone(pages, profile, name):
+    seen = probe(pages[name], profile)
+    assert seen["window"] == PHONE
+    assert seen["content"] <= seen["room"]
+    assert all(right <= seen["room"] for _, _, right in seen["figures"])
+    assert min(seen["letters"]) >= 7
+
+
+def test_pages_follow_light_and_dark(pages, profile):
+    light, dark = (probe(pages["classes"], profile, scheme) for scheme in (LIGHT, DARK))
+    assert luminance(light["paper"]) > 0.9
+    assert luminance(dark["paper"]) < 0.05
+    for seen in (light, dark):
+        low, high = sorted([luminance(seen["paper"]), luminance(seen["ink"])])
+        assert (high + 0.05) / (low + 0.05) > 7
+    assert light["drawings"] == "none"
+    assert "invert" in dark["drawings"]
+
+
+def test_the_browser_would_have_complained(tmp_path, profile, pages):
+    whole = pages["classes"].read_text(encoding="utf-8")
+    bad = tmp_path / "bad.html"
+    for content in ('<img src="http://127.0.0.1:9/x.png">', "<script>alert(1)</script>"):
+        bad.write_text(whole.replace("</body>", f"{content}</body>"), encoding="utf-8")
+        _, complaints = browse(bad, profile)
+        assert "Content Security Policy" in complaints[0]
+    wide = '<div style="width: 1000px">wide</div>'
+    bad.write_text(whole.replace("</body>", f"{wide}</body>"), encoding="utf-8")
+    seen = probe(bad, profile)
+    assert seen["content"] > seen["room"]
