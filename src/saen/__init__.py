@@ -66,7 +66,7 @@ if _TYPE_CHECKING:
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
     from saen.learning.part_counts import SAFeatures as SAFeatures
-    from saen.learning.persistence import load as load
+    from saen.learning.load import load as load
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
     from saen.network.model import Architecture as Architecture
@@ -102,7 +102,7 @@ _ROOMS = {
     "learning.cross_validation": "Evaluation cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
     "learning.part_counts": "SAFeatures",
-    "learning.persistence": "load",
+    "learning.load": "load",
     "network.loss": "Task",
     "network.model": "SAEN Architecture",
     "network.training": "Settings train",

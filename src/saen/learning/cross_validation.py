@@ -1,19 +1,20 @@
-"""Cross-validation: all trainings of all folds and repeats over one compressed hierarchy.
+"""Cross-validation: all trainings of all folds and repeats over shared compressed hierarchies.
 
 Three ways to stop:
 
-- `fixed`: the number of epochs is set in advance; the test folds are looked at once;
+- `fixed`: the number of epochs is set in advance; the test folds are used once;
 - `nested`: settings are chosen, for every fold, on an inner split of its training part, then the
-  networks are trained anew on all of it and the test fold is looked at once;
-- `peek`: the best epoch of the test folds' mean curve, as some published numbers are made. It
-  flatters, and is here for comparison with such numbers only.
+  networks are trained again on all of it and the test fold is used once;
+- `peek`: the best epoch of the test folds' mean curve, as some published numbers are obtained. It
+  is optimistic, and only meant for comparison with such numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,25 +26,33 @@ from saen._util.json_files import write_json
 from saen.data.compression import ceiling
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import Data, SAENClassifier
-from saen.learning.runs import Fold, splits_to_json
-from saen.network.ensemble import Progress, Trainer, Training
+from saen.learning.estimators import SAENClassifier, classification_task, probabilities
+from saen.learning.preparation import Data, Prepared
+from saen.learning.runs import Fold, check_splits, splits_to_json
+from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
 from saen.network.model import derive_seed
 
 STOPS = ("fixed", "nested", "peek")
+INNER_TEST_SIZE = 0.1
+"""Share of a training part on which `nested` compares settings."""
+
+Grid = Sequence[dict[str, Any]]
+Progress = Callable[[int, int], object]
+"""Called with network-epochs done and their total."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a repeated cross-validation found.
+    """The result of a repeated cross-validation.
 
     - `classes` (C,), `targets` (n,): codes into them; `fold_of` (R, n): the fold that tests each
-      structure; `probabilities` (R, n, C): by the networks that did not train on it;
-    - `rows` (n,): equal structures have equal rows;
-    - `loss` (epochs, networks): the training curves of the last stage;
+      example; `probabilities` (R, n, C): by the networks that did not train on it;
+    - `rows` (n,): identical examples have equal rows;
+    - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
+      network trained for fewer epochs;
     - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
     - `levels`: of the hierarchy, before and after compression;
-    - `seconds`: per step.
+    - `seconds`: per step; `models_at_once`: networks trained side by side, per stage.
     """
 
     classes: NDArray[Any]
@@ -56,6 +65,7 @@ class Evaluation:
     stop: str = "fixed"
     chosen: list[Any] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
+    models_at_once: dict[str, int] = field(default_factory=dict)
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -65,17 +75,17 @@ class Evaluation:
 
     def accuracies(self) -> NDArray[np.float64]:
         """Accuracy of every fold, (R, folds)."""
-        right = self.predictions == self.targets
+        correct = self.predictions == self.targets
         n_folds = int(self.fold_of.max()) + 1
         return np.array(
             [
-                [right[r][self.fold_of[r] == fold].mean() for fold in range(n_folds)]
-                for r in range(len(right))
+                [correct[r][self.fold_of[r] == fold].mean() for fold in range(n_folds)]
+                for r in range(len(correct))
             ]
         )
 
     def fold_ceiling(self) -> float:
-        """The mean over folds of what one fixed model could reach on the fold's test part."""
+        """The mean over folds of the accuracy that no single model can exceed on the test part."""
         parts = [
             np.flatnonzero(fold_of == fold)
             for fold_of in self.fold_of
@@ -84,7 +94,7 @@ class Evaluation:
         return float(np.mean([ceiling(self.rows[test], self.targets[test]) for test in parts]))
 
     def duplicates(self) -> NDArray[np.bool_]:
-        """Which tests have an identical structure in their training part, (R, n)."""
+        """Which test examples are identical to one of their training part, (R, n)."""
         out = np.zeros(self.fold_of.shape, dtype=np.bool_)
         in_all = np.bincount(self.rows)
         for repeat, fold_of in enumerate(self.fold_of):
@@ -93,11 +103,11 @@ class Evaluation:
             out[repeat] = in_all[self.rows] > in_fold
         return out
 
-    def report(self) -> dict[str, Any]:
-        """Accuracy, ceilings and the share of duplicates as one JSON document."""
+    def to_json(self) -> dict[str, Any]:
+        """Accuracy, ceilings and the share of duplicates."""
         folds = self.accuracies()
         per_repeat = folds.mean(axis=1)
-        right, duplicates = self.predictions == self.targets, self.duplicates()
+        correct, duplicates = self.predictions == self.targets, self.duplicates()
         return {
             "accuracy": {
                 "mean": float(per_repeat.mean()),
@@ -109,10 +119,11 @@ class Evaluation:
             "ceiling_folds": self.fold_ceiling(),
             "duplicates": {
                 "share": float(duplicates.mean()),
-                "accuracy": float(right[duplicates].mean()) if duplicates.any() else None,
-                "accuracy_rest": float(right[~duplicates].mean()) if (~duplicates).any() else None,
+                "accuracy": _mean(correct[duplicates]),
+                "accuracy_rest": _mean(correct[~duplicates]),
             },
             "chosen": self.chosen,
+            "models_at_once": self.models_at_once,
             "seconds": self.seconds,
         }
 
@@ -144,29 +155,84 @@ def cross_validate(
     folds: int = 10,
     seed: int = 0,
     stop: str = "fixed",
-    grid: Sequence[dict[str, Any]] = ({},),
+    grid: Grid = ({},),
     splits: Sequence[Sequence[Fold]] | None = None,
     models_at_once: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Train and test an estimator on every fold of every repeat, many networks at once.
+    """Train and test a classifier on every fold of every repeat, many networks at once.
 
-    The structures are decomposed and compressed once; compression never looks at targets. Each
-    network sees the targets, labels and statistics of its own training part only; what `auto`
-    radii and batch sizes look at is the structures of all. `seed` takes the place of the
-    estimator's `random_state`. Under `nested`,
-    `grid` lists the settings to choose from. `models_at_once` None times a few group sizes and
-    takes the cheapest. With a `folder`, finished groups of networks are kept there and a second
-    call goes on from them.
+    The data are decomposed and compressed once; compression never looks at targets. Each network
+    sees the targets, labels and statistics of its own training part only; `auto` radii and batch
+    sizes look at all examples, without their targets.
+
+    Parameters
+    ----------
+    estimator, X, y : what to train, on which data, with one class per example.
+    repeats, folds, seed : stratified folds; `seed` also replaces the estimator's `random_state`.
+    stop : `fixed`, `nested` or `peek`, see the module.
+    grid : under `nested`, the settings to choose from.
+    splits : folds of your own, per repeat a list of (train, test) indices.
+    models_at_once : networks trained side by side, by default as many as fit.
+    folder : finished groups of networks are kept there, and a second call resumes from them.
+    progress : called with network-epochs done and their total.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> quick = SAENClassifier(epochs=3, n_models=1)
-    >>> found = cross_validate(quick, threads, threads.targets, repeats=1, folds=4)
-    >>> found.accuracies().shape
+    >>> evaluation = cross_validate(quick, threads, threads.targets, repeats=1, folds=4)
+    >>> evaluation.accuracies().shape
     (1, 4)
     """
+    _check_protocol(estimator, stop, grid, models_at_once, seed)
+    data = as_data(X, estimator.spec.takes)
+    labels = np.asarray(y)
+    classes, targets = np.unique(labels, return_inverse=True)
+    if len(targets) != len(data):
+        raise InputError(f"{len(data)} examples, but {len(targets)} targets")
+    if len(classes) < 2:
+        raise InputError(f"cross-validation needs at least two classes, y holds {len(classes)}")
+    if splits is None:
+        splits = make_splits(targets, repeats, folds, seed)
+    else:
+        check_splits(splits, len(targets))
+    if folder is not None:
+        write_json(folder / "splits.json", splits_to_json(splits))
+    parts = [
+        Part((repeat, fold), train, test)
+        for repeat, each in enumerate(splits)
+        for fold, (train, test) in enumerate(each)
+    ]
+    trainer = _Trainer(data, labels, targets, len(classes), seed, models_at_once, folder, progress)
+    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)
+    fold_of = np.full((len(splits), len(targets)), -1)
+    tested = np.zeros((len(splits), len(targets), len(classes)))
+    for part, rows in zip(parts, outer.probabilities, strict=True):
+        repeat, fold = part.name
+        fold_of[repeat, part.test] = fold
+        tested[repeat, part.test] = rows
+    # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen.
+    compressed = trainer.prepare(estimator).compressed
+    return Evaluation(
+        classes,
+        targets,
+        fold_of,
+        tested,
+        compressed.top.astype(np.int64),
+        outer.loss,
+        dict(trainer.seconds),
+        stop,
+        chosen,
+        compressed.levels(),
+        dict(trainer.group_sizes),
+    )
+
+
+def _check_protocol(
+    estimator: SAENClassifier, stop: str, grid: Grid, models_at_once: int | None, seed: int
+) -> None:
+    estimator.validate()
     if stop not in STOPS:
         raise InputError(f"stop is one of {', '.join(STOPS)}, not {stop!r}")
     if stop == "nested" and len(grid) < 2:
@@ -175,114 +241,188 @@ def cross_validate(
         raise InputError("there is no epoch to choose: epochs must be at least 1")
     if estimator.patience is not None:
         raise InputError(
-            "cross-validation does not stop early (patience): a training part is used whole, and "
-            "test folds must not decide when to stop"
+            "cross-validation does not stop early (patience): the training part is used in full, "
+            "and test folds must not decide when to stop"
         )
-    estimator._check_arguments()
     if models_at_once is not None and models_at_once < 1:
-        raise InputError(f"at least 1 network trains at once, not {models_at_once}")
+        raise InputError(f"models_at_once must be an integer ≥ 1, not {models_at_once}")
     if not 0 <= seed < 2**31:
-        raise InputError(f"seed must be a number from 0 to {2**31 - 1}, not {seed}")
-    structures = as_data(X, estimator._takes())
-    classes, targets = np.unique(np.asarray(y), return_inverse=True)
-    if len(targets) != len(structures):
-        raise InputError(f"{len(structures)} structures, but {len(targets)} targets")
-    if len(classes) < 2:
-        raise InputError(f"cross-validation needs at least two classes, y holds {len(classes)}")
-    plan = make_splits(targets, repeats, folds, seed) if splits is None else splits
-    if folder is not None:
-        write_json(folder / "splits.json", splits_to_json(plan))
-    trainer = Trainer(structures, targets, classes, seed, models_at_once, folder, progress)
-    outer = [
-        Training((repeat, fold), train, test)
-        for repeat, parts in enumerate(plan)
-        for fold, (train, test) in enumerate(parts)
-    ]
-    chosen: list[Any] = []
-    if stop == "nested":
-        picked = _choose(trainer, estimator, grid, outer)
-        chosen = [grid[index] for index in picked]
-        trainer.expect(estimator, grid, picked)
-        made, rows, loss = _train_chosen(trainer, estimator, grid, outer, picked)
-    elif stop == "peek":
-        trainer.expect(clone(estimator).set_params(n_models=1), [{}, {}], [0, 1] * len(outer))
-        made, rows, loss, epoch = _peek(trainer, estimator, outer)
-        chosen = [{"epoch": epoch}]
-    else:
-        trainer.expect(estimator, [{}], [0] * len(outer))
-        made, rows, loss = trainer.train("fixed", estimator, outer)
-    fold_of = np.full((len(plan), len(targets)), -1)
-    found = np.zeros((len(plan), len(targets), len(classes)))
-    for column, training in enumerate(outer):
-        repeat, fold = training.name
-        fold_of[repeat, training.test] = fold
-        found[repeat, training.test] = made[training.test, column]
-    levels = trainer.prepare(estimator).levels()
-    return Evaluation(
-        classes, targets, fold_of, found, rows, loss, dict(trainer.seconds), stop, chosen, levels
-    )
+        raise InputError(f"seed must be an integer from 0 to {2**31 - 1}, not {seed}")
 
 
 # -- the protocols -----------------------------------------------------------------------------
 
 
-def _choose(
-    trainer: Trainer,
-    estimator: SAENClassifier,
-    grid: Sequence[dict[str, Any]],
-    outer: Sequence[Training],
-) -> list[int]:
-    """For every outer fold the settings that do best on an inner split of its training part."""
-    inner = []
-    for training in outer:
-        state = derive_seed((trainer.seed, *training.name), "inner split") % 2**31
-        splitter = StratifiedShuffleSplit(1, test_size=0.1, random_state=state)
-        fit, check = next(splitter.split(training.train, trainer.targets[training.train]))
-        inner.append(Training(training.name, training.train[fit], training.train[check]))
-    trainer.expect(estimator, grid, [i for i in range(len(grid)) for _ in inner])
-    scores = np.zeros((len(grid), len(outer)))
-    for index, settings in enumerate(grid):
-        candidate = clone(estimator).set_params(**settings)
-        made, _, _ = trainer.train(f"inner-{index}", candidate, inner)
-        for column, training in enumerate(inner):
-            truth = trainer.targets[training.test]
-            answers = made[training.test, column]
-            likelihood = np.log(np.maximum(answers[np.arange(len(truth)), truth], 1e-12)).mean()
-            # Accuracy decides; the likelihood breaks ties, which small parts have many of.
-            scores[index, column] = (answers.argmax(axis=1) == truth).mean() + 1e-6 * likelihood
-    return [int(index) for index in scores.argmax(axis=0)]
+@dataclass(frozen=True)
+class _Outer:
+    """Class probabilities of every part's test examples, (tests, C) each, and training curves."""
+
+    probabilities: list[NDArray[np.float64]]
+    loss: NDArray[np.float64]
 
 
-def _train_chosen(
-    trainer: Trainer,
-    estimator: SAENClassifier,
-    grid: Sequence[dict[str, Any]],
-    outer: Sequence[Training],
-    picked: Sequence[int],
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Train every outer fold anew with the settings that were chosen for it."""
-    made = np.zeros((len(trainer.targets), len(outer), trainer.n_classes))
-    # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen.
-    rows = trainer.prepare(estimator).top.astype(np.int64)
-    loss = np.empty((0, 0))
-    for index, settings in enumerate(grid):
-        columns = [column for column, choice in enumerate(picked) if choice == index]
-        if columns:
-            candidate = clone(estimator).set_params(**settings)
-            part, _, loss = trainer.train(
-                f"outer-{index}", candidate, [outer[column] for column in columns]
-            )
-            made[:, columns] = part
-    return made, rows, loss
+def _fixed(
+    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
+) -> tuple[_Outer, list[Any]]:
+    trainer.expect(estimator, len(parts))
+    return trainer.train("fixed", estimator, parts)[0], []
+
+
+def _nested(
+    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], grid: Grid
+) -> tuple[_Outer, list[Any]]:
+    """Every part is trained with the settings that did best on an inner split of its training."""
+    candidates = [clone(estimator).set_params(**settings) for settings in grid]
+    inner = [_inner_part(part, trainer) for part in parts]
+    for candidate in candidates:
+        trainer.expect(candidate, len(inner))
+    scores = np.array(
+        [
+            [
+                _score(rows, trainer.targets[part.test])
+                for part, rows in zip(inner, result.probabilities, strict=True)
+            ]
+            for index, candidate in enumerate(candidates)
+            for result, _ in [trainer.train(f"inner-{index}", candidate, inner)]
+        ]
+    )
+    best = scores.argmax(axis=0)
+    for index in best:
+        trainer.expect(candidates[index], 1)
+    tested: dict[int, NDArray[np.float64]] = {}
+    curves = []
+    for index in np.unique(best):
+        columns = np.flatnonzero(best == index)
+        result, _ = trainer.train(
+            f"outer-{index}", candidates[index], [parts[column] for column in columns]
+        )
+        tested |= dict(zip(columns.tolist(), result.probabilities, strict=True))
+        curves.append(result.loss)
+    longest = max(map(len, curves))
+    padded = [
+        np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves
+    ]
+    outer = _Outer([tested[column] for column in range(len(parts))], np.concatenate(padded, axis=1))
+    return outer, [grid[index] for index in best]
 
 
 def _peek(
-    trainer: Trainer, estimator: SAENClassifier, outer: Sequence[Training]
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], int]:
+    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
+) -> tuple[_Outer, list[Any]]:
     """The epoch at which the mean test accuracy is best, trained again up to just there."""
     single = clone(estimator).set_params(n_models=1)
-    curves: list[NDArray[np.float64]] = []
-    trainer.train("peek", single, outer, curves=curves)
-    epoch = int(np.concatenate(curves, axis=1).mean(axis=1).argmax()) + 1
-    made, rows, loss = trainer.train("peeked", single, outer, until=epoch)
-    return made, rows, loss, epoch
+    trainer.expect(single, 2 * len(parts))
+    _, watched = trainer.train("peek", single, parts, test_curves=True)
+    assert watched.test_accuracy is not None
+    epoch = int(watched.test_accuracy.mean(axis=1).argmax()) + 1
+    outer, _ = trainer.train("peeked", single, parts, until=epoch)
+    return outer, [{"epoch": epoch}]
+
+
+_PROTOCOLS = {"fixed": _fixed, "nested": _nested, "peek": _peek}
+
+
+def _inner_part(part: Part, trainer: _Trainer) -> Part:
+    """The training part of a fold, split once more to compare settings on."""
+    state = derive_seed((trainer.seed, *part.name), "inner split") % 2**31
+    splitter = StratifiedShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=state)
+    fit, check = next(splitter.split(part.train, trainer.targets[part.train]))
+    return Part(part.name, part.train[fit], part.train[check])
+
+
+def _score(rows: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
+    """Accuracy decides; the likelihood breaks ties, of which small parts have many."""
+    likelihood = np.log(np.maximum(rows[np.arange(len(truth)), truth], 1e-12)).mean()
+    return float((rows.argmax(axis=1) == truth).mean() + 1e-6 * likelihood)
+
+
+def _mean(values: NDArray[np.bool_]) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+@dataclass
+class _Trainer:
+    """Trains estimators on parts of one dataset; equal decompositions share a hierarchy."""
+
+    data: Any
+    labels: NDArray[Any]
+    targets: NDArray[np.int64]
+    n_classes: int
+    seed: int
+    models_at_once: int | None
+    folder: Path | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        self.seconds = {"compress": 0.0, "train": 0.0}
+        self.group_sizes: dict[str, int] = {}
+        self.done = self.total = 0
+        self._prepared: dict[str, Prepared] = {}
+
+    def expect(self, estimator: SAENClassifier, n_parts: int) -> None:
+        """Add coming trainings to the total that progress counts to."""
+        self.total += estimator.epochs * estimator.n_models * n_parts
+
+    def prepare(self, estimator: SAENClassifier) -> Prepared:
+        """The data as the estimator decomposes them, compressed."""
+        key = repr(estimator.spec)
+        if key not in self._prepared:
+            start = perf_counter()
+            self._prepared[key] = estimator.prepare(self.data)
+            self.seconds["compress"] += perf_counter() - start
+        return self._prepared[key]
+
+    def train(
+        self,
+        stage: str,
+        estimator: SAENClassifier,
+        parts: Sequence[Part],
+        *,
+        until: int | None = None,
+        test_curves: bool = False,
+    ) -> tuple[_Outer, PartResults]:
+        """Probabilities of the tests of every part, averaged over its networks, and the details."""
+        prepared = self.prepare(estimator)
+        start = perf_counter()
+        task = classification_task(
+            self.targets,
+            self.n_classes,
+            np.empty((len(self.targets), 0)),
+            self._class_weights(estimator, parts),
+        )
+        plan = estimator.plan(prepared, task.n_outputs, self.seed)
+        size = self.models_at_once or choose_group_size(plan, plan.n_models * len(parts))
+        self.group_sizes[stage] = size
+        result = train_parts(
+            plan,
+            task,
+            parts,
+            seed=self.seed,
+            until=until,
+            test_curves=test_curves,
+            group_size=size,
+            folder=self.folder,
+            stage=stage,
+            progress=self._advance,
+        )
+        self.seconds["train"] += perf_counter() - start
+        means = [probabilities(rows).mean(axis=1) for rows in result.outputs]
+        return _Outer(means, result.loss), result
+
+    def _class_weights(
+        self, estimator: SAENClassifier, parts: Sequence[Part]
+    ) -> NDArray[np.float64] | None:
+        """From every part's own training examples, (C, parts)."""
+        if estimator.class_weight is None:
+            return None
+        columns = []
+        for part in parts:
+            weights = np.zeros(len(self.labels))
+            weights[part.train] = 1.0
+            columns.append(estimator.class_weights(self.labels, weights))
+        return np.column_stack(columns)  # type: ignore[arg-type]
+
+    def _advance(self, network_epochs: int) -> None:
+        self.done += network_epochs
+        if self.progress is not None:
+            self.progress(self.done, self.total)

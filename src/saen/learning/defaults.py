@@ -1,7 +1,7 @@
-"""The modern recipe: what the estimators do when they are told nothing.
+"""The defaults of the estimators: what `auto` means.
 
-Chosen by cross-validation on the benchmark collections with seeds of its own, for all of them at
-once; none of it depends on a collection's name. What was tried: docs/results/modern-settings.md.
+Chosen by cross-validation on the benchmark datasets with seeds of its own, for all of them at
+once; nothing depends on a dataset's name. What was tried: docs/results/modern-settings.md.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import numpy as np
 from saen.data.graphs import Graphs
 from saen.decompositions import Ego
 
-LARGEST_RADIUS = 3
-LARGEST_EGO = 16
+MAX_RADIUS = 3
+MAX_MEAN_EGO_NODES = 16
 """Nodes that the ego graphs of a radius may have on average."""
-SAMPLE = 100
-"""Graphs, evenly spaced over the collection, whose ego graphs are counted."""
-MOST_ENTRIES = 1 << 26
+SAMPLE_GRAPHS = 100
+"""Graphs, evenly spaced over the dataset, whose ego graphs are counted."""
+MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
 
-def modern_labels(graphs: Graphs) -> str:
+def default_node_labels(graphs: Graphs) -> str:
     """Node labels where there are any; else degrees in four bins per doubling.
 
     Plain degrees of hubs are nearly unique and let a network recognise single graphs.
@@ -30,32 +30,32 @@ def modern_labels(graphs: Graphs) -> str:
     return "log-degree:4" if graphs.node_attributes is None else "log-degree:4,attributes"
 
 
-def modern_radii(graphs: Graphs) -> tuple[int, ...]:
+def default_radii(graphs: Graphs) -> tuple[int, ...]:
     """Radii 0, 1, … up to 3, as long as ego graphs stay small in a sample of the graphs.
 
-    >>> modern_radii(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
+    >>> default_radii(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
     (0, 1, 2, 3)
     """
-    sample = graphs[:: max(len(graphs) // SAMPLE, 1)]
-    for radius in range(2, LARGEST_RADIUS + 1):
+    sample = graphs[:: max(len(graphs) // SAMPLE_GRAPHS, 1)]
+    for radius in range(2, MAX_RADIUS + 1):
         ego = Ego((radius,), "degree")
-        affordable = ego.costs(sample).sum() <= MOST_ENTRIES
+        affordable = ego.costs(sample).sum() <= MAX_SAMPLE_ENTRIES
         if not affordable or ego.decompose(sample).relations[0].n_entries > (
-            LARGEST_EGO * sample.n_nodes
+            MAX_MEAN_EGO_NODES * sample.n_nodes
         ):
             return tuple(range(radius))
-    return tuple(range(LARGEST_RADIUS + 1))
+    return tuple(range(MAX_RADIUS + 1))
 
 
-def modern_hidden(depth: int) -> tuple[tuple[int, ...], ...]:
+def default_hidden(depth: int) -> tuple[tuple[int, ...], ...]:
     """Hidden layers of every level, bottom first, without the output layer.
 
-    >>> modern_hidden(2)
+    >>> default_hidden(2)
     ((32,), (32, 16), (32,))
     """
     return ((32,), *[(32, 16)] * (depth - 1), (32,))
 
 
-def modern_batch_size(n: int) -> int:
-    """Graphs per step: a sixteenth of the collection, but at least 16 and at most 100."""
+def default_batch_size(n: int) -> int:
+    """Examples per step: a sixteenth of the dataset, but at least 16 and at most 100."""
     return int(np.clip(n // 16, 16, 100))

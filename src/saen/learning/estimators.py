@@ -1,11 +1,12 @@
-"""scikit-learn estimators: graphs in, classes, numbers or vectors out."""
+"""scikit-learn estimators over networks: graphs in, classes, numbers or vectors out."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, Field, dataclass, field, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,172 +22,103 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from saen._util.arrays import Array
 from saen._util.progress import bar
-from saen.data.compression import Compressed, compress, compress_graphs
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
+from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.defaults import modern_batch_size, modern_hidden, modern_labels, modern_radii
+from saen.learning.defaults import default_batch_size, default_hidden
+from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.network.batches import hierarchy_and_top
-from saen.network.loss import Task
-from saen.network.model import SAEN, Architecture, derive_seed
+from saen.network.ensemble import Plan
+from saen.network.loss import Loss, Task
+from saen.network.model import NORMALISATIONS, SAEN, Architecture, derive_seed
 from saen.network.training import History, Settings, outputs, train
 
-Data = Any
-"""What a decomposition takes (graphs of any library, documents, …), or a `Hierarchy`."""
+_COUNT = Interval(Integral, 1, None, closed="left")
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Data taken apart and collapsed, to fit on more than once: what `prepare` gives."""
-
-    decomposition: Decomposition | None
-    compressed: Compressed
-
-    def __len__(self) -> int:
-        return len(self.compressed)
+def _parameter(default: Any, *accepts: Any, runtime: bool = False) -> Any:
+    """An argument with the values that it accepts; `runtime` ones do not decide what is learned."""
+    return field(default=default, metadata={"accepts": list(accepts), "runtime": runtime})
 
 
 class InterruptedTrainingWarning(UserWarning):
-    """Training was stopped by Ctrl-C; the estimator holds the last whole epoch."""
+    """Training was stopped by Ctrl-C; the estimator holds the last complete epoch."""
 
 
-class _Estimator(BaseEstimator):
-    """What the estimators share: from structures to trained networks and back to vectors."""
+@dataclass(eq=False, repr=False)
+class NetworkEstimator(BaseEstimator):
+    """What the estimators share: from data to trained networks and back to vectors."""
 
-    decomposition_: Decomposition | None
-    schema_: Hierarchy
-    network_: SAEN
-    history_: History
+    decomposition: str | Decomposition = _parameter("ego", str, Decomposition)
+    _: KW_ONLY
+    radii: str | Sequence[int] = _parameter("auto", StrOptions({"auto"}), "array-like")
+    node_labels: str = _parameter("auto", str)
+    hidden: str | Sequence[Sequence[int]] = _parameter("auto", StrOptions({"auto"}), list, tuple)
+    slope: float = _parameter(0.2, Real)
+    normalisation: str = _parameter("batch", StrOptions(set(NORMALISATIONS)))
+    dropout: float = _parameter(0.0, Interval(Real, 0, 1, closed="left"))
+    n_models: int = _parameter(3, _COUNT)
+    epochs: int = _parameter(40, Interval(Integral, 0, None, closed="left"))
+    batch_size: int | str = _parameter("auto", _COUNT, StrOptions({"auto", "all"}))
+    learning_rate: float = _parameter(0.01, Interval(Real, 0, None, closed="neither"))
+    schedule: str = _parameter("cosine", StrOptions({"constant", "cosine"}))
+    weight_decay: float = _parameter(0.0, Interval(Real, 0, None, closed="left"))
+    min_count: int = _parameter(1, _COUNT)
+    patience: int | None = _parameter(None, _COUNT, None)
+    validation_fraction: float = _parameter(0.1, Interval(Real, 0, 1, closed="neither"))
+    dtype: str = _parameter("float32", StrOptions({"float32", "float64"}))
+    device: str = _parameter("auto", str, runtime=True)
+    checkpoint: str | Path | None = _parameter(None, str, Path, None, runtime=True)
+    checkpoint_every: int = _parameter(10, _COUNT, runtime=True)
+    random_state: int | np.random.RandomState | None = _parameter(0, "random_state", runtime=True)
+    progress: bool | None = _parameter(None, "boolean", None, runtime=True)
 
-    def __init__(
-        self,
-        decomposition: str | Decomposition = "ego",
-        *,
-        radii: str | Sequence[int] = "auto",
-        node_labels: str = "auto",
-        hidden: str | Sequence[Sequence[int]] = "auto",
-        slope: float = 0.2,
-        normalisation: str = "batch",
-        dropout: float = 0.0,
-        n_models: int = 3,
-        epochs: int = 40,
-        batch_size: int | str = "auto",
-        learning_rate: float = 0.01,
-        schedule: str = "cosine",
-        weight_decay: float = 0.0,
-        min_count: int = 1,
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        device: str = "auto",
-        dtype: str = "float32",
-        checkpoint: str | Path | None = None,
-        checkpoint_every: int = 10,
-        random_state: int | np.random.RandomState | None = 0,
-        progress: bool | None = None,
-    ) -> None:
-        self.decomposition = decomposition
-        self.radii = radii
-        self.node_labels = node_labels
-        self.hidden = hidden
-        self.slope = slope
-        self.normalisation = normalisation
-        self.dropout = dropout
-        self.n_models = n_models
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.min_count = min_count
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.dtype = dtype
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.random_state = random_state
-        self.progress = progress
+    decomposition_: Decomposition | None = field(init=False)
+    schema_: Hierarchy = field(init=False)
+    network_: SAEN = field(init=False)
+    history_: History = field(init=False)
+
+    # -- arguments ---------------------------------------------------------------------------
+
+    @classmethod
+    def setting_names(cls) -> tuple[str, ...]:
+        """The arguments that decide what is learned: what presets may set and models record."""
+        return tuple(f.name for f in _arguments(cls) if not f.metadata["runtime"])
+
+    @property
+    def _parameter_constraints(self) -> dict[str, list[Any]]:
+        """What `_validate_params` of scikit-learn looks at."""
+        return {f.name: f.metadata["accepts"] for f in _arguments(type(self))}
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            raise InputError(str(error)) from None
+        choose_device(self.device)
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that the arguments ask for."""
+        return DecompositionSpec.of(self.decomposition, self.radii, self.node_labels)
 
     # -- fitting -----------------------------------------------------------------------------
 
-    def _fit(self, X: Data, task: _Targets, sample_weight: ArrayLike | None) -> Self:
-        self._check_arguments()
-        structures = X if isinstance(X, Prepared) else as_data(X, self._takes())
-        n = len(structures)
-        if n == 0:
-            raise InputError("nothing to fit: the collection is empty")
-        if len(task.values) != n:
-            raise InputError(f"{n} structures, but {len(task.values)} targets")
-        weights = _checked_weights(sample_weight, n)
-        prepared = self.prepare(structures)
-        self.decomposition_, compressed = prepared.decomposition, prepared.compressed
-        # Names, roles and vocabulary, without any object: what later structures must agree with.
-        self.schema_ = compressed.hierarchy.select([])
-        seed = _seed(self.random_state)
-        self.network_ = self._network(
-            compressed.hierarchy, task.n_outputs, [(seed, model) for model in range(self.n_models)]
-        )
-        training = np.repeat(weights[:, None], self.n_models, axis=1)
-        validation = None
-        if self.patience is not None:
-            held = self._held_out(task, n, seed)
-            training, validation = training * ~held, training * held
-        with _training_bar(self.epochs, self.progress) as shown:
-            self.history_ = train(
-                self.network_,
-                compressed,
-                task.task(training, validation),
-                self._settings(n, seed),
-                min_count=self.min_count,
-                checkpoint=self.checkpoint,
-                every=self.checkpoint_every,
-                progress=shown,
-            )
-        if self.history_.interrupted:
-            warnings.warn(
-                f"training was interrupted after {len(self.history_.loss)} of {self.epochs} "
-                "epochs; what was learned so far is kept",
-                InterruptedTrainingWarning,
-                stacklevel=3,
-            )
-        return self
-
-    def _check_arguments(self) -> None:
-        """Raise for arguments of the wrong kind, by name."""
-        for name, least in (("epochs", 0), ("n_models", 1), ("min_count", 1), ("patience", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= least) and not (name == "patience" and value is None):
-                raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-        if not isinstance(self.node_labels, str):
-            raise InputError(
-                f"node_labels is a string such as 'node,degree', not {self.node_labels!r}"
-            )
-        for name in ("radii", "hidden"):
-            if not isinstance(getattr(self, name), str | Sequence | np.ndarray):
-                raise InputError(f"{name} is 'auto' or a list, not {getattr(self, name)!r}")
-
-    def _takes(self) -> str:
-        """What the decomposition takes apart."""
-        chosen = self.decomposition
-        if not isinstance(chosen, str):
-            return chosen.takes
-        return named_decomposition(parse_decomposition(chosen)[0]).takes
-
     def prepare(self, X: Data, *, progress: Callable[[int], object] | None = None) -> Prepared:
-        """Take structures apart and collapse them, as `fit` does before it trains.
+        """Decompose and compress data, as `fit` does before it trains.
 
-        `fit` takes what this gives in place of the structures, and so do `predict` and the like of
-        an estimator that was fitted on it. `progress` is called with the number of structures
-        done.
+        `fit` accepts the result in place of the data, and so do `predict` and the like of an
+        estimator that was fitted on it. `progress` is called with the number of examples done.
 
         >>> import saen
         >>> threads = saen.generate_threads(40, seed=1)
@@ -195,140 +127,147 @@ class _Estimator(BaseEstimator):
         >>> model.fit(prepared, threads.targets).predict(prepared).shape
         (40,)
         """
-        if isinstance(X, Prepared):
-            return X
-        structures = as_data(X, self._takes())
-        if isinstance(structures, Hierarchy):
-            return Prepared(None, compress(structures))
-        fitted = self._chosen_decomposition(structures).fit(structures)
-        compressed = compress_graphs(structures, fitted, lower_inverse=False, progress=progress)
-        return Prepared(fitted, compressed)
-
-    def _chosen_decomposition(self, structures: Any) -> Decomposition:
-        if not isinstance(self.decomposition, str):
-            return self.decomposition
-        _only_auto("radii", self.radii)
-        name, given = parse_decomposition(self.decomposition)
-        known = {f.name for f in parameters(named_decomposition(name))}
-        chosen: dict[str, Any] = {}
-        for key in ("radii", "node_labels"):
-            if getattr(self, key) != "auto" and (key in given or key not in known):
-                trouble = "is given twice" if key in given else f"is no parameter of {name}"
-                raise InputError(f"{key} {trouble}: {self.decomposition!r}")
-        if "radii" in known and "radii" not in given:
-            auto = self.radii == "auto"
-            chosen["radii"] = modern_radii(structures) if auto else tuple(self.radii)
-        if "node_labels" in known and "node_labels" not in given:
-            usual = modern_labels(structures)
-            chosen["node_labels"] = ",".join(
-                usual if kind == "auto" else kind for kind in self.node_labels.split(",")
-            )
-        return make_decomposition(self.decomposition, **chosen)
-
-    def _network(
-        self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[int | Sequence[int]]
-    ) -> SAEN:
-        if self.n_models < 1:
-            raise InputError(f"n_models must be at least 1, not {self.n_models}")
-        hidden = self.hidden
-        _only_auto("hidden", hidden)
-        layers = modern_hidden(hierarchy.depth) if isinstance(hidden, str) else hidden
-        if len(layers) != hierarchy.depth + 1:
+        self.validate()
+        if not isinstance(X, Prepared):
+            return prepare(X, self.spec, progress)
+        if X.spec not in (None, self.spec):
             raise InputError(
-                f"hidden needs {hierarchy.depth + 1} lists of sizes, one per level, not {layers}"
+                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
             )
-        architecture = Architecture.over(
-            hierarchy,
-            [*layers[:-1], (*layers[-1], n_outputs)],
-            slope=self.slope,
-            normalisation=self.normalisation,
-            dropout=self.dropout,
-        )
-        network = SAEN(architecture, seeds, dtype=_dtype(self.dtype))
-        return network.to(chosen_device(self.device))
+        return X
 
-    def _settings(self, n: int, seed: int) -> Settings:
-        size: int | None
-        if isinstance(self.batch_size, str):
-            if self.batch_size not in ("auto", "all"):
-                raise InputError(f"batch_size is a number, auto or all, not {self.batch_size!r}")
-            size = modern_batch_size(n) if self.batch_size == "auto" else None
-        else:
-            size = self.batch_size
-        return Settings(
-            epochs=self.epochs,
-            batch_size=size,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            seed=derive_seed(seed, "run") % 2**31,
+    def plan(self, prepared: Prepared, n_outputs: int, seed: int = 0) -> Plan:
+        """How the arguments say to train networks with `n_outputs` units on prepared data.
+
+        `seed` decides which examples share a batch.
+        """
+        self.validate()
+        hierarchy, n = prepared.compressed.hierarchy, len(prepared)
+        hidden = default_hidden(hierarchy.depth) if isinstance(self.hidden, str) else self.hidden
+        if len(hidden) != hierarchy.depth + 1:
+            raise InputError(
+                f"hidden needs {hierarchy.depth + 1} lists of sizes, one per level, not {hidden}"
+            )
+        batch_size = self.batch_size
+        if isinstance(batch_size, str):
+            batch_size = default_batch_size(n) if batch_size == "auto" else n
+        return Plan(
+            prepared.compressed,
+            Architecture.over(
+                hierarchy,
+                [*hidden[:-1], (*hidden[-1], n_outputs)],
+                slope=self.slope,
+                normalisation=self.normalisation,
+                dropout=self.dropout,
+            ),
+            Settings(
+                epochs=self.epochs,
+                batch_size=batch_size,
+                learning_rate=self.learning_rate,
+                schedule=self.schedule,
+                weight_decay=self.weight_decay,
+                patience=self.patience,
+                seed=derive_seed(seed, "run") % 2**31,
+            ),
+            n_models=self.n_models,
+            min_count=self.min_count,
+            device=choose_device(self.device),
+            dtype=getattr(torch, self.dtype),
         )
 
-    def _held_out(self, task: _Targets, n: int, seed: int) -> NDArray[np.bool_]:
-        """For every model the structures that early stopping looks at, (n, M)."""
-        held = np.zeros((n, self.n_models), dtype=np.bool_)
-        splitter = StratifiedShuffleSplit if task.stratify else ShuffleSplit
+    def _fit(self, X: Data, task: Task) -> Self:
+        """Train on `task`, whose weights have shape (n, 1)."""
+        data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
+        n = len(data)
+        if n == 0:
+            raise InputError("nothing to fit: the data are empty")
+        if len(task.targets) != n:
+            raise InputError(f"{n} examples, but {len(task.targets)} targets")
+        prepared = self.prepare(data)
+        seed = _integer_seed(self.random_state)
+        plan = self.plan(prepared, task.n_outputs, seed)
+        self.decomposition_ = prepared.decomposition
+        # Names, roles and vocabulary, without any object: what later data must agree with.
+        self.schema_ = plan.compressed.hierarchy.select([])
+        self.network_ = plan.network([(seed, model) for model in range(self.n_models)])
+        weights = np.repeat(task.weights, self.n_models, axis=1)
+        validation = None
+        if self.patience is not None:
+            held_out = self._held_out(task, seed)
+            weights, validation = weights * ~held_out, weights * held_out
+        with _training_bar(self.epochs, self.progress) as epoch_done:
+            self.history_ = train(
+                self.network_,
+                plan.compressed,
+                Task(
+                    task.loss,
+                    task.targets,
+                    weights,
+                    validation,
+                    task.class_weights,
+                    task.n_classes,
+                ),
+                plan.settings,
+                min_count=self.min_count,
+                checkpoint=self.checkpoint,
+                every=self.checkpoint_every,
+                progress=epoch_done,
+            )
+        if self.history_.interrupted:
+            warnings.warn(
+                f"training was interrupted after {len(self.history_.loss)} of {self.epochs} "
+                "epochs; the model keeps what it has learned so far",
+                InterruptedTrainingWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
+        """For every model the examples that early stopping looks at, (n, M)."""
+        n = len(task.targets)
+        held_out = np.zeros((n, self.n_models), dtype=np.bool_)
+        splitter = ShuffleSplit if task.loss == "squares" else StratifiedShuffleSplit
         for model in range(self.n_models):
             state = derive_seed((seed, model), "held out") % 2**31
             split = splitter(1, test_size=self.validation_fraction, random_state=state)
             try:
-                held[next(split.split(np.empty(n), task.values))[1], model] = True
+                held_out[next(split.split(np.empty(n), task.targets))[1], model] = True
             except ValueError as error:
                 raise InputError(f"cannot hold out a part for early stopping: {error}") from None
-        return held
+        return held_out
 
     # -- using -------------------------------------------------------------------------------
 
-    def _compressed(self, X: Data, lower_inverse: bool = False) -> Compressed:
-        check_is_fitted(self, "network_")
-        fitted = self.decomposition_
-        if isinstance(X, Prepared):
-            if X.decomposition != fitted:
-                raise InputError("these structures were prepared for another estimator")
-            return X.compressed
-        structures = as_data(X, "graphs" if fitted is None else fitted.takes)
-        if not isinstance(structures, Hierarchy):
-            if fitted is None:
-                raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
-            return compress_graphs(structures, fitted, lower_inverse=lower_inverse)
-        self._check_schema(structures)
-        vocabulary = self.schema_.attributes.vocabulary
-        attributes = structures.attributes
-        if vocabulary is not None:
-            attributes = attributes.recoded(vocabulary)
-        return compress(Hierarchy(attributes, structures.relations, structures.names))
+    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
+        """New data decomposed and compressed as those of `fit`.
 
-    def _check_schema(self, hierarchy: Hierarchy) -> None:
-        here = [relation.alphabet for relation in self.schema_.relations]
-        there = [relation.alphabet for relation in hierarchy.relations]
-        if here != there:
-            raise InputError(f"fitted on roles {here}, but the hierarchy has {there}")
+        `lower_inverse` keeps, for the objects of the lower levels too, which unique object each is.
+        """
+        check_is_fitted(self, "network_")
+        return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
 
     def _outputs(self, X: Data) -> tuple[Array, NDArray[np.int64]]:
-        """Outputs of the distinct rows, (rows, M, outputs), and the row of every structure."""
-        compressed = self._compressed(X)
-        hierarchy, top = hierarchy_and_top(compressed)
-        if len(top) == 0:
+        """Outputs of the unique examples, (rows, M, outputs), and the row of every example."""
+        hierarchy, top = hierarchy_and_top(self.compress(X))
+        rows = top.astype(np.int64)
+        if len(rows) == 0:
             n_outputs = self.network_.architecture.layers[-1][-1]
-            return np.empty((0, self.network_.n_models, n_outputs)), top.astype(np.int64)
-        made = outputs(self.network_, hierarchy)
-        return made.double().cpu().numpy(), top.astype(np.int64)
+            return np.empty((0, self.network_.n_models, n_outputs)), rows
+        return outputs(self.network_, hierarchy).double().cpu().numpy(), rows
 
     def embed(self, X: Data, level: int | None = None) -> NDArray[np.float64]:
         """The learned vectors of the objects of a level, shape (objects, n_models · width).
 
-        `level` None is the top: one row per structure, the activations that the output layer
-        sees. Lower levels give one row per original object, in the order of the decomposition.
+        `level` None is the top: one row per example, the activations that the output layer sees.
+        Lower levels give one row per original object, in the order of the decomposition.
         """
-        compressed = self._compressed(X, lower_inverse=True)
-        hierarchy = compressed.hierarchy
-        chosen = hierarchy.depth if level is None else level
-        if not 0 <= chosen <= hierarchy.depth:
-            raise InputError(f"levels are 0 … {hierarchy.depth}, not {level}")
-        vectors = outputs(self.network_, hierarchy, level=chosen)
-        flat = vectors.flatten(1).double().cpu().numpy()
-        return compressed.decompress(chosen, flat)
+        compressed = self.compress(X, lower_inverse=True)
+        depth = compressed.hierarchy.depth
+        number = depth if level is None else level
+        if not 0 <= number <= depth:
+            raise InputError(f"levels are 0 … {depth}, not {level}")
+        vectors = outputs(self.network_, compressed.hierarchy, level=number)
+        return compressed.decompress(number, vectors.flatten(1).double().cpu().numpy())
 
     def save(self, path: str | Path) -> int:
         """Write the fitted estimator to one file (no pickle); its size in bytes."""
@@ -352,55 +291,33 @@ class _Estimator(BaseEstimator):
         return tags
 
 
-class _Targets:
-    """Targets as numbers, and the task that they make."""
-
-    def __init__(self, values: Array, loss: str, n_classes: int, class_weights: Any = None) -> None:
-        self.values = values
-        self.loss = loss
-        self.n_classes = n_classes
-        self.class_weights = class_weights
-        self.stratify = loss != "squares"
-
-    @property
-    def n_outputs(self) -> int:
-        return self.task(np.empty((0, 1)), None).n_outputs
-
-    def task(self, weights: Array, validation: Array | None) -> Task:
-        return Task(
-            self.loss,  # type: ignore[arg-type]
-            self.values,
-            weights,
-            validation,
-            self.class_weights,
-            self.n_classes,
-        )
-
-
-class SAENClassifier(ClassifierMixin, _Estimator):
-    """Classify graphs and other structures with Shift Aggregate Extract Networks.
+@dataclass(eq=False, repr=False)
+class SAENClassifier(ClassifierMixin, NetworkEstimator):
+    """Classify graphs and other structured data with Shift Aggregate Extract Networks.
 
     `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
-    else the decomposition takes (`Documents`, `Data`), or a ready `Hierarchy`; `y` holds
-    integers or strings. What the arguments leave open follows the modern recipe
-    (`saen.learning.defaults`).
+    else the decomposition reads (`Documents`, `NestedData`), or a ready `Hierarchy`; `y` holds
+    integers or strings. What the arguments leave open is decided by `saen.learning.defaults`.
 
-    - `decomposition`: an object, a name, or a name with parameters as in
-      `"neighbourhoods(depth=4)"`; `radii` and `node_labels` set up a decomposition by name (`auto`
-      may be joined with others, as in `auto,degree`);
-    - `hidden`: sizes of the hidden layers of every level, bottom first, without the output layer;
-      `slope`, `normalisation`, `dropout`: see `saen.network.model.Architecture`;
-    - `n_models`: how many networks are trained; their probabilities are averaged;
-    - `epochs`, `batch_size` (or `auto`, `all`), `learning_rate`, `schedule`, `weight_decay`: see
-      `saen.network.training.Settings`; `min_count`: labels in fewer training structures share one
-      entry;
-    - `patience`: stop early on a held-out `validation_fraction`, if not None;
-    - `class_weight`: None, `"balanced"`, or a dictionary;
-    - `device`: `auto`, `cpu`, `cuda`, …; `dtype`: `float32` or `float64`;
-    - `checkpoint`: a file to continue from after an interruption, rewritten `checkpoint_every` so
-      many epochs;
-    - `random_state`: an integer gives the same result every time; `progress`: show a bar (None: on
-      a terminal).
+    Parameters
+    ----------
+    decomposition : an object, a name, or a name with parameters such as
+        `"neighbourhoods(depth=4)"`.
+    radii, node_labels : parameters of a decomposition given by name; `auto` may be joined with
+        others, as in `auto,degree`.
+    hidden : sizes of the hidden layers of every level, bottom first, without the output layer.
+    slope, normalisation, dropout : see `saen.Architecture`.
+    n_models : networks to train; their probabilities are averaged.
+    epochs, batch_size, learning_rate, schedule, weight_decay : see `saen.Settings`; `batch_size`
+        may be `auto` or `all`.
+    min_count : labels that fewer training examples hold share one entry.
+    patience, validation_fraction : stop early on a held-out part, if `patience` is not None.
+    class_weight : None, `"balanced"`, or a dictionary.
+    dtype : `float32` or `float64`.
+    device : `auto`, `cpu`, `cuda`, ….
+    checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
+    random_state : an integer gives the same result every time.
+    progress : show a progress bar (None: on a terminal).
 
     After `fit`: `classes_`, `decomposition_`, `network_`, `history_`.
 
@@ -411,109 +328,70 @@ class SAENClassifier(ClassifierMixin, _Estimator):
     (3, 2)
     """
 
-    classes_: Array
+    _: KW_ONLY
+    class_weight: Any = _parameter(None, dict, StrOptions({"balanced"}), None)
 
-    def __init__(
-        self,
-        decomposition: str | Decomposition = "ego",
-        *,
-        radii: str | Sequence[int] = "auto",
-        node_labels: str = "auto",
-        hidden: str | Sequence[Sequence[int]] = "auto",
-        slope: float = 0.2,
-        normalisation: str = "batch",
-        dropout: float = 0.0,
-        n_models: int = 3,
-        epochs: int = 40,
-        batch_size: int | str = "auto",
-        learning_rate: float = 0.01,
-        schedule: str = "cosine",
-        weight_decay: float = 0.0,
-        min_count: int = 1,
-        patience: int | None = None,
-        validation_fraction: float = 0.1,
-        class_weight: Any = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        checkpoint: str | Path | None = None,
-        checkpoint_every: int = 10,
-        random_state: int | np.random.RandomState | None = 0,
-        progress: bool | None = None,
-    ) -> None:
-        super().__init__(
-            decomposition,
-            radii=radii,
-            node_labels=node_labels,
-            hidden=hidden,
-            slope=slope,
-            normalisation=normalisation,
-            dropout=dropout,
-            n_models=n_models,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            schedule=schedule,
-            weight_decay=weight_decay,
-            min_count=min_count,
-            patience=patience,
-            validation_fraction=validation_fraction,
-            device=device,
-            dtype=dtype,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            random_state=random_state,
-            progress=progress,
-        )
-        self.class_weight = class_weight
+    classes_: Array = field(init=False)
 
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
-        """Train on structures X with classes y, shape (n,)."""
+        """Train on data X with classes y, shape (n,)."""
+        self.validate()
         labels = np.asarray(y)
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise InputError("y holds NaN or infinity, which is no class")
+            raise InputError("y holds NaN or infinity, which is not a class")
         check_classification_targets(labels)
         if labels.ndim != 1:
-            raise InputError(f"y must be one class per structure, not of shape {labels.shape}")
+            raise InputError(f"y must hold one class per example, not have shape {labels.shape}")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
-        weights = None
-        if self.class_weight is not None:
-            used = _checked_weights(sample_weight, len(labels)) > 0
-            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels[used])
-        loss = "binary" if n_classes == 2 else "classes"
-        return self._fit(X, _Targets(codes, loss, n_classes, weights), sample_weight)
+        weights = _sample_weights(sample_weight, len(labels))
+        return self._fit(
+            X,
+            classification_task(
+                codes, n_classes, weights, self.class_weights(labels, weights[:, 0])
+            ),
+        )
+
+    def class_weights(self, y: Array, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The factor of every class in the loss, (C,), from the examples with a weight."""
+        if self.class_weight is None:
+            return None
+        factors: NDArray[np.float64] = compute_class_weight(
+            self.class_weight, classes=np.unique(y), y=y[weights > 0]
+        )
+        return factors
 
     def predict_each(self, X: Data) -> NDArray[np.float64]:
         """Class probabilities by every network alone, shape (n, n_models, classes)."""
-        made, top = self._outputs(X)
-        return probabilities(made)[top]
+        unique, rows = self._outputs(X)
+        return probabilities(unique)[rows]
 
     def predict_proba(self, X: Data) -> NDArray[np.float64]:
-        """Class probabilities, averaged over the models, shape (n, classes)."""
-        made, top = self._outputs(X)
-        rows: NDArray[np.float64] = probabilities(made).mean(axis=1)[top]
-        return rows
+        """Class probabilities, averaged over the networks, shape (n, classes)."""
+        unique, rows = self._outputs(X)
+        result: NDArray[np.float64] = probabilities(unique).mean(axis=1)[rows]
+        return result
 
     def decision_function(self, X: Data) -> NDArray[np.float64]:
         """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes)."""
-        tiny = np.finfo(np.float64).tiny
-        logarithms = np.log(np.maximum(self.predict_proba(X), tiny))
+        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
         return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
 
     def predict(self, X: Data) -> Array:
-        """The most probable class of every structure, shape (n,)."""
+        """The most probable class of every example, shape (n,)."""
         check_is_fitted(self, "network_")
-        chosen: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return chosen
+        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return result
 
 
-class SAENRegressor(RegressorMixin, _Estimator):
-    """Predict real numbers of graphs and other structures.
+@dataclass(eq=False, repr=False)
+class SAENRegressor(RegressorMixin, NetworkEstimator):
+    """Predict real numbers for graphs and other structured data.
 
-    Arguments as for `SAENClassifier`, without `class_weight`. `y` has shape (n,) or (n, k) and is
-    standardised inside; predictions are averaged over the models and come in y's own units.
+    Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,) or (n, k) and is
+    standardised inside; predictions are averaged over the networks and come in y's own units.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -522,44 +400,46 @@ class SAENRegressor(RegressorMixin, _Estimator):
     (2,)
     """
 
-    mean_: Array
-    scale_: Array
+    mean_: Array = field(init=False)
+    scale_: Array = field(init=False)
 
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENRegressor:
-        """Train on structures X with numbers y, shape (n,) or (n, k)."""
+        """Train on data X with numbers y, shape (n,) or (n, k)."""
+        self.validate()
         values = np.asarray(y, dtype=np.float64)
         if values.ndim not in (1, 2) or not np.isfinite(values).all():
             raise InputError("y must be finite numbers of shape (n,) or (n, k)")
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
-        weights = _checked_weights(sample_weight, len(values))
-        self.mean_ = np.average(values, axis=0, weights=weights)
-        deviation = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=weights))
+        weights = _sample_weights(sample_weight, len(values))
+        self.mean_ = np.average(values, axis=0, weights=weights[:, 0])
+        deviation = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=weights[:, 0]))
         self.scale_ = np.where(deviation > 0, deviation, 1.0)
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
-        return self._fit(X, _Targets(standard, "squares", 0), sample_weight)
+        return self._fit(X, Task("squares", standard, weights))
 
     def predict_each(self, X: Data) -> NDArray[np.float64]:
         """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
-        made, top = self._outputs(X)
-        return self._scaled(made)[top]
+        unique, rows = self._outputs(X)
+        return self._rescaled(unique)[rows]
 
     def predict(self, X: Data) -> NDArray[np.float64]:
         """Predicted numbers, shape (n,) or (n, k)."""
-        made, top = self._outputs(X)
-        return self._scaled(made.mean(axis=1))[top]
+        unique, rows = self._outputs(X)
+        return self._rescaled(unique.mean(axis=1))[rows]
 
-    def _scaled(self, made: Array) -> NDArray[np.float64]:
+    def _rescaled(self, values: Array) -> NDArray[np.float64]:
         """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
-        rows = made[..., 0] if np.ndim(self.mean_) == 0 else made
-        scaled: NDArray[np.float64] = rows * self.scale_ + self.mean_
-        return scaled
+        rows = values[..., 0] if np.ndim(self.mean_) == 0 else values
+        result: NDArray[np.float64] = rows * self.scale_ + self.mean_
+        return result
 
 
+@dataclass(eq=False, repr=False)
 class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENClassifier):
-    """Learned vectors of structures as features for another estimator.
+    """Learned vectors of graphs and other structured data as features for another estimator.
 
-    Trains like `SAENClassifier`; `transform` gives `embed(X)`, one row per structure.
+    Trains like `SAENClassifier`; `transform` gives `embed(X)`, one row per example.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -574,33 +454,31 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
         return int(self.network_.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
     def transform(self, X: Data) -> NDArray[np.float64]:
-        """The vectors of structures, shape (n, n_models · width)."""
+        """The vectors of the examples, shape (n, n_models · width)."""
         return self.embed(X)
 
 
-@contextmanager
-def _training_bar(
-    epochs: int, shown: bool | None = None
-) -> Iterator[Callable[[int, History], None]]:
-    """A bar over epochs with the loss, for `saen.network.training.train`."""
-    with bar("training", epochs, shown) as update:
-
-        def epoch_done(epoch: int, history: History) -> None:
-            update(epoch, f"loss {np.mean(history.loss[-1]):.3f}")
-
-        yield epoch_done
+def classification_task(
+    codes: NDArray[np.integer[Any]],
+    n_classes: int,
+    weights: NDArray[np.float64],
+    class_weights: NDArray[np.float64] | None = None,
+) -> Task:
+    """The task of telling classes apart: one output unit for two of them, else one per class."""
+    loss: Loss = "binary" if n_classes == 2 else "classes"
+    return Task(loss, codes, weights, class_weights=class_weights, n_classes=n_classes)
 
 
-def probabilities(made: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Class probabilities from the outputs of networks, (n, M, 1 or C) to (n, M, C)."""
-    if made.shape[2] == 1:
-        positive = expit(made)
-        return np.concatenate([1 - positive, positive], axis=2)
-    rows: NDArray[np.float64] = softmax(made, axis=2)
-    return rows
+def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Class probabilities from the outputs of networks, (…, 1 or C) to (…, C)."""
+    if logits.shape[-1] == 1:
+        positive = expit(logits)
+        return np.concatenate([1 - positive, positive], axis=-1)
+    result: NDArray[np.float64] = softmax(logits, axis=-1)
+    return result
 
 
-def chosen_device(name: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
     """The device of that name; `auto` is a GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -609,40 +487,45 @@ def chosen_device(name: str) -> torch.device:
     except RuntimeError:
         raise InputError(f"unknown device {name!r}: use auto, cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("there is no CUDA device here: use device='cpu' or 'auto'")
+        raise InputError("no CUDA device is available: use device='cpu' or 'auto'")
     return device
 
 
 def device_name(device: torch.device) -> str:
-    """What results should say they were made on."""
+    """What results should say they were computed on."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
-def _only_auto(name: str, value: object) -> None:
-    if isinstance(value, str) and value != "auto":
-        raise InputError(f"{name} is auto or a sequence, not {value!r}")
+@contextmanager
+def _training_bar(
+    epochs: int, shown: bool | None = None
+) -> Iterator[Callable[[int, History], None]]:
+    """A progress bar over epochs with the training loss."""
+    with bar("training", epochs, shown) as update:
+
+        def epoch_done(epoch: int, history: History) -> None:
+            update(epoch, f"loss {np.mean(history.loss[-1]):.3f}")
+
+        yield epoch_done
 
 
-def _checked_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """One finite weight per structure, not negative and not all zero, shape (n,)."""
+def _arguments(cls: type) -> list[Field[Any]]:
+    return [f for f in fields(cls) if f.init]
+
+
+def _sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """One finite weight per example, not negative and not all zero, shape (n, 1)."""
     if sample_weight is None:
-        return np.ones(n)
+        return np.ones((n, 1))
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True
     )
     if not weights.any():
         raise InputError("sample_weight is zero everywhere: there is nothing to learn from")
-    return weights
+    return weights[:, None]
 
 
-def _dtype(name: str) -> torch.dtype:
-    kinds = {"float32": torch.float32, "float64": torch.float64}
-    if name not in kinds:
-        raise InputError(f"dtype is float32 or float64, not {name!r}")
-    return kinds[name]
-
-
-def _seed(random_state: int | np.random.RandomState | None) -> int:
+def _integer_seed(random_state: int | np.random.RandomState | None) -> int:
     """A seed from scikit-learn's kinds of random state; the global state is left alone."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])

@@ -115,7 +115,7 @@ def _model(header: Header) -> dict[str, Any]:
         "networks": network["network.levels.0.bias"][0],
         "numbers": sum(int(np.prod(shape)) for shape in network.values()),
         "layers": document["architecture"]["layers"],
-        "epochs": document["epochs"],
+        "epochs": len(document["history"]["loss"]),
         "settings": document["parameters"],
     }
 

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
 from saen._version import __version__
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import FileError, SaenError
 from saen.io import container
+from saen.learning.estimators import (
+    NetworkEstimator,
+    SAENClassifier,
+    SAENRegressor,
+    SAENTransformer,
+)
 from saen.network.model import SAEN, Architecture
 from saen.network.training import History
 
-if TYPE_CHECKING:
-    from saen.learning.estimators import _Estimator
-
 KIND = "model"
+CLASSES = (SAENClassifier, SAENRegressor, SAENTransformer)
 
 
-def save_estimator(estimator: _Estimator, path: str | Path) -> int:
+def save_estimator(estimator: NetworkEstimator, path: str | Path) -> int:
     """Write a fitted estimator; the size of the file in bytes."""
-    from sklearn.utils.validation import check_is_fitted
-
     check_is_fitted(estimator, "network_")
     schema, schema_tensors = container.pack_hierarchy(estimator.schema_)
     parameters = {
-        key: value
-        for key, value in estimator.get_params(deep=False).items()
-        if key
-        not in ("decomposition", "checkpoint", "checkpoint_every", "random_state", "progress")
+        key: getattr(estimator, key) for key in estimator.setting_names() if key != "decomposition"
     }
     if isinstance(parameters.get("class_weight"), dict):
         # As pairs: the keys of a JSON object are strings, those of this dictionary classes.
@@ -47,7 +48,7 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
         else decomposition_to_json(estimator.decomposition_),
         "schema": schema,
         "architecture": {k: _plain(v) for k, v in vars(architecture).items()},
-        "epochs": len(estimator.history_.loss),
+        "history": asdict(estimator.history_),
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
     for key, tensor in estimator.network_.state_dict().items():
@@ -60,16 +61,6 @@ def save_estimator(estimator: _Estimator, path: str | Path) -> int:
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
     return container.write(path, KIND, document, tensors)
-
-
-def load(path: str | Path) -> Any:
-    """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
-
-    Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
-    """
-    if container.read_header(path).kind == KIND:
-        return load_estimator(path)
-    return container.load(path)
 
 
 def load_estimator(path: str | Path) -> Any:
@@ -86,12 +77,7 @@ def load_estimator(path: str | Path) -> Any:
 
 
 def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
-    from saen.learning import estimators
-
-    cls = {
-        c.__name__: c
-        for c in (estimators.SAENClassifier, estimators.SAENRegressor, estimators.SAENTransformer)
-    }[document["estimator"]]
+    cls = {each.__name__: each for each in CLASSES}[document["estimator"]]
     settings = document["decomposition"]
     decomposition = None if settings is None else decomposition_from_json(settings)
     parameters = document["parameters"]
@@ -108,7 +94,7 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     network = SAEN(Architecture(**fields), range(n_models), dtype=weights["levels.0.bias"].dtype)
     network.load_state_dict(weights)
     estimator.network_ = network.eval()
-    estimator.history_ = History()
+    estimator.history_ = History(**document["history"])
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))

@@ -16,7 +16,8 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
-from saen.learning.estimators import Prepared, SAENClassifier, SAENRegressor
+from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.preparation import Prepared
 
 Model = SAENClassifier | SAENRegressor
 
@@ -55,8 +56,8 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     decomposition = _decomposition(model)
     start = 0
     for stop in chunk_ends(decomposition.costs(structures), limit):
-        compressed = model._compressed(structures[start:stop], lower_inverse=True)
-        prepared = Prepared(decomposition, compressed)
+        compressed = model.compress(structures[start:stop], lower_inverse=True)
+        prepared = Prepared(None, decomposition, compressed)
         columns = (
             _classes(model, prepared)
             if isinstance(model, SAENClassifier)
@@ -87,7 +88,7 @@ def embed_chunks(
         else:
             assert level is not None
             hierarchy = decomposition.decompose(structures[start:stop])
-            vectors = model.embed(Prepared(decomposition, compress(hierarchy)), level)
+            vectors = model.embed(Prepared(None, decomposition, compress(hierarchy)), level)
             owner = owners(hierarchy, level)
             number = _numbers_within(owner)
         yield Embedded(owner + start, number, vectors.astype(np.float32, copy=False))

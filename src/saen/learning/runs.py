@@ -129,7 +129,7 @@ def splits_to_json(splits: Sequence[Sequence[Fold]]) -> dict[str, Any]:
 
 
 def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
-    """The inverse of `splits_to_json` for a collection of `n`, checked."""
+    """The inverse of `splits_to_json` for a dataset of `n` examples, checked."""
     document = read_json(path)
     try:
         splits: list[list[Fold]] = [
@@ -140,29 +140,39 @@ def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
         raise FileError(
             'expected {"repeats": [[{"train": […], "test": […]}, …], …]}', path=path
         ) from None
+    try:
+        check_splits(splits, n)
+    except InputError as error:
+        raise FileError(str(error), path=path) from None
+    return splits
+
+
+def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
+    """Raise `InputError` unless every repeat tests each of `n` examples once, trained on others.
+
+    >>> check_splits([[([0, 1], [2]), ([2], [0, 1])]], 3)
+    >>> check_splits([[([0, 1], [1, 2]), ([2], [0])]], 3)
+    Traceback (most recent call last):
+        ...
+    saen.errors.InputError: repeat 0, fold 0 trains on examples that it tests
+    """
+    if not splits:
+        raise InputError("there are no repeats")
     if len({len(folds) for folds in splits}) > 1:
-        raise FileError("every repeat needs the same number of folds", path=path)
+        raise InputError("every repeat needs the same number of folds")
     for repeat, folds in enumerate(splits):
         if any(len(test) == 0 for _, test in folds):
-            raise FileError(f"repeat {repeat} has a fold without tests", path=path)
+            raise InputError(f"repeat {repeat} has a fold without test examples")
         tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.int64)
         if not np.array_equal(np.sort(tested), np.arange(n)):
-            raise FileError(
-                f"repeat {repeat} must test each of the {n} structures exactly once", path=path
-            )
+            raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
         for fold, (train, test) in enumerate(folds):
             if len(np.intersect1d(train, test)):
-                raise FileError(
-                    f"repeat {repeat}, fold {fold} trains on structures that it tests", path=path
+                raise InputError(f"repeat {repeat}, fold {fold} trains on examples that it tests")
+            if len(train) == 0 or np.min(train) < 0 or np.max(train) >= n:
+                raise InputError(
+                    f"repeat {repeat}, fold {fold} needs training indices from 0 to {n - 1}"
                 )
-            if len(train) == 0 or train.min() < 0 or train.max() >= n:
-                raise FileError(
-                    f"repeat {repeat}, fold {fold} needs training indices from 0 to {n - 1}",
-                    path=path,
-                )
-    if not splits:
-        raise FileError("holds no repeat", path=path)
-    return splits
 
 
 def _indices(values: Any) -> Ints:

@@ -1,296 +1,229 @@
-"""Many trainings in groups: one compressed hierarchy, timed group sizes, results that are kept."""
+"""Many trainings over one compressed hierarchy: networks side by side, in groups that fit memory.
+
+A `Plan` says how networks are trained on a dataset; `train_parts` trains some for every part of the
+data (every fold, say) and gives their outputs on the part's test examples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import perf_counter
-from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_class_weight
 
-from saen._util.json_files import read_json, write_json
-from saen.data.compression import Compressed, compress, compress_graphs
-from saen.data.hierarchy import Hierarchy
+from saen._util.arrays import Ints
+from saen.data.compression import Compressed
 from saen.io import container
-from saen.learning.estimators import SAENClassifier, chosen_device, probabilities
+from saen.network.batches import generator
 from saen.network.loss import Task
-from saen.network.training import History, outputs, train
+from saen.network.model import SAEN, Architecture
+from saen.network.training import History, Settings, outputs, train
 
-GROUPS = {"cpu": (1, 3, 10, 30, 100, 300), "cuda": (10, 30, 100, 300)}
-"""Sizes of groups of networks that are timed against each other."""
-FIRST = 10
-"""The size that is timed first: larger ones are tried while they pay, smaller ones if none did."""
-MOST_NUMBERS = {"cpu": 1 << 28, "cuda": 1 << 33}
-"""Activations that one pass of a group may hold."""
+MAX_STEP_ACTIVATIONS = 1 << 24
+"""Activations of one training step of a group on a CPU: more fall out of the cache."""
+MIN_GROUP_SIZE = 10
+"""Networks that train side by side in any case: fewer leave a CPU waiting for Python."""
+BYTES_PER_ACTIVATION = 16
+"""Of GPU memory: a float32, its gradient, and what the passes keep of it."""
 
-Progress = Callable[[int, int], object]
-"""Called with network-epochs done and their total."""
+Seed = int | Sequence[int]
+Progress = Callable[[int], object]
+"""Called with the network-epochs done since the last call."""
 
 
 @dataclass(frozen=True)
-class Training:
-    """One training: which repeat and fold, what it learns from, what it is tested on."""
+class Plan:
+    """Everything that decides how networks train on a dataset, except which part they train on."""
 
-    name: tuple[int, int]
-    train: NDArray[Any]
-    test: NDArray[Any]
+    compressed: Compressed
+    architecture: Architecture
+    settings: Settings
+    n_models: int = 1
+    min_count: int = 1
+    device: torch.device = torch.device("cpu")
+    dtype: torch.dtype = torch.float32
+
+    def network(self, seeds: Sequence[Seed]) -> SAEN:
+        """Untrained networks on the plan's device, one per seed."""
+        return SAEN(self.architecture, seeds, dtype=self.dtype).to(self.device)
 
 
-class Trainer:
-    """Trains lists of networks in groups, remembers hierarchies, keeps results in a folder."""
+@dataclass(frozen=True)
+class Part:
+    """Examples to train on and to test on; `name` is part of the seeds of its networks."""
 
-    def __init__(
-        self,
-        structures: Any,
-        targets: NDArray[np.int64],
-        classes: NDArray[Any],
-        seed: int,
-        models_at_once: int | None,
-        folder: Path | None,
-        progress: Progress | None,
-    ) -> None:
-        self.structures = structures
-        self.targets = targets
-        self.classes = classes
-        self.n_classes = len(classes)
-        self.seed = seed
-        self.models_at_once = models_at_once
-        self.folder = folder
-        self.progress = progress
-        self.seconds = {"decompose": 0.0, "compress": 0.0, "train": 0.0}
-        self.done = self.total = 0
-        self._prepared: dict[str, Compressed] = {}
+    name: tuple[int, ...]
+    train: Ints
+    test: Ints
 
-    def expect(
-        self, estimator: SAENClassifier, grid: Sequence[dict[str, Any]], picked: Sequence[int]
-    ) -> None:
-        """Add the network-epochs of coming trainings to the total that progress counts to."""
-        for index in picked:
-            settings = {**estimator.get_params(), **grid[index]}
-            self.total += int(settings["epochs"] * settings["n_models"])
 
-    def prepare(self, estimator: SAENClassifier) -> Compressed:
-        """The compressed hierarchy that an estimator works on; equal decompositions share it."""
-        if isinstance(self.structures, Hierarchy):
-            if "" not in self._prepared:
-                self._prepared[""] = compress(self.structures)
-            return self._prepared[""]
-        start = perf_counter()
-        chosen = estimator._chosen_decomposition(self.structures)
-        key = repr(chosen)
-        if key not in self._prepared:
-            fitted = chosen.fit(self.structures)
-            between = perf_counter()
-            self._prepared[key] = compress_graphs(self.structures, fitted, lower_inverse=False)
-            self.seconds["decompose"] += between - start
-            self.seconds["compress"] += perf_counter() - between
-        return self._prepared[key]
+@dataclass(frozen=True)
+class PartResults:
+    """What training on parts gave.
 
-    def train(
-        self,
-        stage: str,
-        estimator: SAENClassifier,
-        trainings: Sequence[Training],
-        *,
-        until: int | None = None,
-        curves: list[NDArray[np.float64]] | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """Probabilities of all structures by every training, (n, T, C), rows and loss curves.
+    - `outputs`: per part, of its `n_models` networks on its test examples, (tests, n_models, k);
+    - `loss` (epochs, networks): training loss; networks are ordered by part, then model;
+    - `test_accuracy` (epochs, networks): on the test examples, where it was asked for.
+    """
 
-        Each training is `n_models` networks, whose probabilities are averaged. With `curves`, test
-        accuracies per epoch, (epochs, networks), are appended to it.
-        """
-        compressed = self.prepare(estimator)
-        start = perf_counter()
-        runs = [
-            (column, model)
-            for column in range(len(trainings))
-            for model in range(estimator.n_models)
-        ]
-        size = self._group_size(stage, estimator, compressed, trainings, runs)
-        made = np.zeros((len(self.targets), len(trainings), self.n_classes))
-        losses = []
-        for first in range(0, len(runs), size):
-            group = runs[first : first + size]
-            result = self._group(
-                f"{stage}-{first:04d}",
-                estimator,
-                compressed,
-                trainings,
-                group,
-                until=until,
-                validate=curves is not None,
-            )
-            for position, (column, _) in enumerate(group):
-                made[:, column] += result.probabilities[:, position] / estimator.n_models
-            losses.append(np.array(result.history.loss).reshape(-1, len(group)))
-            if curves is not None:
-                curves.append(np.array(result.history.validation_accuracy))
-        self.seconds["train"] += perf_counter() - start
-        rows = compressed.top.astype(np.int64)
-        return made, rows, np.concatenate(losses, axis=1)
+    outputs: list[NDArray[np.float64]]
+    loss: NDArray[np.float64]
+    test_accuracy: NDArray[np.float64] | None
 
-    def _group(
-        self,
-        name: str,
-        estimator: SAENClassifier,
-        compressed: Compressed,
-        trainings: Sequence[Training],
-        group: Sequence[tuple[int, int]],
-        *,
-        until: int | None = None,
-        validate: bool = False,
-        times: list[float] | None = None,
-    ) -> Result:
-        """Train one group of networks, or take its result from the folder."""
-        kept = None if self.folder is None or times is not None else self.folder / f"{name}.saen"
-        if kept is not None and kept.exists():
-            result = Result.read(kept)
-            self._advance(len(group) * len(result.history.loss))
-            return result
-        weights, tested = (np.zeros((len(self.targets), len(group))) for _ in range(2))
-        for position, (column, _) in enumerate(group):
-            weights[trainings[column].train, position] = 1.0
-            tested[trainings[column].test, position] = 1.0
-        task = Task(
-            "binary" if self.n_classes == 2 else "classes",
-            self.targets,
-            weights,
-            tested if validate else None,
-            class_weights=self._class_weights(estimator, weights),
-            n_classes=self.n_classes,
+
+def train_parts(
+    plan: Plan,
+    task: Task,
+    parts: Sequence[Part],
+    *,
+    seed: int = 0,
+    until: int | None = None,
+    test_curves: bool = False,
+    group_size: int | None = None,
+    folder: Path | None = None,
+    stage: str = "networks",
+    progress: Progress | None = None,
+) -> PartResults:
+    """Train `plan.n_models` networks on every part, many side by side, and test them.
+
+    A network's result does not depend on those beside it, except for rounding.
+
+    Parameters
+    ----------
+    plan, task : how and what to learn; `task.weights` is replaced by the parts, and
+        `task.class_weights`, where given, has shape (classes, len(parts)).
+    parts : what to train on and to test on.
+    seed : decides, with a part's name and the number of the model, the initial weights.
+    until : epochs to train, all of the settings' by default.
+    test_curves : whether to measure the accuracy on the test examples after every epoch.
+    group_size : networks side by side; by default `choose_group_size`.
+    folder, stage : finished groups are written there, under that name, and taken from there.
+    progress : called with the network-epochs done since the last call.
+    """
+    runs = [(part, model) for part in range(len(parts)) for model in range(plan.n_models)]
+    size = group_size or choose_group_size(plan, len(runs))
+    collected = [
+        np.empty((len(part.test), plan.n_models, task.n_outputs), dtype=np.float64)
+        for part in parts
+    ]
+    histories = []
+    for first in range(0, len(runs), size):
+        group = _Group(plan, task, parts, runs[first : first + size], seed)
+        file = None if folder is None else folder / f"{stage}-{first:04d}.saen"
+        rows, history = group.train_or_read(file, until, test_curves, progress)
+        histories.append((history, len(group.runs)))
+        ends = np.cumsum([len(parts[part].test) for part, _ in group.runs])
+        for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
+            collected[part][:, model] = block
+
+    def curves(name: str) -> NDArray[np.float64]:
+        return np.concatenate(
+            [np.array(getattr(history, name)).reshape(-1, n) for history, n in histories], axis=1
         )
-        seeds = [(self.seed, *trainings[column].name, model) for column, model in group]
-        network = estimator._network(compressed.hierarchy, task.n_outputs, seeds)
-        settings = estimator._settings(len(self.targets), self.seed)
-        done = self.done
 
-        def epoch_done(epoch: int, history: History) -> None:
-            if times is not None:
-                times.append(perf_counter())
-            else:
-                self._advance(done + epoch * len(group) - self.done)
+    accuracy = curves("validation_accuracy") if test_curves else None
+    return PartResults(collected, curves("loss"), accuracy)
 
-        checkpoint = None if kept is None else kept.with_suffix(".checkpoint")
+
+def choose_group_size(plan: Plan, n_networks: int) -> int:
+    """How many networks to train side by side: by rule, so that a repeated run gives the same bits.
+
+    On a CPU as many as one training step keeps in the cache, on a GPU as many as fit its memory.
+    """
+    widest = max(size for sizes in plan.architecture.layers for size in sizes)
+    if plan.device.type == "cuda":
+        memory = torch.cuda.get_device_properties(plan.device).total_memory
+        limit, objects = memory // BYTES_PER_ACTIVATION, sum(plan.compressed.hierarchy.sizes)
+    else:
+        limit, objects = MAX_STEP_ACTIVATIONS, _objects_per_step(plan)
+    size = max(limit // max(objects * widest, 1), MIN_GROUP_SIZE)
+    n_groups = -(-n_networks // min(size, n_networks))
+    return -(-n_networks // n_groups)  # groups of about equal size
+
+
+def _objects_per_step(plan: Plan) -> int:
+    """Objects of all levels that a batch of the usual size reaches, by the example of one batch."""
+    n, batch_size = len(plan.compressed), plan.settings.batch_size
+    hierarchy = plan.compressed.hierarchy
+    if batch_size is None or batch_size >= n:
+        return sum(hierarchy.sizes)
+    batch = generator(plan.settings.seed, "group size").permutation(n)[:batch_size]
+    return sum(hierarchy.select(np.unique(plan.compressed.top[batch])).sizes)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Networks that train side by side: pairs of a part and a number of a model."""
+
+    plan: Plan
+    task: Task
+    parts: Sequence[Part]
+    runs: Sequence[tuple[int, int]]
+    seed: int
+
+    def train_or_read(
+        self, file: Path | None, until: int | None, validate: bool, progress: Progress | None
+    ) -> tuple[NDArray[np.float64], History]:
+        """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
+        if file is not None and file.exists():
+            _, document, tensors = container.read(file)
+            history = History(**document["history"])
+            if progress is not None:
+                progress(len(self.runs) * len(history.loss))
+            return np.array(tensors["outputs"]), history
+        checkpoint = None if file is None else file.with_suffix(".checkpoint")
+        rows, history = self._train(checkpoint, until, validate, progress)
+        if file is not None and checkpoint is not None:
+            document = {"history": asdict(history), "networks": len(self.runs)}
+            container.write(file, "predictions", document, {"outputs": rows})
+            checkpoint.unlink(missing_ok=True)
+        return rows, history
+
+    def _train(
+        self, checkpoint: Path | None, until: int | None, validate: bool, progress: Progress | None
+    ) -> tuple[NDArray[np.float64], History]:
+        plan, compressed = self.plan, self.plan.compressed
+        seeds = [(self.seed, *self.parts[part].name, model) for part, model in self.runs]
+        network = plan.network(seeds)
+        done = 0
+
+        def epoch_done(epoch: int, _: History) -> None:
+            nonlocal done
+            if progress is not None:
+                progress((epoch - done) * len(self.runs))
+            done = epoch
+
         history = train(
             network,
             compressed,
-            task,
-            settings,
-            min_count=estimator.min_count,
+            self._task(validate),
+            plan.settings,
+            min_count=plan.min_count,
             checkpoint=checkpoint,
             until=until,
             progress=epoch_done,
         )
         if history.interrupted:
             raise KeyboardInterrupt
-        if times is not None:
-            return Result(np.empty((0, 0, 0)), history)
-        rows = probabilities(outputs(network, compressed.hierarchy).double().cpu().numpy())
-        result = Result(rows[compressed.top], history)
-        if kept is not None and checkpoint is not None:
-            result.write(kept)
-            checkpoint.unlink(missing_ok=True)
-        return result
+        unique = outputs(network, compressed.hierarchy).double().cpu().numpy()
+        tests = (self.parts[part].test for part, _ in self.runs)
+        rows = [unique[compressed.top[test], position] for position, test in enumerate(tests)]
+        return np.concatenate(rows), history
 
-    def _class_weights(
-        self, estimator: SAENClassifier, weights: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
-        """Of every network's own training part, (C, M)."""
-        if estimator.class_weight is None:
-            return None
-        labels = self.classes[self.targets]
-        return np.column_stack(
-            [
-                compute_class_weight(
-                    estimator.class_weight, classes=self.classes, y=labels[column > 0]
-                )
-                for column in weights.T
-            ]
+    def _task(self, validate: bool) -> Task:
+        weights, tested = (np.zeros((len(self.task.targets), len(self.runs))) for _ in range(2))
+        for position, (part, _) in enumerate(self.runs):
+            weights[self.parts[part].train, position] = 1.0
+            tested[self.parts[part].test, position] = 1.0
+        class_weights = self.task.class_weights
+        if class_weights is not None:
+            class_weights = class_weights[:, [part for part, _ in self.runs]]
+        return replace(
+            self.task,
+            weights=weights,
+            validation=tested if validate else None,
+            class_weights=class_weights,
         )
-
-    def _group_size(
-        self,
-        stage: str,
-        estimator: SAENClassifier,
-        compressed: Compressed,
-        trainings: Sequence[Training],
-        runs: Sequence[tuple[int, int]],
-    ) -> int:
-        """How many networks to train at once: given, recorded, or the cheapest of those timed."""
-        if self.models_at_once is not None:
-            return self.models_at_once
-        note = None if self.folder is None else self.folder / f"{stage}-group.json"
-        if note is not None and note.exists():
-            return int(read_json(note)["models_at_once"])
-        layers = estimator._network(compressed.hierarchy, 1, [0]).architecture.layers
-        widest = max(width for sizes in layers for width in sizes)
-        device = chosen_device(estimator.device).type
-        largest = MOST_NUMBERS[device] // max(sum(compressed.hierarchy.sizes) * widest, 1)
-        sizes = [size for size in GROUPS[device] if size <= max(largest, FIRST)]
-        sizes = [size for size in sizes if size < len(runs)]
-        if FIRST < len(runs) <= min(largest, 2 * GROUPS[device][-1]):
-            sizes.append(len(runs))
-
-        def seconds(size: int) -> float:
-            """Of one epoch of one network in a group of that size."""
-            times = [perf_counter()]
-            part = runs[:size]
-            self._group("timing", estimator, compressed, trainings, part, until=3, times=times)
-            return float(min(np.diff(times)[1:], default=np.inf)) / size
-
-        best, cost = len(runs), np.inf
-        if len(runs) > FIRST:
-            best, cost = cheapest(sizes, seconds) if len(sizes) > 1 else (FIRST, np.inf)
-        if note is not None:
-            write_json(note, {"models_at_once": best, "seconds_per_network_epoch": cost})
-        return best
-
-    def _advance(self, network_epochs: int) -> None:
-        self.done += network_epochs
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-
-def cheapest(sizes: Sequence[int], seconds: Callable[[int], float]) -> tuple[int, float]:
-    """The size that costs least, with its cost; sizes are timed from `FIRST` on.
-
-    Larger ones are tried while they pay, smaller ones where the larger did not.
-
-    >>> cheapest([1, 3, 10, 30], {10: 2.0, 30: 2.5, 3: 1.5, 1: 1.8}.get)
-    (3, 1.5)
-    """
-    best, cost = FIRST, seconds(FIRST)
-    larger = [size for size in sizes if size > FIRST]
-    smaller = [size for size in sizes if size < FIRST][::-1]
-    for others in (larger, smaller):
-        for size in others if best == FIRST else ():
-            each = seconds(size)
-            if each > 1.1 * cost:
-                break  # the group has fallen out of the cache, or does too little at once
-            if each < cost:
-                best, cost = size, each
-    return best, cost
-
-
-@dataclass(frozen=True)
-class Result:
-    """What is kept of a trained group: probabilities (n, M, C) and curves."""
-
-    probabilities: NDArray[np.float64]
-    history: History
-
-    def write(self, path: Path) -> None:
-        """Keep it in one file."""
-        document = {"history": asdict(self.history)}
-        container.write(path, "predictions", document, {"probabilities": self.probabilities})
-
-    @classmethod
-    def read(cls, path: Path) -> Result:
-        """The inverse of `write`."""
-        _, document, tensors = container.read(path)
-        return cls(np.array(tensors["probabilities"]), History(**document["history"]))

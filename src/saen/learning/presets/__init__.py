@@ -7,7 +7,6 @@ table `grid` with lists of values that nested cross-validation chooses from. Key
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,9 +20,6 @@ from saen.errors import FileError, InputError
 from saen.learning.estimators import SAENClassifier
 
 NAMES = ("modern", "paper")
-_NOT_SETTINGS = (
-    "self", "device", "checkpoint", "checkpoint_every", "progress", "random_state"
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,7 @@ def load_preset(name_or_path: str) -> Preset:
 
 
 def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
-    known = [*inspect.signature(SAENClassifier.__init__).parameters, "layers"]
-    known = [key for key in known if key not in _NOT_SETTINGS]
+    known = (*SAENClassifier.setting_names(), "layers")
     tables = ("defaults", "datasets", "grid")
     _check_keys(document, tables, f"{place}: tables")
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})

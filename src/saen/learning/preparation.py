@@ -1,0 +1,114 @@
+"""From data to a compressed hierarchy: what every estimator does before it learns or predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from saen.data.compression import Compressed, compress, compress_graphs
+from saen.data.hierarchy import Hierarchy
+from saen.decompositions import Decomposition, make_decomposition
+from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
+from saen.errors import InputError
+from saen.io.coerce import as_data
+from saen.learning.defaults import default_node_labels, default_radii
+
+Data = Any
+"""What a decomposition takes (graphs of any library, documents, nested data), or a `Hierarchy`."""
+
+
+@dataclass(frozen=True)
+class DecompositionSpec:
+    """The decomposition that an estimator asks for; `auto` is resolved by looking at the data."""
+
+    decomposition: str | Decomposition = "ego"
+    radii: str | tuple[int, ...] = "auto"
+    node_labels: str = "auto"
+
+    @classmethod
+    def of(
+        cls, decomposition: str | Decomposition, radii: str | Sequence[int], node_labels: str
+    ) -> DecompositionSpec:
+        """From the arguments of an estimator."""
+        return cls(
+            decomposition, radii if isinstance(radii, str) else tuple(map(int, radii)), node_labels
+        )
+
+    @property
+    def takes(self) -> str:
+        """The kind of data that the decomposition reads: graphs, documents or nested."""
+        if not isinstance(self.decomposition, str):
+            return self.decomposition.takes
+        return named_decomposition(parse_decomposition(self.decomposition)[0]).takes
+
+    def resolve(self, data: Data) -> Decomposition:
+        """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
+        if not isinstance(self.decomposition, str):
+            return self.decomposition
+        name, given = parse_decomposition(self.decomposition)
+        known = {f.name for f in parameters(named_decomposition(name))}
+        for key in ("radii", "node_labels"):
+            if getattr(self, key) != "auto" and (key in given or key not in known):
+                trouble = "is given twice" if key in given else f"is not a parameter of {name}"
+                raise InputError(f"{key} {trouble}: {self.decomposition!r}")
+        options: dict[str, Any] = {}
+        if "radii" in known and "radii" not in given:
+            options["radii"] = default_radii(data) if self.radii == "auto" else self.radii
+        if "node_labels" in known and "node_labels" not in given:
+            usual = default_node_labels(data)
+            kinds = self.node_labels.split(",")
+            options["node_labels"] = ",".join(usual if kind == "auto" else kind for kind in kinds)
+        return make_decomposition(self.decomposition, **options)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data decomposed and compressed once, to fit and predict on as often as needed."""
+
+    spec: DecompositionSpec | None
+    decomposition: Decomposition | None
+    compressed: Compressed
+
+    def __len__(self) -> int:
+        return len(self.compressed)
+
+
+def prepare(
+    X: Data, spec: DecompositionSpec, progress: Callable[[int], object] | None = None
+) -> Prepared:
+    """Decompose and compress data; `progress` is called with the number of examples done."""
+    data = as_data(X, spec.takes)
+    if isinstance(data, Hierarchy):
+        return Prepared(None, None, compress(data))
+    fitted = spec.resolve(data).fit(data)
+    compressed = compress_graphs(data, fitted, lower_inverse=False, progress=progress)
+    return Prepared(spec, fitted, compressed)
+
+
+def compress_like(
+    X: Data, decomposition: Decomposition | None, schema: Hierarchy, *, lower_inverse: bool = False
+) -> Compressed:
+    """Compress new data as the data of `fit` were: same decomposition, same roles and vocabulary.
+
+    `decomposition` is None for an estimator that was fitted on a `Hierarchy`; `schema` is that
+    hierarchy without its objects.
+    """
+    if isinstance(X, Prepared):
+        if X.decomposition != decomposition:
+            raise InputError("these data were prepared for another estimator")
+        return X.compressed
+    data = as_data(X, "graphs" if decomposition is None else decomposition.takes)
+    if not isinstance(data, Hierarchy):
+        if decomposition is None:
+            raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
+        return compress_graphs(data, decomposition, lower_inverse=lower_inverse)
+    expected, roles = ([r.alphabet for r in each.relations] for each in (schema, data))
+    if expected != roles:
+        raise InputError(f"fitted on roles {expected}, but the hierarchy has {roles}")
+    if schema.attributes.kind != data.attributes.kind:
+        raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
+    attributes = data.attributes
+    if schema.attributes.vocabulary is not None:
+        attributes = attributes.recoded(schema.attributes.vocabulary)
+    return compress(Hierarchy(attributes, data.relations, data.names))
