@@ -65,8 +65,8 @@ if _TYPE_CHECKING:
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
-    from saen.learning.part_counts import SAFeatures as SAFeatures
     from saen.learning.load import load as load
+    from saen.learning.part_counts import SAFeatures as SAFeatures
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
     from saen.network.model import Architecture as Architecture

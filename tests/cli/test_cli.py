@@ -99,7 +99,7 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("compress", "threads", "--radii", "x"), "radii are whole numbers such as 0,1, not 'x'"),
+        (("compress", "threads", "--radii", "x"), "radii are integers such as 0,1, not 'x'"),
         (("compress", "threads", "--node-labels", "degre"), "did you mean degree?"),
         (("compress", "threads", "--decomposition", "ergo"), "did you mean ego?"),
         (("compress", "threads", "--node-labels", "node"), "have no node labels"),
@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     code = (
         # A shell that starts jobs in the background has them ignore Ctrl-C.
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, saen.io.threads as d, saen.cli.compress as c\n"
+        "import sys, saen.io.threads as d, saen.learning.jobs.compress as c\n"
         "c.load_data = lambda name, takes: d.generate_threads(4000, average_nodes=200)\n"
         "from saen.cli import main\n"
         "print('ready', flush=True)\n"

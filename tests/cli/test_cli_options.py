@@ -53,7 +53,7 @@ def test_options_have_the_same_names_everywhere_and_say_what_they_do(
 
 def test_exit_codes_are_in_the_help() -> None:
     told = " ".join(invoke("--help").stdout.split())
-    for words in ("0 done", "2 a mistake", "130 interrupted", "143 terminated"):
+    for words in ("0 success", "2 invalid input", "130 interrupted", "143 terminated"):
         assert words in told
 
 

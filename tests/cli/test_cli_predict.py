@@ -159,7 +159,7 @@ def test_rows_are_written_as_they_come(
             assert not (tmp_path / "out.csv").exists()
             yield part
 
-    monkeypatch.setattr(saen.learning.prediction, "predict_chunks", watched)
+    monkeypatch.setattr("saen.learning.jobs.predict.predict_chunks", watched)
     invoke("predict", model, stored(new, tmp_path), "-o", tmp_path / "out.csv")
     assert seen == [0, *range(2, 18)]
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 18
@@ -176,7 +176,7 @@ def test_what_fails_halfway_leaves_the_file_that_was_there(
         yield next(whole(*arguments, limit=1))
         raise saen.InputError("out of luck")
 
-    monkeypatch.setattr(saen.learning.prediction, "predict_chunks", broken)
+    monkeypatch.setattr("saen.learning.jobs.predict.predict_chunks", broken)
     data = stored(new, tmp_path)
     for name in ("out.csv", "out.jsonl", "out.parquet"):
         (tmp_path / name).write_text("as it was")
@@ -262,7 +262,7 @@ def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(
     path.write_text(good + bad * 12)
     told = invoke("predict", model, path, "--skip-bad").stderr.splitlines()
     assert len(told) == 11
-    assert told[-1] == "saen: skipped 12 in all"
+    assert told[-1] == "saen: skipped 12 records in total"
 
 
 def test_a_model_of_documents_wants_documents(
@@ -275,7 +275,7 @@ def test_a_model_of_documents_wants_documents(
     one.save(of_text)
     graphs = stored(letters(["abc"]), tmp_path)
     assert fails(monkeypatch, capsys, "predict", of_text, graphs) == (
-        f"{of_text} takes documents: documents are read from .conllu files, not from {graphs}"
+        f"{of_text} reads documents: documents are read from .conllu files, not from {graphs}"
     )
     text = tmp_path / "own.conllu"
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")

@@ -17,7 +17,6 @@ from numpy.testing import assert_array_equal
 
 import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads, load_dataset
-from saen.cli import train as command
 from saen.data.nested import NestedData
 from saen.io.nested import write_nested
 from tests.cli.commandline import fails, invoke, run
@@ -189,7 +188,7 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(
     out = tmp_path / "model.saen"
     out.write_text("hours of work")
     told = fails(monkeypatch, capsys, "train", data, "--out", out, *QUICK)
-    assert told == (f"{out}: is there already: choose another name, or write over it with --force")
+    assert told == (f"{out}: already exists (use --force to overwrite)")
     assert out.read_text() == "hours of work"
     run("train", data, "--out", out, *QUICK, "--force")
     assert len(saen.load(out).classes_) == 2
@@ -199,8 +198,8 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(
 @pytest.mark.parametrize(
     ("targets", "options", "message"),
     [
-        (None, (), "own has no targets to learn: they are read from what is named 'label'"),
-        (["a"] * 40, (), "own: all 40 targets are of class a, there is nothing to tell apart"),
+        (None, (), "own has no targets to learn: they are read from 'target'"),
+        (["a"] * 40, (), "own: all 40 targets are a, there is nothing to learn"),
         ([1.5] * 40, (), "own: all 40 targets are 1.5, there is nothing to learn"),
         (
             [0.5, np.nan, np.inf] + [1.5] * 37,
@@ -210,30 +209,30 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(
         (
             ["a"] * 39 + ["b"],
             (),
-            "class b has 1 member, but a part that is held out needs one and training another: "
+            "class b has 1 member, but both the training and the held-out part need one: "
             "leave the class out, or use --no-holdout",
         ),
         (
             ["a", "b", "c", "d", "e"] * 8,
             (),
-            "4 of 40 graphs cannot be held out with some of each of the 5 classes on both sides: "
+            "cannot hold out 4 of 40 graphs with some of each of the 5 classes on both sides: "
             "choose another --test-size, or --no-holdout",
         ),
         (
             np.arange(40) / 2,
             ("--test-size", 0.01),
-            "1 of 40 graphs cannot be held out: choose another --test-size, or --no-holdout",
+            "cannot hold out 1 of 40 graphs: choose another --test-size, or --no-holdout",
         ),
         (
             ["a", "b"] * 20,
             ("--test-size", 1),
-            "--test-size is a share between 0 and 1, not 1",
+            "test_size must be between 0 and 1, not 1",
         ),
-        (["a", "b"] * 20, ("--epochs", -1), "epochs must be a whole number from 0 on, not -1"),
-        (["a", "b"] * 20, ("--models", 0), "n_models must be a whole number from 1 on, not 0"),
+        (["a", "b"] * 20, ("--epochs", -1), "The 'epochs' parameter of SAENClassifier"),
+        (["a", "b"] * 20, ("--models", 0), "The 'n_models' parameter of SAENClassifier"),
         (["a", "b"] * 20, ("--preset", "moder"), "did you mean modern?"),
         (["a", "b"] * 20, ("-d", "ergo"), "did you mean ego?"),
-        (["a", "b"] * 20, ("--radii", "x"), "radii are whole numbers such as 0,1, not 'x'"),
+        (["a", "b"] * 20, ("--radii", "x"), "radii are integers such as 0,1, not 'x'"),
         (["a", "b"] * 20, ("--device", "tpu"), "unknown device 'tpu': use auto, cpu or cuda"),
     ],
 )
@@ -256,12 +255,12 @@ def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
 def test_places_that_cannot_hold_a_model_are_named_before_the_work(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr(command, "read_input", None)  # would be the first to work
+    monkeypatch.setattr("saen.learning.jobs.job.load_input", None)  # would be the first to work
     told = fails(monkeypatch, capsys, "train", data, "-o", tmp_path)
-    assert told == f"{tmp_path}: a folder, not a file to write"
+    assert told == f"{tmp_path}: is a folder, not a file"
     nowhere = tmp_path / "no" / "such" / "model.saen"
     told = fails(monkeypatch, capsys, "train", data, "-o", nowhere)
-    assert told == f"{nowhere}: cannot be written (there is no such folder)"
+    assert told == f"{nowhere}: cannot be written (no such folder)"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -343,7 +342,7 @@ def test_an_interrupted_run_goes_on_with_what_it_knows(
         patch.setattr(SAENClassifier, "save", interrupt)
         stops(patch, *options, out)
     told = capsys.readouterr().err
-    assert "saen: the same command goes on from here" in told
+    assert "saen: run the same command again to resume" in told
     assert told.endswith("saen: interrupted\n")
     left = tmp_path / ".model.saen.run"
     assert sorted(tmp_path.iterdir()) == [left, whole]
@@ -352,12 +351,12 @@ def test_an_interrupted_run_goes_on_with_what_it_knows(
     # Other settings are refused, unless by force, and the same ones go on.
     other = ("train", data, "--models", 1, "--epochs", 2, "--device", "cpu", "-o", out)
     assert fails(monkeypatch, capsys, *other) == (
-        f"{left} holds a run with other settings (settings): repeat its command to go on with it, "
-        "or begin anew with --force"
+        f"{left} holds a run with other settings (settings): repeat its command to resume it, "
+        "or start over with --force"
     )
     monkeypatch.setattr("saen.network.training._Run.train_epoch", None)  # nothing is left to train
     again = invoke(*options, out, "--json")
-    assert "going on where an earlier run stopped" in again.stderr
+    assert "resuming an interrupted run" in again.stderr
     assert out.read_bytes() == whole.read_bytes()
     assert str(known["accuracy"]) in again.stdout
     assert sorted(tmp_path.iterdir()) == [out, whole]
@@ -423,7 +422,7 @@ def test_killed_at_any_moment_and_started_again_it_ends_with_the_same_model(
                 time.sleep(moments.uniform(0.0, 2.0))
                 process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
-        resumed += "going on where an earlier run stopped" in errors
+        resumed += "resuming an interrupted run" in errors
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL
@@ -452,7 +451,7 @@ def test_a_signal_leaves_no_half_written_model(
         _, errors = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in errors
-    assert "saen: the same command goes on from here" in errors
+    assert "saen: run the same command again to resume" in errors
     assert [file.name for file in tmp_path.iterdir()] == [left.name]
     names = {file.name for file in left.iterdir()}
     assert names <= {".lock", "settings.json", "held_out.checkpoint"}

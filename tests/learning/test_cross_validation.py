@@ -14,9 +14,10 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 import saen
 from saen import InputError
 from saen._util.json_files import write_json
-from saen.cli.evaluate import evaluate_dataset
 from saen.errors import FileError
 from saen.learning.cross_validation import cross_validate, make_splits
+from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
+from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.learning.runs import open_run, splits_from_json, splits_to_json
 from saen.paper import tables
@@ -55,13 +56,13 @@ def test_accuracy_of_a_repeat_is_the_mean_over_its_folds(threads, quick):
     by_hand = [
         np.mean([right[r][found.fold_of[r] == f].mean() for f in range(3)]) for r in range(2)
     ]
-    report = found.report()["accuracy"]
+    report = found.to_json()["accuracy"]
     assert report["per_repeat"] == pytest.approx(by_hand)
     assert report["mean"] == pytest.approx(np.mean(by_hand))
     assert report["std"] == pytest.approx(np.std(by_hand))
 
 
-def test_twins_and_ceilings_against_a_literal_count():
+def test_duplicates_and_ceilings_against_a_literal_count():
     path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
     graphs = saen.Graphs.from_edge_lists([path, star] * 6 + [path] * 4)
     y = np.array([0, 1] * 6 + [1] * 4)
@@ -72,7 +73,7 @@ def test_twins_and_ceilings_against_a_literal_count():
         for i in range(16):
             others = (kinds == kinds[i]) & (fold_of != fold_of[i])
             assert duplicates[i] == others.any()
-    assert found.report()["ceiling"] == pytest.approx((6 + 6) / 16)
+    assert found.to_json()["ceiling"] == pytest.approx((6 + 6) / 16)
     folds = []
     for fold_of in found.fold_of:
         for fold in range(4):
@@ -168,7 +169,7 @@ def test_two_processes_in_one_run_directory_refuse_politely(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
 def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_path):
     def command(folder):
-        options = ["--repeats", "1", "--folds", "4", "--epochs", "60", "--n-models", "1"]
+        options = ["--repeats", "1", "--folds", "4", "--epochs", "60", "--models", "1"]
         options += ["--at-once", "2", "--json", "--out", str(folder)]
         return [sys.executable, "-m", "saen", "evaluate", "threads", *options]
 
@@ -207,11 +208,11 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
     ("document", "message"),
     [
         ([], "expected"),
-        ({"repeats": []}, "holds no repeat"),
+        ({"repeats": []}, "there are no repeats"),
         ({"repeats": [[{"train": [0, 1], "test": [2]}]]}, "exactly once"),
         (
             {"repeats": [[{"train": [0, 2], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
-            "trains on structures that it tests",
+            "trains on examples that it tests",
         ),
         (
             {"repeats": [[{"train": [9], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
@@ -229,7 +230,7 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
         ),
         (
             {"repeats": [[{"train": [0], "test": []}, {"train": [0], "test": [0, 1, 2, 3]}]]},
-            "without tests",
+            "without test examples",
         ),
     ],
 )
@@ -256,13 +257,13 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
     ("parameters", "options", "message"),
     [
         ({"patience": 3}, {}, "does not stop early"),
-        ({}, {"seed": -1}, "seed must be a number from 0"),
-        ({}, {"models_at_once": 0}, "at least 1 network"),
+        ({}, {"seed": -1}, "seed must be an integer from 0"),
+        ({}, {"models_at_once": 0}, "models_at_once must be an integer ≥ 1"),
         ({}, {"stop": "nested"}, "at least two settings"),
         ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
         ({"epochs": 0}, {"stop": "peek"}, "no epoch to choose"),
-        ({"radii": 1}, {}, "radii is 'auto' or a list, not 1"),
-        ({"epochs": "x"}, {}, "epochs must be a whole number"),
+        ({"radii": 1}, {}, "The 'radii' parameter of SAENClassifier"),
+        ({"epochs": "x"}, {}, "The 'epochs' parameter of SAENClassifier"),
     ],
 )
 def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, options, message):
@@ -272,12 +273,13 @@ def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, o
 
 def test_a_run_directory_refuses_other_graphs_and_other_splits(tmp_path):
     path, run = tmp_path / "data.saen", tmp_path / "run"
-    options = {"repeats": 1, "folds": 2, "overrides": {"epochs": 1, "n_models": 1}, "out": run}
+    job = Job(str(path), overrides={"epochs": 1, "n_models": 1})
+    protocol = Protocol(repeats=1, folds=2)
     saen.save(saen.generate_threads(20, seed=0), path)
-    evaluate_dataset(str(path), **options)
+    evaluate_dataset(job, protocol, run)
     saen.save(saen.generate_threads(20, seed=1), path)
     with pytest.raises(InputError, match=r"other settings \(data\)"):
-        evaluate_dataset(str(path), **options)
+        evaluate_dataset(job, protocol, run)
 
 
 @pytest.mark.parametrize(

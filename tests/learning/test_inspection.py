@@ -139,7 +139,7 @@ def test_run_directories(tmp_path: Path) -> None:
     assert "summary.json" in found["files"]
     groups = [folder / name for name in found["files"] if name.endswith(".saen")]
     kept = inspect_file(groups[0])
-    assert (kept["kind"], kept["structures"], kept["classes"]) == ("predictions", 300, 2)
+    assert (kept["kind"], kept["rows"], kept["networks"]) == ("predictions", 300, 3)
     (folder / "summary.json").unlink()
     assert inspect_file(folder)["done"] is False
 

@@ -349,7 +349,7 @@ def test_what_was_fitted_on_hierarchies_wants_hierarchies_of_the_same_kind():
     assert (features.transform(hierarchy) != graphs.transform(threads)).nnz == 0
     assert (graphs.transform(hierarchy) != graphs.transform(threads)).nnz == 0
     for given_, message in [
-        (threads, "these features were fitted on hierarchies: pass a Hierarchy"),
+        (threads, "this estimator was fitted on hierarchies: pass a Hierarchy"),
         (
             Nodes().decompose(threads),
             "fitted on roles [('root', 'elem'), ('radius 0', 'radius 1')], but the hierarchy has "

@@ -1,81 +1,72 @@
-from __future__ import annotations
+"""Many trainings side by side: the same results as one by one, in groups chosen by rule."""
 
-import json
+from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from saen import SAENClassifier, generate_threads
-from saen.learning.cross_validation import cross_validate
-from saen.network.ensemble import FIRST, GROUPS, Trainer, cheapest
+from saen.learning.estimators import classification_task
+from saen.network import ensemble
+from saen.network.ensemble import MIN_GROUP_SIZE, Part, choose_group_size, train_parts
+from saen.network.training import outputs, train
 
-SIZES = GROUPS["cpu"]
-
-
-@pytest.mark.parametrize("sizes", GROUPS.values())
-def test_every_device_has_groups_of_the_first_size(sizes):
-    assert FIRST in sizes
-    assert list(sizes) == sorted(sizes)
-
-
-@given(st.integers(0, len(SIZES) - 1), st.lists(st.floats(1.2, 3.0), min_size=5, max_size=5))
-def test_the_cheapest_of_all_is_found_where_costs_rise_to_both_sides(lowest, factors):
-    costs = {SIZES[lowest]: 1.0}
-    for step, place in enumerate(range(lowest + 1, len(SIZES))):
-        costs[SIZES[place]] = costs[SIZES[place - 1]] * factors[step]
-    for step, place in enumerate(range(lowest - 1, -1, -1)):
-        costs[SIZES[place]] = costs[SIZES[place + 1]] * factors[-1 - step]
-    assert cheapest(SIZES, costs.__getitem__) == (SIZES[lowest], 1.0)
+THREADS = generate_threads(30, seed=1)
+CODES = np.unique(THREADS.targets, return_inverse=True)[1]
+TASK = classification_task(CODES, 2, np.empty((30, 0)))
+PARTS = [Part((0, fold), np.flatnonzero(np.arange(30) % 3 != fold), np.arange(fold, 30, 3))
+         for fold in range(3)]  # fmt: skip
 
 
-def test_smaller_groups_are_not_timed_where_larger_ones_pay():
-    timed = []
-
-    def seconds(size):
-        timed.append(size)
-        return 1.0 / size
-
-    assert cheapest(SIZES, seconds) == (300, 1 / 300)
-    assert timed == [10, 30, 100, 300]
+def make_plan(**arguments):
+    estimator = SAENClassifier(epochs=3, n_models=2, dtype="float64", device="cpu", **arguments)
+    return estimator.plan(estimator.prepare(THREADS), 1)
 
 
-def test_a_group_is_never_slower_than_one_network_after_another():
-    costs = {1: 1.0, 3: 1.05, 10: 1.1, 30: 1.3, 100: 1.5, 300: 2.0}
-    assert cheapest(SIZES, costs.__getitem__) == (1, 1.0)
+def test_parts_are_trained_as_if_alone():
+    plan = make_plan()
+    results = train_parts(plan, TASK, PARTS, seed=5, group_size=4)
+    for number, part in enumerate(PARTS):
+        weights = np.zeros((30, 2))
+        weights[part.train] = 1
+        network = plan.network([(5, 0, number, model) for model in range(2)])
+        history = train(
+            network, plan.compressed, classification_task(CODES, 2, weights), plan.settings
+        )
+        unique = outputs(network, plan.compressed.hierarchy).numpy()
+        expected = unique[plan.compressed.top[part.test]]
+        np.testing.assert_allclose(results.outputs[number], expected, atol=1e-9)
+        curves = results.loss[:, 2 * number : 2 * number + 2]
+        np.testing.assert_allclose(curves, history.loss, atol=1e-9)
 
 
-@pytest.fixture
-def timed(monkeypatch):
-    """The sizes of the groups that were timed."""
-    sizes = []
-    whole = Trainer._group
-
-    def group(self, name, *arguments, **options):
-        if name == "timing":
-            sizes.append(len(arguments[3]))
-        return whole(self, name, *arguments, **options)
-
-    monkeypatch.setattr(Trainer, "_group", group)
-    return sizes
+def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
+    plan, done = make_plan(), []
+    first = train_parts(plan, TASK, PARTS, folder=tmp_path, group_size=2, progress=done.append)
+    assert sum(done) == 3 * 2 * 3
+    monkeypatch.setattr(ensemble, "train", None)
+    done.clear()
+    second = train_parts(plan, TASK, PARTS, folder=tmp_path, group_size=2, progress=done.append)
+    assert sum(done) == 3 * 2 * 3
+    for one, other in zip(first.outputs, second.outputs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not list(tmp_path.glob("*.checkpoint"))
 
 
-def test_few_networks_train_at_once_without_timing(timed):
-    threads = generate_threads(30, seed=1)
-    quick = SAENClassifier(epochs=1, n_models=1, device="cpu")
-    found = cross_validate(quick, threads, threads.targets, repeats=1, folds=FIRST)
-    assert timed == []
-    assert found.loss.shape == (1, FIRST)
+def test_curves_on_tests_are_measured_on_request():
+    results = train_parts(make_plan(), TASK, PARTS, test_curves=True)
+    assert results.test_accuracy.shape == results.loss.shape == (3, 6)
+    final = (results.outputs[0][:, 0, 0] > 0) == CODES[PARTS[0].test]
+    assert results.test_accuracy[-1, 0] == pytest.approx(final.mean())
 
 
-def test_many_networks_train_in_groups_of_the_size_that_was_timed_best(timed, tmp_path):
-    threads = generate_threads(30, seed=1)
-    quick = SAENClassifier(epochs=3, n_models=4, device="cpu")
-    found = cross_validate(quick, threads, threads.targets, repeats=1, folds=4, folder=tmp_path)
-    assert timed[:2] == [10, 16]
-    note = json.loads((tmp_path / "fixed-group.json").read_text())
-    assert note["models_at_once"] in timed
-    assert note["seconds_per_network_epoch"] > 0
-    assert np.isfinite(found.loss).all()
-    assert found.loss.shape == (3, 16)
+def test_group_size_follows_the_activations_of_a_step(monkeypatch):
+    plan = make_plan(batch_size="all")
+    assert choose_group_size(plan, 300) == 300
+    monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 1)
+    assert choose_group_size(plan, 4) == 4
+    assert choose_group_size(plan, 300) == MIN_GROUP_SIZE
+    objects = sum(plan.compressed.hierarchy.sizes)
+    monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 40 * 32 * objects)
+    assert choose_group_size(plan, 100) == 34  # three groups, about equal
+    assert choose_group_size(make_plan(batch_size=5), 100) > 34

@@ -19,6 +19,8 @@ from saen import Graphs, generate_threads
 from saen._util.json_files import write_json
 from saen.cli import app
 from saen.errors import FileError, InputError
+from saen.learning.jobs.evaluate import Protocol
+from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import kernel, reproduce, tables, timing
 from saen.paper.reproduce import RUNS, Run, Table
@@ -177,19 +179,18 @@ def test_the_command_makes_missing_runs_as_the_table_says(
 ) -> None:
     asked = []
 
-    def evaluate_dataset(name: str, *, out: Path, **options: Any) -> None:
-        asked.append((name, options))
+    def evaluate_dataset(job: Job, protocol: Protocol, out: Path) -> None:
+        asked.append((job, protocol))
         out.mkdir(parents=True)
-        write_json(out / "summary.json", summary(name, out.parent.name))
+        write_json(out / "summary.json", summary(job.data, out.parent.name))
 
-    monkeypatch.setattr("saen.cli.evaluate.evaluate_dataset", evaluate_dataset)
+    monkeypatch.setattr(reproduce, "evaluate_dataset", evaluate_dataset)
     arguments = ["reproduce", "accuracy", "--datasets", "MUTAG", "--device", "cpu"]
     CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)], catch_exceptions=False)
-    common = {"folds": 10, "device": "cpu"}
     assert asked == [
-        ("MUTAG", {"preset": "paper", "repeats": 10, "stop": "fixed", **common}),
-        ("MUTAG", {"preset": "modern", "repeats": 3, "stop": "fixed", **common}),
-        ("MUTAG", {"preset": "modern", "repeats": 3, "stop": "nested", **common}),
+        (Job("MUTAG", "paper", device="cpu"), Protocol("fixed", 10, 10)),
+        (Job("MUTAG", "modern", device="cpu"), Protocol("fixed", 3, 10)),
+        (Job("MUTAG", "modern", device="cpu"), Protocol("nested", 3, 10)),
     ]
 
 
@@ -229,9 +230,9 @@ def test_what_runs_out_of_time_or_memory_is_said_in_its_cell(
 ) -> None:
     limits = []
 
-    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
+    def measure(name: str, preset: str, *, compressed: bool, **options: Any) -> dict[str, Any]:
         limits.append((options["time_limit"], options["memory_limit"]))
-        return after if collapsed else before
+        return after if compressed else before
 
     monkeypatch.setattr(reproduce, "measure", measure)
     assert reproduce._timing("IMDB-BINARY", "paper")["shown"] == shown
@@ -243,8 +244,8 @@ def test_what_runs_out_of_time_or_memory_is_said_in_its_cell(
 def test_the_median_of_several_pairs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = iter([8, 40, 12, 10, 2])
 
-    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
-        return seconds(2 if collapsed else next(slow))
+    def measure(name: str, preset: str, *, compressed: bool, **options: Any) -> dict[str, Any]:
+        return seconds(2 if compressed else next(slow))
 
     monkeypatch.setattr(reproduce, "measure", measure)
     found = reproduce._timing("IMDB-BINARY", "paper")
@@ -270,14 +271,14 @@ def test_the_command_shows_failures_in_table_and_picture(
 ) -> None:
     mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
 
-    def measure(name: str, preset: str, *, collapsed: bool, **options: Any) -> dict[str, Any]:
-        if name == "IMDB-BINARY" or collapsed:
-            return seconds(2 if collapsed else 12)
+    def measure(name: str, preset: str, *, compressed: bool, **options: Any) -> dict[str, Any]:
+        if name == "IMDB-BINARY" or compressed:
+            return seconds(2 if compressed else 12)
         return OUT_OF["time" if preset == "paper" else "memory"]
 
     figures = []
     monkeypatch.setattr(reproduce, "measure", measure)
-    monkeypatch.setattr("saen.report.plots.save_figure", lambda *drawn: figures.append(drawn))
+    monkeypatch.setattr(reproduce, "save_figure", lambda *drawn: figures.append(drawn))
     arguments = ["reproduce", "compression", "--out", str(small_data)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -322,7 +323,7 @@ def test_the_paper_s_own_timeout_is_a_lower_bound_in_table_and_picture() -> None
 
 # -- a training in a process of its own --------------------------------------------------------
 
-THREADS: dict[str, Any] = {"dataset": "threads", "preset": "modern", "collapsed": False}
+THREADS: dict[str, Any] = {"dataset": "threads", "preset": "modern", "compressed": False}
 
 
 @pytest.mark.slow
@@ -347,7 +348,7 @@ def test_a_training_without_time_is_timed_out_and_its_process_gone() -> None:
 def test_with_enough_memory_the_same_training_ends_with_and_without_compression() -> None:
     limits: dict[str, Any] = {"epochs": 2, "time_limit": 200, "memory_limit": 10**10}
     before = timing.measure(**THREADS, **limits)
-    after = timing.measure(**THREADS | {"collapsed": True}, **limits)
+    after = timing.measure(**THREADS | {"compressed": True}, **limits)
     assert before["epochs"] == after["epochs"] == 2
     assert before["entries"] > after["entries"]
     assert min(before["seconds"], after["seconds"]) > 0

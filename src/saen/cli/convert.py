@@ -8,21 +8,11 @@ from typing import Annotated
 
 import typer
 
-from saen.cli.app import MOST_REPORTED, AsJson, SkipBad, console, print_json
+from saen.cli import options
+from saen.cli.output import print_json, print_line, print_lines, report_skipped
 from saen.errors import FileError
 from saen.io.loading import load_dataset
 from saen.io.writing import output_files, write_graphs
-
-Nodes = Annotated[
-    Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")
-]
-TargetsFile = Annotated[
-    Path | None,
-    typer.Option("--targets", help="The table of targets of graphs. [default: targets.csv beside]"),
-]
-Directed = Annotated[
-    bool, typer.Option(help="Read edge lists, tables of edges and TUDataset text as directed.")
-]
 
 
 class Format(StrEnum):
@@ -38,19 +28,19 @@ def command(
         Path,
         typer.Argument(
             metavar="OUT",
-            help=".jsonl, .saen, .csv, .tsv or .parquet (tables of edges, nodes and labels), .zip "
+            help=".jsonl, .saen, .csv, .tsv or .parquet (tables of edges, nodes and targets), .zip "
             "(TUDataset text), or a folder.",
         ),
     ],
     format: Annotated[
         Format | None, typer.Option(help="What to write into a folder: tu or graphml.")
     ] = None,
-    nodes: Nodes = None,
-    targets: TargetsFile = None,
-    directed: Directed = False,
-    skip_bad: SkipBad = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
-    json: AsJson = False,
+    nodes: options.NodesFile = None,
+    targets: options.TargetsFile = None,
+    directed: options.Directed = False,
+    skip_bad: options.SkipBad = False,
+    force: options.Force = False,
+    json: options.AsJson = False,
 ) -> None:
     """Convert graphs from any format that can be read.
 
@@ -58,14 +48,15 @@ def command(
     """
     output_files(out, format=format, force=force)  # before the work
     skipped: list[FileError] = []
-    graphs = load_dataset(
-        source,
-        directed=directed,
-        nodes=nodes,
-        targets=targets,
-        skip_bad=skip_bad,
-        report=skipped.append,
-    )
+    with report_skipped() as report:
+        graphs = load_dataset(
+            source,
+            directed=directed,
+            nodes=nodes,
+            targets=targets,
+            skip_bad=skip_bad,
+            report=skipped.append if json else report,
+        )
     files = write_graphs(graphs, out, format=format, force=force)
     if json:
         print_json(
@@ -76,10 +67,6 @@ def command(
             }
         )
         return
-    for error in skipped[:MOST_REPORTED]:
-        typer.echo(f"saen: skipped: {error}", err=True)
-    if len(skipped) > MOST_REPORTED:
-        typer.echo(f"saen: skipped {len(skipped):,} in all", err=True)
-    console().print(f"{graphs!r}", soft_wrap=True, markup=False)
+    print_line(f"{graphs!r}")
     for file in files:
-        console().print(f"written    {file}", soft_wrap=True, markup=False)
+        print_lines({"written": str(file)})

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.cli import options
+from saen.cli.output import console, heading, print_json, table
 from saen.io.catalog import CatalogEntry, catalog, find_entry
 from saen.io.loading import load_dataset, locate
 
@@ -15,7 +16,7 @@ def command(
     name: Annotated[
         str | None, typer.Argument(help="A dataset; without it, the catalog is listed.")
     ] = None,
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """List the catalog, or print the statistics of one dataset beside the paper's.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.cli import options
+from saen.cli.output import console, heading, print_json, table
 from saen.decompositions.registry import DECOMPOSITIONS, parameters
 
 
-def command(json: AsJson = False) -> None:
+def command(json: options.AsJson = False) -> None:
     """List the decompositions and their parameters.
 
     Give one to --decomposition by name, or with parameters, quoted for the shell:

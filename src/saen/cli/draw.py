@@ -8,18 +8,11 @@ from typing import Annotated
 
 import typer
 
-from saen.cli.app import (
-    AsJson,
-    DecompositionName,
-    Name,
-    NodeLabels,
-    Radii,
-    chosen_decomposition,
-    console,
-    print_json,
-)
+from saen.cli import options
+from saen.cli.output import console, print_json
 from saen.errors import InputError
 from saen.io.loading import load_data
+from saen.learning.jobs.compress import dataset_decomposition
 from saen.report.plots import draw_compression, draw_decomposition, save_figure
 
 
@@ -31,7 +24,7 @@ class Figure(StrEnum):
 
 
 def command(
-    name: Name,
+    name: options.Name,
     graph: Annotated[
         int, typer.Option("--graph", "-g", help="Number of the structure, from 0.")
     ] = 0,
@@ -42,16 +35,18 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"
     ),
-    decomposition: DecompositionName = "ego",
-    radii: Radii = None,
-    node_labels: NodeLabels = None,
-    json: AsJson = False,
+    decomposition: options.DecompositionName = "ego",
+    radii: options.Radii = None,
+    node_labels: options.NodeLabels = None,
+    json: options.AsJson = False,
 ) -> None:
     """Draw one graph beside its decomposition, or its decomposition beside the collapsed one.
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
-    chosen = chosen_decomposition(name, decomposition, radii, node_labels)
+    chosen = dataset_decomposition(
+        name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
+    )
     structures = load_data(name, chosen.takes)
     what = chosen.takes.removesuffix("s")
     if not 0 <= graph < len(structures):

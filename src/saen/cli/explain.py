@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from saen.cli.app import (
-    AsJson,
-    Name,
-    SkipBad,
-    console,
-    heading,
-    print_json,
-    read_input,
-    table,
-)
-from saen.cli.predict import ModelFile, load_model, takes
+from saen.cli import options
+from saen.cli.output import console, heading, print_json, report_skipped, table
 from saen.errors import InputError
 from saen.learning.runs import versions
 from saen.report.plots import FORMATS, save_figure
@@ -27,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def command(
-    model: ModelFile,
-    data: Name,
+    model: options.ModelFile,
+    data: options.Name,
     graph: Annotated[
         int | None,
         typer.Option(
@@ -44,8 +35,8 @@ def command(
         Path | None,
         typer.Option("--out", "-o", help="An .html page, a .json file, or an .svg, .png or .pdf."),
     ] = None,
-    skip_bad: SkipBad = False,
-    json: AsJson = False,
+    skip_bad: options.SkipBad = False,
+    json: options.AsJson = False,
 ) -> None:
     """Say which parts of a structure, and what in them, carried a model's decision.
 
@@ -55,9 +46,12 @@ def command(
     """
     _check_suffix(out)
     from saen.explanations.explanation import explain, explain_collection
+    from saen.learning.jobs.job import load_input
+    from saen.learning.jobs.predict import load_model, model_takes
 
     loaded = load_model(model, "cpu")
-    structures = read_input(data, takes(loaded), skip_bad=skip_bad)
+    with report_skipped() as report:
+        structures = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = structures.name or data
     about = {
         "model": model.name,

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from saen._util.strings import human_bytes
-from saen.cli.app import AsJson, console, heading, print_json, table
+from saen.cli import options
+from saen.cli.output import console, heading, print_json, table
 from saen.learning.inspection import inspect_file
 
 _MOST_SHOWN = 12  # entries of a list
@@ -16,7 +17,7 @@ _MOST_SHOWN = 12  # entries of a list
 
 def command(
     file: Annotated[Path, typer.Argument(help="A file or run directory that saen wrote.")],
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """Say what a file is: its kind, versions, sizes and settings.
 

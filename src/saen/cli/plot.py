@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from saen._util.strings import did_you_mean
-from saen.cli.app import AsJson, Seed, console, print_json
+from saen.cli import options
+from saen.cli.output import console, print_json
 from saen.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Draw what the other commands wrote.")
@@ -35,8 +36,8 @@ def embeddings(
         str | None,
         typer.Option(help="Column that colours the points. [default: target, where there is one]"),
     ] = None,
-    seed: Seed = 0,
-    json: AsJson = False,
+    seed: options.Seed = 0,
+    json: options.AsJson = False,
 ) -> None:
     """Draw vectors as a map: one point each, coloured by class.
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from saen._util.strings import plural
-from saen.cli.app import AsJson, console, print_json
-from saen.cli.convert import Directed, Nodes, TargetsFile
+from saen.cli import options
+from saen.cli.output import console, print_json
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
@@ -27,14 +27,14 @@ class Takes(StrEnum):
 
 def command(
     source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
-    nodes: Nodes = None,
-    targets: TargetsFile = None,
-    directed: Directed = False,
+    nodes: options.NodesFile = None,
+    targets: options.TargetsFile = None,
+    directed: options.Directed = False,
     takes: Annotated[
         Takes, typer.Option(help="What the file is to hold: graphs, documents or nested data.")
     ] = Takes.graphs,
     limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """Say what a file holds, and name every line that cannot be used.
 

@@ -24,7 +24,8 @@ from saen.errors import InputError
 from saen.explanations.attribution import Passed
 from saen.explanations.describe import Part, Whole
 from saen.io.coerce import as_data
-from saen.learning.estimators import Data, SAENClassifier, SAENRegressor
+from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.preparation import Data, recode_like
 from saen.network.model import SAEN
 
 Floats = NDArray[np.float64]
@@ -325,7 +326,7 @@ def explain_collection(
         raise InputError("nothing to explain: the collection is empty")
     if target is not None and isinstance(estimator, SAENClassifier):
         raise InputError("a collection is explained towards all of its classes: leave target out")
-    compressed = estimator._compressed(structures)
+    compressed = estimator.compress(structures)
     relation = compressed.hierarchy.relations[-1]
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
@@ -443,10 +444,7 @@ def _checked(estimator: Estimator, X: Data) -> Any:
 def _whole(estimator: Estimator, one: Any) -> Whole:
     """One structure with its original hierarchy, over the vocabulary of the estimator."""
     if isinstance(one, Hierarchy):
-        estimator._check_schema(one)
-        known = estimator.schema_.attributes.vocabulary
-        attributes = one.attributes if known is None else one.attributes.recoded(known)
-        return Whole(Hierarchy(attributes, one.relations, one.names))
+        return Whole(recode_like(one, estimator.schema_))
     assert estimator.decomposition_ is not None
     radii = tuple(_settings(estimator).get("radii", ()))
     graph = one if isinstance(one, Graphs) else None

@@ -294,20 +294,18 @@ def _nested(
     for index in np.unique(best):
         columns = np.flatnonzero(best == index)
         result, _ = trainer.train(
-            f"outer-{index}", candidates[index], [parts[column] for column in columns]
+            f"outer-{index}", candidates[index], [parts[column] for column in columns.tolist()]
         )
         tested |= dict(zip(columns.tolist(), result.probabilities, strict=True))
         curves.append(result.loss)
     longest = max(map(len, curves))
-    padded = [
-        np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves
-    ]
+    padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
     outer = _Outer([tested[column] for column in range(len(parts))], np.concatenate(padded, axis=1))
     return outer, [grid[index] for index in best]
 
 
 def _peek(
-    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
+    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], grid: Grid
 ) -> tuple[_Outer, list[Any]]:
     """The epoch at which the mean test accuracy is best, trained again up to just there."""
     single = clone(estimator).set_params(n_models=1)

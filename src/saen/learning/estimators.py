@@ -22,7 +22,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -58,7 +58,9 @@ class InterruptedTrainingWarning(UserWarning):
 class NetworkEstimator(BaseEstimator):
     """What the estimators share: from data to trained networks and back to vectors."""
 
-    decomposition: str | Decomposition = _parameter("ego", str, Decomposition)
+    decomposition: str | Decomposition = _parameter(
+        "ego", str, HasMethods(["fit", "decompose", "costs"])
+    )
     _: KW_ONLY
     radii: str | Sequence[int] = _parameter("auto", StrOptions({"auto"}), "array-like")
     node_labels: str = _parameter("auto", str)
@@ -136,39 +138,43 @@ class NetworkEstimator(BaseEstimator):
             )
         return X
 
-    def plan(self, prepared: Prepared, n_outputs: int, seed: int = 0) -> Plan:
-        """How the arguments say to train networks with `n_outputs` units on prepared data.
-
-        `seed` decides which examples share a batch.
-        """
-        self.validate()
-        hierarchy, n = prepared.compressed.hierarchy, len(prepared)
+    def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
+        """The shape of networks with `n_outputs` units for hierarchies like this one."""
         hidden = default_hidden(hierarchy.depth) if isinstance(self.hidden, str) else self.hidden
         if len(hidden) != hierarchy.depth + 1:
             raise InputError(
                 f"hidden needs {hierarchy.depth + 1} lists of sizes, one per level, not {hidden}"
             )
+        return Architecture.over(
+            hierarchy,
+            [*hidden[:-1], (*hidden[-1], n_outputs)],
+            slope=self.slope,
+            normalisation=self.normalisation,
+            dropout=self.dropout,
+        )
+
+    def training_settings(self, n: int, seed: int = 0) -> Settings:
+        """How to train on `n` examples; `seed` decides which of them share a batch."""
         batch_size = self.batch_size
         if isinstance(batch_size, str):
-            batch_size = default_batch_size(n) if batch_size == "auto" else n
+            batch_size = default_batch_size(n) if batch_size == "auto" else max(n, 1)
+        return Settings(
+            epochs=self.epochs,
+            batch_size=batch_size,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            seed=derive_seed(seed, "run") % 2**31,
+        )
+
+    def plan(self, prepared: Prepared, n_outputs: int, seed: int = 0) -> Plan:
+        """How the arguments say to train networks with `n_outputs` units on prepared data."""
+        self.validate()
         return Plan(
             prepared.compressed,
-            Architecture.over(
-                hierarchy,
-                [*hidden[:-1], (*hidden[-1], n_outputs)],
-                slope=self.slope,
-                normalisation=self.normalisation,
-                dropout=self.dropout,
-            ),
-            Settings(
-                epochs=self.epochs,
-                batch_size=batch_size,
-                learning_rate=self.learning_rate,
-                schedule=self.schedule,
-                weight_decay=self.weight_decay,
-                patience=self.patience,
-                seed=derive_seed(seed, "run") % 2**31,
-            ),
+            self.architecture(prepared.compressed.hierarchy, n_outputs),
+            self.training_settings(len(prepared), seed),
             n_models=self.n_models,
             min_count=self.min_count,
             device=choose_device(self.device),

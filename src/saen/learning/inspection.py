@@ -139,13 +139,12 @@ def _checkpoint(header: Header) -> dict[str, Any]:
 
 
 def _predictions(header: Header) -> dict[str, Any]:
-    structures, networks, classes = header.shapes["probabilities"]
-    epochs = len(header.document["history"]["loss"])
+    rows, outputs = header.shapes["outputs"]
     return {
-        "structures": structures,
-        "networks": networks,
-        "classes": classes,
-        "epochs": epochs,
+        "rows": rows,
+        "networks": header.document["networks"],
+        "outputs": outputs,
+        "epochs": len(header.document["history"]["loss"]),
     }
 
 

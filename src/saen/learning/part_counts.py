@@ -23,6 +23,7 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.base import one_of
 from saen.errors import InputError
 from saen.io.coerce import as_data
+from saen.learning.preparation import compress_like
 
 Data = Graphs | Hierarchy | Sequence[Any]
 
@@ -137,22 +138,7 @@ class SAFeatures(TransformerMixin, BaseEstimator):
         return compressed
 
     def _compressed(self, X: Data) -> Compressed:
-        fitted = self.decomposition_
-        structures = as_data(X, "graphs" if fitted is None else fitted.takes)
-        if not isinstance(structures, Hierarchy):
-            if fitted is None:
-                raise InputError("these features were fitted on hierarchies: pass a Hierarchy")
-            return compress_graphs(structures, fitted, lower_inverse=False)
-        known = self.schema_
-        here, there = ([r.alphabet for r in h.relations] for h in (known, structures))
-        if here != there:
-            raise InputError(f"fitted on roles {here}, but the hierarchy has {there}")
-        if known.attributes.kind != structures.attributes.kind:
-            raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
-        attributes = structures.attributes
-        if known.attributes.vocabulary is not None:
-            attributes = attributes.recoded(known.attributes.vocabulary)
-        return compress(Hierarchy(attributes, structures.relations, structures.names))
+        return compress_like(X, self.decomposition_, self.schema_)
 
     def _features(self, compressed: Compressed) -> sparse.csr_array:
         rows = (

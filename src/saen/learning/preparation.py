@@ -9,7 +9,7 @@ from typing import Any
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
+from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.defaults import default_node_labels, default_radii
@@ -40,26 +40,27 @@ class DecompositionSpec:
         """The kind of data that the decomposition reads: graphs, documents or nested."""
         if not isinstance(self.decomposition, str):
             return self.decomposition.takes
-        return named_decomposition(parse_decomposition(self.decomposition)[0]).takes
+        return decomposition_class(self.decomposition).takes
 
     def resolve(self, data: Data) -> Decomposition:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
         if not isinstance(self.decomposition, str):
             return self.decomposition
-        name, given = parse_decomposition(self.decomposition)
-        known = {f.name for f in parameters(named_decomposition(name))}
-        for key in ("radii", "node_labels"):
-            if getattr(self, key) != "auto" and (key in given or key not in known):
-                trouble = "is given twice" if key in given else f"is not a parameter of {name}"
-                raise InputError(f"{key} {trouble}: {self.decomposition!r}")
-        options: dict[str, Any] = {}
-        if "radii" in known and "radii" not in given:
-            options["radii"] = default_radii(data) if self.radii == "auto" else self.radii
-        if "node_labels" in known and "node_labels" not in given:
+        labels = None if self.node_labels == "auto" else self.node_labels.split(",")
+        if labels is not None and "auto" in labels:
             usual = default_node_labels(data)
-            kinds = self.node_labels.split(",")
-            options["node_labels"] = ",".join(usual if kind == "auto" else kind for kind in kinds)
-        return make_decomposition(self.decomposition, **options)
+            labels = [usual if kind == "auto" else kind for kind in labels]
+        return make_decomposition(
+            self.decomposition,
+            overrides={
+                "radii": None if self.radii == "auto" else self.radii,
+                "node_labels": None if labels is None else ",".join(labels),
+            },
+            defaults={
+                "radii": lambda: default_radii(data),
+                "node_labels": lambda: default_node_labels(data),
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,17 @@ def compress_like(
         if decomposition is None:
             raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
         return compress_graphs(data, decomposition, lower_inverse=lower_inverse)
-    expected, roles = ([r.alphabet for r in each.relations] for each in (schema, data))
+    return compress(recode_like(data, schema))
+
+
+def recode_like(hierarchy: Hierarchy, schema: Hierarchy) -> Hierarchy:
+    """The hierarchy with the vocabulary of `schema`; `InputError` if its roles are others."""
+    expected, roles = ([r.alphabet for r in each.relations] for each in (schema, hierarchy))
     if expected != roles:
         raise InputError(f"fitted on roles {expected}, but the hierarchy has {roles}")
-    if schema.attributes.kind != data.attributes.kind:
+    attributes = hierarchy.attributes
+    if schema.attributes.kind != attributes.kind:
         raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
-    attributes = data.attributes
     if schema.attributes.vocabulary is not None:
         attributes = attributes.recoded(schema.attributes.vocabulary)
-    return compress(Hierarchy(attributes, data.relations, data.names))
+    return Hierarchy(attributes, hierarchy.relations, hierarchy.names)

@@ -29,6 +29,7 @@ MIN_GROUP_SIZE = 10
 BYTES_PER_ACTIVATION = 16
 """Of GPU memory: a float32, its gradient, and what the passes keep of it."""
 
+CPU = torch.device("cpu")
 Seed = int | Sequence[int]
 Progress = Callable[[int], object]
 """Called with the network-epochs done since the last call."""
@@ -43,7 +44,7 @@ class Plan:
     settings: Settings
     n_models: int = 1
     min_count: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = CPU
     dtype: torch.dtype = torch.float32
 
     def network(self, seeds: Sequence[Seed]) -> SAEN:

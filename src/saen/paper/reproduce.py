@@ -12,17 +12,21 @@ from typing import Any
 
 from saen._util.atomic import atomic_write, make_folder
 from saen._util.json_files import read_json, write_json
-from saen._util.strings import human_bytes
+from saen._util.strings import did_you_mean, human_bytes
 from saen.data.compression import compress_graphs
 from saen.decompositions import Ego
-from saen.errors import FileError, InputError
-from saen.io.catalog import CatalogEntry, catalog
+from saen.errors import DatasetNotFoundError, FileError, InputError
+from saen.io.catalog import CatalogEntry, catalog, find_entry
 from saen.io.container import file_bytes, original_bytes
-from saen.io.loading import load_dataset
+from saen.io.loading import load_dataset, locate
+from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
+from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import tables
 from saen.paper.kernel import COSTS, DEPTHS, evaluate_kernel
 from saen.paper.timing import measure
+from saen.report.charts import plot_accuracy, plot_compression, plot_gain
+from saen.report.plots import save_figure
 
 FOLDS = 10
 TIMED = ("paper", "modern")
@@ -135,6 +139,75 @@ def parameters(names: Sequence[str]) -> Table:
     )  # fmt: skip
     note = "Epochs, batch, normalisation and the treatment of rare labels were not published."
     return Table("parameters", "Parameters", columns, rows, data, [note])
+
+
+TABLES = ("statistics", "parameters", "accuracy", "compression", "kernel")
+
+
+def reproduce(
+    what: str, datasets: Sequence[str] | None, out: Path, *, device: str = "auto", say: Say
+) -> dict[str, Table]:
+    """Make one of the paper's tables, or `all`, with our numbers beside it; write it to a folder.
+
+    `datasets` None means all that are at hand. Tables and plots go to `out`, runs to `out/runs`.
+    """
+    needs_data = what != "parameters"
+    if datasets is None:
+        names = _datasets_at_hand() if needs_data else list(catalog())
+    else:
+        names = _known_names(datasets)
+    makers: dict[str, Callable[[], Table]] = {
+        "statistics": lambda: statistics(names),
+        "parameters": lambda: parameters(names),
+        "accuracy": lambda: accuracy(names, out / "runs", evaluator(device, say)),
+        "compression": lambda: compression(names, say),
+        "kernel": lambda: kernel(names, say),
+    }
+    made = {one: makers[one]() for one in (TABLES if what == "all" else (what,))}
+    made = {one: table for one, table in made.items() if table.rows}
+    if not made:
+        raise InputError(f"the paper's table has none of {', '.join(names)}")
+    for table in made.values():
+        table.write(out)
+    if "accuracy" in made:
+        save_figure(plot_accuracy(made["accuracy"].data), out / "accuracy.png")
+        save_figure(plot_gain(made["accuracy"].data), out / "gain.png")
+    if "compression" in made:
+        figure = plot_compression(made["compression"].data)
+        save_figure(figure, out / "sizes_and_runtimes.png")
+    return made
+
+
+def _datasets_at_hand() -> list[str]:
+    names = [name for name in catalog() if locate(name)]
+    if not names:
+        raise DatasetNotFoundError(
+            "none of the paper's datasets is here: set SAEN_DATA to their folder, or name those to "
+            "download with --datasets"
+        )
+    return names
+
+
+def _known_names(datasets: Sequence[str]) -> list[str]:
+    names = []
+    for name in datasets:
+        entry = find_entry(name.strip())
+        if entry is None:
+            raise InputError(f"{name!r} is not in the catalog{did_you_mean(name, catalog())}")
+        names.append(entry.name)
+    return list(dict.fromkeys(names))
+
+
+def evaluator(device: str, say: Say) -> Evaluate:
+    """What makes a missing run of the accuracy table."""
+
+    def evaluate(name: str, run: Run, folder: Path) -> None:
+        say(f"{name}: {run}")
+        evaluate_dataset(
+            Job(name, run.preset, device=device), Protocol(run.stop, run.repeats, FOLDS), folder
+        )
+
+    return evaluate
 
 
 def accuracy(names: Sequence[str], runs: Path, evaluate: Evaluate) -> Table:
@@ -311,12 +384,12 @@ def _timing(name: str, preset: str) -> dict[str, Any]:
 
 def _pair(name: str, preset: str) -> dict[str, Any]:
     common: dict[str, Any] = {"epochs": EPOCHS, "memory_limit": MEMORY_LIMIT}
-    after = measure(name, preset, collapsed=True, time_limit=None, **common)
+    after = measure(name, preset, compressed=True, time_limit=None, **common)
     if "failed" in after:
         return {"compressed": after, "shown": after["failed"]}
     # Building the uncompressed matrices is not what is timed, but must end too.
     limit = TIME_LIMIT * after["seconds"] + 300
-    before = measure(name, preset, collapsed=False, time_limit=limit, **common)
+    before = measure(name, preset, compressed=False, time_limit=limit, **common)
     if "failed" not in before and before["seconds"] > TIME_LIMIT * after["seconds"]:
         before = {"failed": "TO"}
     if "failed" in before:

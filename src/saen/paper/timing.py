@@ -1,6 +1,6 @@
 """The runtime of one training with and without compression, each in a process of its own.
 
-    python -m saen.paper.timing '{"dataset": …, "preset": …, "collapsed": …, "epochs": …}'
+    python -m saen.paper.timing '{"dataset": …, "preset": …, "compressed": …, "epochs": …}'
 
 prints one JSON object. `measure` calls it with a time limit and a memory limit, and tells running
 out of either apart from other failures.
@@ -19,6 +19,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from saen.data.graphs import Graphs
+    from saen.data.hierarchy import Hierarchy
 
 OUT_OF_MEMORY = 77
 """Exit code of a training that ran into its memory limit."""
@@ -28,7 +29,7 @@ def measure(
     dataset: str,
     preset: str,
     *,
-    collapsed: bool,
+    compressed: bool,
     epochs: int,
     time_limit: float | None,
     memory_limit: int,
@@ -41,7 +42,7 @@ def measure(
     request = {
         "dataset": dataset,
         "preset": preset,
-        "collapsed": collapsed,
+        "compressed": compressed,
         "epochs": epochs,
         "memory_limit": memory_limit,
     }
@@ -68,34 +69,31 @@ def _ran_out_of_memory(code: int, errors: str) -> bool:
 
 
 def _train(
-    graphs: Graphs, settings: dict[str, Any], collapsed: bool, epochs: int
+    graphs: Graphs, settings: dict[str, Any], compressed: bool, epochs: int
 ) -> dict[str, Any]:
-    """One network on the whole collection at once: seconds of the epochs."""
-    from saen.data.compression import compress_graphs
-    from saen.learning.estimators import SAENClassifier
-    from saen.network.loss import Task
+    """One network on the whole dataset at once: seconds of the epochs."""
+    from saen.data.compression import Compressed, compress_graphs
+    from saen.learning.estimators import SAENClassifier, classification_task
+    from saen.network.model import SAEN
     from saen.network.training import train
 
     assert graphs.targets is not None
     estimator = SAENClassifier(**settings, device="cpu")
-    decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
-    structures: Any = (
+    decomposition = estimator.spec.resolve(graphs).fit(graphs)
+    data: Hierarchy | Compressed = (
         compress_graphs(graphs, decomposition, lower_inverse=False)
-        if collapsed
+        if compressed
         else decomposition.decompose(graphs)
     )
-    hierarchy = structures.hierarchy if collapsed else structures
-    classes, targets = np.unique(graphs.targets, return_inverse=True)
-    loss = "binary" if len(classes) == 2 else "classes"
-    weights = np.ones((len(graphs), 1))
-    task = Task(loss, targets, weights, n_classes=len(classes))  # type: ignore[arg-type]
-    network = estimator._network(hierarchy, task.n_outputs, [0])
+    hierarchy = data.hierarchy if isinstance(data, Compressed) else data
+    classes, codes = np.unique(graphs.targets, return_inverse=True)
+    task = classification_task(codes, len(classes), np.ones((len(graphs), 1)))
     moments: list[float] = []
     train(
-        network,
-        structures,
+        SAEN(estimator.architecture(hierarchy, task.n_outputs)),
+        data,
         task,
-        estimator._settings(len(graphs), 0),
+        estimator.training_settings(len(graphs)),
         min_count=estimator.min_count,
         until=epochs + 1,
         progress=lambda epoch, history: moments.append(perf_counter()),
@@ -135,10 +133,10 @@ def main() -> None:
     # A small training first: libraries and threads that are loaded or started where they are first
     # needed fail in their own ways without memory, and are not what is measured.
     few = graphs[np.linspace(0, len(graphs) - 1, min(20, len(graphs))).astype(np.int64)]
-    _train(few, settings, request["collapsed"], epochs=1)
+    _train(few, settings, request["compressed"], epochs=1)
     _limit_memory(request["memory_limit"])
     try:
-        print(json.dumps(_train(graphs, settings, request["collapsed"], request["epochs"])))
+        print(json.dumps(_train(graphs, settings, request["compressed"], request["epochs"])))
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or "memory" in str(error).lower():
             sys.exit(OUT_OF_MEMORY)

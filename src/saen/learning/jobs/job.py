@@ -1,0 +1,79 @@
+"""`Job`: a dataset, and how to learn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from saen.decompositions.registry import decomposition_class
+from saen.errors import InputError
+from saen.io.catalog import find_entry
+from saen.io.loading import load_data, load_dataset
+from saen.io.problems import Report
+from saen.learning.presets import Preset, load_preset
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to learn from, and how.
+
+    Parameters
+    ----------
+    data : name of a dataset, or path of a file or folder.
+    preset : name of a preset, or a .toml file.
+    overrides : arguments of the estimator that replace the preset's; None changes nothing.
+    seed : decides splits, initial weights and batches.
+    device : `auto`, `cpu`, `cuda`, ….
+    target : which target to learn, where the data have several.
+    skip_bad, report : skip unreadable records, and call `report` with the error of each.
+    """
+
+    data: str
+    preset: str = "modern"
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    target: str | None = None
+    skip_bad: bool = False
+    report: Report | None = None
+
+    def load_preset(self) -> Preset:
+        """The preset by its name."""
+        return load_preset(self.preset)
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the estimator: the preset's for this dataset, then the overrides."""
+        entry = find_entry(self.data)
+        settings = self.load_preset().settings(entry.name if entry is not None else self.data)
+        return settings | {k: v for k, v in self.overrides.items() if v is not None}
+
+    def load(self) -> Any:
+        """The data, of the kind that the decomposition reads."""
+        takes = decomposition_class(self.settings().get("decomposition", "ego")).takes
+        return load_input(
+            self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
+        )
+
+
+def load_input(
+    name: str,
+    takes: str,
+    *,
+    target: str | None = None,
+    skip_bad: bool = False,
+    report: Report | None = None,
+    reader: str = "this decomposition",
+) -> Any:
+    """Load data of the kind that a decomposition or model reads: graphs, documents or nested.
+
+    `reader` is what reads it, for the message where the data are of another kind.
+    """
+    if takes != "graphs" and target is not None:
+        raise InputError(f"option 'target' applies only to graphs, not to {takes}")
+    if takes == "graphs":
+        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)  # type: ignore[arg-type]
+    try:
+        return load_data(name, takes, skip_bad=skip_bad, report=report)
+    except InputError as error:
+        raise InputError(f"{reader} reads {takes}: {error}") from None

@@ -1,0 +1,154 @@
+"""Predict or embed a dataset with a saved model, a few examples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saen._util.arrays import Array
+from saen._util.progress import bar
+from saen.errors import FileError
+from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
+from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.problems import Report
+from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.learning.estimators import choose_device
+from saen.learning.jobs.job import load_input
+from saen.learning.metrics import prediction_scores
+from saen.learning.persistence import load_estimator
+from saen.learning.prediction import Model, embed_chunks, level_number, predict_chunks
+
+
+@dataclass(frozen=True)
+class PredictionReport:
+    """What `predict_dataset` wrote.
+
+    - `unseen`: share of the bottom objects, called `bottom`, with labels unknown to the model;
+    - `scores`: how well predictions match targets, empty where there are none.
+    """
+
+    out: str
+    structures: int
+    takes: str
+    bottom: str
+    unseen: float
+    scores: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Output, number of examples, share of unseen labels and scores."""
+        counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
+        return {**counts, **self.scores}
+
+
+@dataclass(frozen=True)
+class EmbeddingReport:
+    """What `embed_dataset` wrote: `rows` vectors of `width`, of the objects of a level."""
+
+    out: str
+    level: int
+    name: str
+    rows: int
+    width: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return dict(vars(self))
+
+
+def load_model(path: str | Path, device: str = "auto") -> Model:
+    """A saved model, moved to a device."""
+    model: Model = load_estimator(path)
+    if model.decomposition_ is None:
+        raise FileError(
+            "this model was fitted on hierarchies, not on data that can be decomposed: use it in "
+            "Python",
+            path=path,
+        )
+    model.network_.to(choose_device(device))
+    return model
+
+
+def model_takes(model: Model) -> str:
+    """The kind of data that a model reads: graphs, documents or nested."""
+    assert model.decomposition_ is not None
+    return model.decomposition_.takes
+
+
+def predict_dataset(
+    model_file: Path,
+    data: str,
+    out: Path | None,
+    *,
+    device: str = "auto",
+    skip_bad: bool = False,
+    report: Report | None = None,
+) -> PredictionReport:
+    """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
+
+    A row has the example's number, the prediction, one probability per class and the agreement
+    (the share of networks that predict the same alone), or for numbers the prediction and its
+    standard deviation over the networks.
+    """
+    if out is not None:
+        check_format(out, FORMATS)
+    model = load_model(model_file, device)
+    takes = model_takes(model)
+    examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
+    predicted: list[Array] = []
+    unseen = objects = 0
+    with bar("predicting", len(examples)) as update, open_table(out) as write:
+        for chunk in predict_chunks(model, examples):
+            first = next(iter(chunk.columns.values()))
+            stop = chunk.start + len(first)
+            write({"graph": np.arange(chunk.start, stop), **chunk.columns})
+            update(stop)
+            unseen, objects = unseen + chunk.unseen, objects + chunk.objects
+            if examples.targets is not None and "prediction" in chunk.columns:
+                predicted.append(first)
+    scores: dict[str, float] = {}
+    if predicted:
+        values = np.concatenate(predicted)
+        classes = getattr(model, "classes_", None)
+        scores = prediction_scores(classes, examples.targets, values)
+    return PredictionReport(
+        "-" if out is None else str(out),
+        len(examples),
+        takes,
+        model.schema_.names[0],
+        unseen / objects if objects else 0.0,
+        scores,
+    )
+
+
+def embed_dataset(
+    model_file: Path,
+    data: str,
+    out: Path,
+    *,
+    level: str | None = None,
+    device: str = "auto",
+    skip_bad: bool = False,
+    report: Report | None = None,
+) -> EmbeddingReport:
+    """Write the learned vectors of the objects of a level: its number or name, None for the top."""
+    check_format(out, EMBEDDING_FORMATS)
+    model = load_model(model_file, device)
+    depth = model.schema_.depth
+    number = depth if level is None else level_number(model.schema_, level)
+    name = model.schema_.names[number]
+    examples = load_input(
+        data, model_takes(model), skip_bad=skip_bad, report=report, reader=str(model_file)
+    )
+
+    def chunks() -> Iterator[Embedded]:
+        with bar("embedding", len(examples)) as update:
+            for chunk in embed_chunks(model, examples, number):
+                yield chunk
+                update(int(chunk.structures[-1]) + 1 if len(chunk.structures) else 0)
+
+    rows, width = write_embeddings(out, chunks(), examples.targets, name, lower=number < depth)
+    return EmbeddingReport(str(out), number, name, rows, width)

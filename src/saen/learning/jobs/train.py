@@ -1,0 +1,343 @@
+"""Train a model on a dataset, with an estimate of how good it is, and write it to one file."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+from saen._util.arrays import Array
+from saen._util.json_files import read_json, write_json
+from saen._util.progress import bar
+from saen.data.compression import ceiling
+from saen.errors import FileError, InputError
+from saen.learning.estimators import InterruptedTrainingWarning, SAENClassifier, SAENRegressor
+from saen.learning.jobs.job import Job
+from saen.learning.metrics import classification_scores, regression_scores
+from saen.learning.preparation import Prepared
+from saen.learning.runs import digest, open_run, versions
+from saen.network.model import derive_seed
+
+Model = SAENClassifier | SAENRegressor
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What is learned from: the data, their decomposition, and what compression made of it."""
+
+    name: str
+    task: str
+    structures: int
+    classes: dict[str, int] | None
+    decomposition: dict[str, Any] | None
+    levels: list[dict[str, Any]]
+    ceiling: float | None
+    description: str
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the one-line description."""
+        return {key: value for key, value in vars(self).items() if key != "description"}
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """How good a model is that learned from everything but a test part.
+
+    - `takes`: the kind of data, such as graphs;
+    - `test` (m,): the test examples; `duplicates` of them are identical to a training example;
+    - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k);
+    - `scores`: accuracy or errors with intervals and baselines, as JSON.
+    """
+
+    takes: str
+    test: NDArray[np.int64]
+    duplicates: int
+    predictions: NDArray[np.float64]
+    scores: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Scores, test examples and duplicates."""
+        return {**self.scores, "test": self.test.tolist(), "duplicates": self.duplicates}
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """A training: the model and the data, what is known about them, and where the model is."""
+
+    facts: DataFacts
+    held_out: HoldOut | None
+    model: Model
+    data: Any
+    prepared: Prepared
+    path: Path
+    bytes: int
+    settings: dict[str, Any]
+    seed: int
+    seconds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Facts about the data, scores on the held-out part, the model, and times."""
+        return {
+            **self.facts.to_json(),
+            "settings": self.settings,
+            "seed": self.seed,
+            **({} if self.held_out is None else {"held_out": self.held_out.to_json()}),
+            "model": str(self.path),
+            "bytes": self.bytes,
+            "networks": self.model.network_.n_models,
+            "epochs": len(self.model.history_.loss),
+            "seconds": self.seconds,
+        }
+
+
+Notify = Callable[[str | DataFacts | HoldOut], object]
+"""Called with messages, and with results as soon as they are known."""
+
+
+def train_model(
+    job: Job,
+    out: str | Path,
+    *,
+    test_size: float | None = 0.1,
+    force: bool = False,
+    notify: Notify | None = None,
+) -> FitReport:
+    """Train on a part and test on the rest, then train on everything and write the model.
+
+    Parameters
+    ----------
+    job : what to learn from, and how.
+    out : the file to write the model to; what an interrupted run has done is kept beside it.
+    test_size : share of the data to hold out for the estimate, None for no estimate.
+    force : overwrite `out`, and discard an interrupted run with other settings.
+    notify : called with messages, and with results as soon as they are known.
+
+    >>> out = getfixture("tmp_path") / "threads.saen"
+    >>> report = train_model(Job("threads", overrides={"epochs": 1}), out)
+    >>> report.held_out.test.shape, out.exists()
+    ((30,), True)
+    """
+    say = notify or (lambda _: None)
+    out = Path(out)
+    _check_output(out, force)
+    settings = job.settings()
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "load"):
+        data = job.load()
+    name = data.name or job.data
+    y = _check_targets(data.targets, len(data), name)
+    estimator = _make_estimator(y, settings, job)
+    test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
+    recorded = {
+        "data": digest(data),
+        "settings": settings,
+        "seed": job.seed,
+        "test_size": test_size,
+        "device": job.device,
+        "versions": versions(),
+    }
+    with _work_folder(out, recorded, force, say) as folder:
+        with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
+            prepared = estimator.prepare(data, progress=update)
+        facts = _describe(data, name, y, prepared)
+        say(facts)
+        held_out = None
+        if test is not None:
+            with _timed(seconds, "hold out"):
+                held_out = _hold_out(estimator, prepared, y, test, folder)
+            say(held_out)
+        with _timed(seconds, "train"):
+            model = _fit_resumable(estimator, prepared, y, None, folder / "model.checkpoint")
+        size = model.save(out)
+    return FitReport(facts, held_out, model, data, prepared, out, size, settings, job.seed, seconds)
+
+
+def _check_output(out: Path, force: bool) -> None:
+    """Raise before the work for a place that a model cannot, or must not, be written to."""
+    if out.is_dir():
+        raise FileError("is a folder, not a file", path=out)
+    if not out.parent.is_dir():
+        raise FileError("cannot be written (no such folder)", path=out)
+    if out.exists() and not force:
+        raise FileError("already exists (use --force to overwrite)", path=out)
+
+
+def _check_targets(y: Array | None, n: int, name: str) -> Array:
+    """Classes (n,), or real numbers (n,) or (n, k); an error where there is nothing to learn."""
+    if n == 0:
+        raise InputError(f"{name} is empty: there is nothing to learn from")
+    if y is None:
+        raise InputError(f"{name} has no targets to learn: they are read from 'target'")
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{name}: target {bad[0]} is not a finite number (and {len(bad) - 1:,} others)"
+            )
+        if (y == y[0]).all():
+            raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+        return y
+    if y.ndim != 1:
+        raise InputError(f"{name} has {y.shape[1]} classes per example: choose one of them")
+    if len(np.unique(y)) == 1:
+        raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+    return y
+
+
+def _make_estimator(y: Array, settings: dict[str, Any], job: Job) -> Model:
+    if y.dtype.kind == "f" and "class_weight" in settings:
+        raise InputError("the preset sets class_weight, but the targets are real numbers")
+    kind: type[Model] = SAENRegressor if y.dtype.kind == "f" else SAENClassifier
+    estimator = kind(**settings, random_state=job.seed, device=job.device)
+    estimator.validate()
+    return estimator
+
+
+def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
+    """The examples to test on, stratified by class."""
+    if not 0 < share < 1:
+        raise InputError(f"test_size must be between 0 and 1, not {share:g}")
+    state = derive_seed(seed, "hold out") % 2**31
+    n, n_test = len(y), int(np.ceil(share * len(y)))
+    advice = "choose another --test-size, or --no-holdout"
+    if y.dtype.kind == "f":
+        if n_test < 2 or n - n_test < 2:
+            raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
+        split = ShuffleSplit(1, test_size=n_test, random_state=state)
+    else:
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() < 2:
+            raise InputError(
+                f"class {classes[counts.argmin()]} has 1 member, but both the training and the "
+                "held-out part need one: leave the class out, or use --no-holdout"
+            )
+        if min(n_test, n - n_test) < len(classes):
+            raise InputError(
+                f"cannot hold out {n_test} of {n} {takes} with some of each of the "
+                f"{len(classes)} classes on both sides: {advice}"
+            )
+        split = StratifiedShuffleSplit(1, test_size=n_test, random_state=state)
+    test: NDArray[np.int64] = next(split.split(np.empty(n), y))[1]
+    return np.sort(test)
+
+
+@contextmanager
+def _work_folder(
+    out: Path, recorded: dict[str, Any], force: bool, say: Callable[[str], object]
+) -> Iterator[Path]:
+    """A folder beside OUT for what an interrupted run has done, removed when the run is over."""
+    place = out.with_name(f".{out.name}.run")
+    advice = "repeat its command to resume it, or start over with --force"
+    entered = finished = False
+    try:
+        with open_run(place, recorded, anew=force, advice=advice) as folder:
+            entered = True
+            if _has_begun(folder):
+                say("resuming an interrupted run")
+            try:
+                yield folder
+            except InputError:  # repeating the command would only repeat it
+                finished = True
+                raise
+            finished = True
+    finally:
+        # After the lock is released: some systems do not remove what is open.
+        if entered and (finished or not _has_begun(place)):
+            shutil.rmtree(place, ignore_errors=True)
+        elif entered:
+            say("run the same command again to resume")
+
+
+def _has_begun(folder: Path) -> bool:
+    return any(file.suffix == ".checkpoint" for file in folder.iterdir())
+
+
+def _fit_resumable(
+    estimator: Model,
+    prepared: Prepared,
+    y: Array,
+    weights: NDArray[np.float64] | None,
+    checkpoint: Path,
+) -> Model:
+    """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
+    model: Model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedTrainingWarning)
+        model.fit(prepared, y, sample_weight=weights)
+    if model.history_.interrupted:
+        raise KeyboardInterrupt
+    return model
+
+
+def _hold_out(
+    estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path
+) -> HoldOut:
+    """How good a model is that learned from all but the test part; kept in the folder."""
+    file = folder / "held_out.json"
+    if file.exists():
+        known = read_json(file)
+        return HoldOut(
+            estimator.spec.takes,
+            np.array(known["test"]),
+            known["duplicates"],
+            np.array(known["predictions"]),
+            known["scores"],
+        )
+    weights = np.ones(len(y))
+    weights[test] = 0.0
+    model = _fit_resumable(estimator, prepared, y, weights, folder / "held_out.checkpoint")
+    if isinstance(model, SAENClassifier):
+        predictions = model.predict_proba(prepared)[test]
+        scores = classification_scores(y[test], predictions, model.classes_).to_json()
+    else:
+        predictions = model.predict(prepared)[test]
+        baseline = y[weights > 0].mean(axis=0)
+        scores = regression_scores(y[test], predictions, baseline).to_json()
+    rows = prepared.compressed.top
+    duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
+    result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
+    write_json(
+        file,
+        {
+            "test": test.tolist(),
+            "duplicates": duplicates,
+            "predictions": predictions.tolist(),
+            "scores": scores,
+        },
+    )
+    return result
+
+
+def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
+    regression = y.dtype.kind == "f"
+    classes, counts = np.unique(y, return_counts=True) if not regression else ((), ())
+    decomposition = prepared.decomposition
+    return DataFacts(
+        name=name,
+        task="regression" if regression else "classification",
+        structures=len(data),
+        classes=None
+        if regression
+        else {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+        decomposition=None if decomposition is None else decomposition.settings(),
+        levels=prepared.compressed.levels(),
+        ceiling=None if regression else ceiling(prepared.compressed.top, y),
+        description=repr(data).partition("(")[2][:-1],
+    )
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    start = perf_counter()
+    yield
+    seconds[step] = perf_counter() - start

@@ -1,0 +1,99 @@
+"""HTML reports of the jobs: what was trained or evaluated, on what, and how well it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from saen.learning.estimators import SAENClassifier
+from saen.learning.jobs.evaluate import EvaluationReport
+from saen.learning.jobs.train import FitReport
+from saen.learning.runs import digest, versions
+from saen.report.report import Predictions, settings_of, write_report
+from saen.report.summaries import (
+    describe_ceiling,
+    describe_decomposition,
+    describe_evaluation,
+    describe_hold_out,
+)
+
+
+def write_training_report(path: Path, report: FitReport, command: str, preset: str) -> None:
+    """Write a page about a training; `command` is what to type to repeat it."""
+    facts, model, history = report.facts, report.model, report.model.history_
+    classes = model.classes_ if isinstance(model, SAENClassifier) else None
+    assert facts.decomposition is not None
+    summary = {"parts": describe_decomposition(facts.decomposition)}
+    predictions = None
+    if report.held_out is not None:
+        test = report.held_out.test
+        summary |= describe_hold_out(report.held_out)
+        y, answers = report.data.targets[test], report.held_out.predictions
+        if classes is not None:
+            y, answers = np.searchsorted(classes, y), answers[None]
+        rows = report.prepared.compressed.top[test].astype(np.int64)
+        predictions = Predictions(classes, y, answers, test, rows)
+    if facts.ceiling is not None:
+        summary["ceiling"] = describe_ceiling(facts.ceiling)
+    curves = {"loss": {"training": history.loss, "held out": history.validation_loss}}
+    if classes is not None:
+        curves["accuracy"] = {
+            "training": history.accuracy,
+            "held out": history.validation_accuracy,
+        }
+    write_report(
+        path,
+        title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
+        summary=summary,
+        structures=report.data,
+        levels=facts.levels,
+        curves=curves,
+        found=predictions,
+        command=command,
+        settings={
+            "dataset": facts.name,
+            "preset": preset,
+            "seed": report.seed,
+            "splits": "nothing held out"
+            if predictions is None
+            else f"{len(predictions.targets):,} held out, by the seed",
+            "checksum of data": digest(report.data),
+            **settings_of(model),
+        },
+        versions=versions(),
+    )
+
+
+def write_evaluation_report(
+    path: Path, report: EvaluationReport, command: str, splits: Path | None = None
+) -> None:
+    """Write a page about an evaluation; `command` is what to type to repeat it."""
+    document, evaluation = report.to_json(), report.evaluation
+    protocol, seed = document["protocol"], document["seed"]
+    classifier = SAENClassifier(**document["settings"])
+    last = seed + protocol["repeats"] - 1
+    write_report(
+        path,
+        title=f"{document['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold "
+        f"cross-validation of preset {document['preset']}",
+        summary=describe_evaluation(report),
+        structures=report.data,
+        levels=evaluation.levels,
+        curves={"cross entropy": {"training": evaluation.loss}},
+        found=Predictions(
+            evaluation.classes, evaluation.targets, evaluation.probabilities, rows=evaluation.rows
+        ),
+        command=command,
+        settings={
+            "dataset": document["dataset"],
+            "preset": document["preset"],
+            "parts": describe_decomposition(classifier.spec.resolve(report.data).settings()),
+            "epochs are": protocol["stop"],
+            "seed": seed,
+            "splits": f"stratified, seeds {seed} … {last}" if splits is None else str(splits),
+            "checksum of data": document["data"],
+            **settings_of(classifier),
+        },
+        versions=document["versions"],
+    )
