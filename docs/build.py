@@ -63,6 +63,7 @@ def main() -> None:
             print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
     replace_table(DOCS / "compression.md", "compression", compression_table())
+    replace_table(DOCS / "comparison.md", "peers", peers_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())
     replace_table(DOCS.parent / "README.md", "accuracy", accuracy_table())
 
@@ -231,6 +232,30 @@ def accuracy_table() -> str:
         cells = [f"{100 * each['mean']:.2f} ± {100 * each['std']:.2f}" for each in ours]
         ratio = f"× {sizes[name]['bytes']['ratio']:.3f}" if name in sizes else ""
         lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(cells)} | {ratio} |")
+    return "\n".join(lines)
+
+
+def peers_table() -> str:
+    """Time, memory and accuracy of a 10-fold cross-validation, by dataset and library."""
+    peers = {
+        "saen": "saen",
+        "gin": "GIN, PyTorch Geometric",
+        "weisfeiler_lehman": "WL kernel and SVM, GraKeL",
+    }
+    lines = [
+        "| dataset | method | 10-fold cross-validation | peak memory | accuracy |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for row in results("benchmarks")["parts"]["peers"]["rows"]:
+        if row["way"] in peers:
+            measured = "accuracy" in row
+            accuracy = f"{100 * row['accuracy']:.1f} %" if measured else ""
+            lines.append(
+                f"| {row['dataset']} | {peers[row['way']]} "
+                f"| {row['evaluation']:.2f} s{'' if measured else ' (extrapolated)'} "
+                f"| {human_bytes(row['peak_memory_bytes'])} "
+                f"| {accuracy} |"
+            )
     return "\n".join(lines)
 
 
