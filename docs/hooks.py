@@ -27,7 +27,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrite links to these files to their place in the site."""
+    """Rewrite links to these files to their place in the site; give wide tables more room."""
+    if page.file.src_uri.startswith("results/"):
+        page.meta["hide"] = ["toc"]
     return markdown if "/" in page.file.src_uri else _OUTSIDE.sub(r"](\1", markdown)
 
 

@@ -103,6 +103,14 @@ def test_generated_tables_are_up_to_date(page, table, build):
     assert shown.strip() == build[f"{table}_table"]().strip(), f"{page}: run docs/build.py --fast"
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/results/accuracy.md"])
+def test_accuracy_tables_fit_a_screen(page):
+    lines = (ROOT / page).read_text(encoding="utf-8").split("\n")
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("|") and "±" in line]
+    widths = [max(len(cell.strip()) for cell in column) for column in zip(*rows, strict=True)]
+    assert sum(widths) <= 100, "1280 px hold about 100 characters of table cells"
+
+
 def test_command_reference_is_up_to_date(build):
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert page == build["command_reference"](), "run docs/build.py --fast"

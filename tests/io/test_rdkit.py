@@ -14,7 +14,6 @@ from saen.errors import InputError, MissingExtraError
 from saen.io.rdkit import from_rdkit, from_smiles, to_rdkit
 
 Chem = pytest.importorskip("rdkit.Chem")
-descriptors = pytest.importorskip("rdkit.Chem.rdMolDescriptors")
 
 # Symbols and bond types alone tell these.
 PLAIN = {
