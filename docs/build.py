@@ -156,7 +156,7 @@ def measure_compression(names: list[str]) -> None:
         report = reports[name] = json.loads(saen("compress", name, "--json"))
         # Timings belong to the benchmarks, where they are repeated.
         del report["seconds"], report["peak_memory_bytes"]
-    write_results("compression", reports)
+    write_results("compression", {name: reports[name] for name in catalog() if name in reports})
 
 
 def measure_decompositions(names: list[str]) -> None:
