@@ -1,10 +1,10 @@
-"""Redraw the figures and rewrite the tables of the documents from what the software reports.
+"""Regenerate the figures, the tables and the command reference of the documentation.
 
-    python docs/build.py
+    python docs/build.py            # everything (`make docs`)
+    python docs/build.py --fast     # only what takes seconds: command reference and tables
 
-Figures and measured sizes need the benchmark datasets (SAEN_DATA); without them the files that are
-there stay as they are. Accuracies are taken from docs/results, where
-`saen reproduce accuracy --out docs/results` put them.
+Figures and measured sizes need the benchmark datasets (SAEN_DATA) and are left unchanged without
+them. Accuracies come from docs/results, written by `saen reproduce accuracy --out docs/results`.
 """
 
 import json
@@ -12,10 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from saen._util.strings import human_bytes, plural
+from saen.cli import app
 from saen.decompositions import make_decomposition
 from saen.io.catalog import catalog
 from saen.io.loading import load_dataset, locate
@@ -23,14 +27,6 @@ from saen.paper import tables
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
-
-
-def saen(*arguments: str) -> str:
-    """Standard output of a command."""
-    command = [sys.executable, "-m", "saen", *arguments]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 SENTENCES = """
 # newdoc
 1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
@@ -41,204 +37,280 @@ SENTENCES = """
 1\tHe\the\tPRON\t_\t_\t2\tnsubj\t_\t_
 2\thowled\thowl\tVERB\t_\t_\t0\troot\t_\t_
 """
-DRAWN = {
-    "paths": ("MUTAG", "paths(radii=(1,), max_length=2)"),
-    "neighbourhoods": ("MUTAG", "neighbourhoods(depth=2)"),
-    "flat": ("MUTAG", "edges"),
-    "nested": ("stdlib-functions", "nested"),
+FIGURES = {
+    "decomposition": ("IMDB-BINARY", "--graph", "0", "--radii", "0,1"),
+    "compression": ("IMDB-BINARY", "--graph", "0", "--radii", "0,1", "--figure", "compression"),
+    "paths": ("MUTAG", "--graph", "3", "-d", "paths(radii=(1,), max_length=2)"),
+    "neighbourhoods": ("MUTAG", "--graph", "3", "-d", "neighbourhoods(depth=2)"),
+    "flat": ("MUTAG", "--graph", "3", "-d", "edges"),
+    "nested": ("stdlib-functions", "--graph", "3", "-d", "nested"),
 }
-"""Dataset and decomposition of the figures of the pages."""
-TABULATED = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "nodes", "edges")
-MOST_ENTRIES = 10**8
-"""Hierarchies that might have more are left out of the table."""
+"""Arguments of `saen draw` for each figure."""
+DECOMPOSITIONS = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "nodes", "edges")
+MAX_ENTRIES = 10**8
+"""Larger hierarchies are left out of the table of decompositions."""
+
+
+def main() -> None:
+    if "--fast" not in sys.argv:
+        names = [name for name in catalog() if locate(name)]
+        if {"IMDB-BINARY", "MUTAG"} <= set(names):
+            draw_figures()
+        if names:
+            measure_compression(names)
+            measure_decompositions(names)
+        else:
+            print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
+    (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
+    replace_table(DOCS / "compression.md", "compression", compression_table())
+    replace_table(DOCS / "comparison.md", "peers", peers_table())
+    replace_table(DOCS / "performance.md", "performance", performance_table())
+    replace_table(DOCS.parent / "README.md", "accuracy", accuracy_table())
+
+
+def saen(*arguments: str) -> str:
+    """Standard output of a command."""
+    command = [sys.executable, "-m", "saen", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def results(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return document
+
+
+def write_results(name: str, document: dict[str, Any]) -> None:
+    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+
+
+def replace_table(page: Path, table: str, text: str) -> None:
+    """Put a table between its markers."""
+    pattern = re.compile(rf"(<!-- table: {table} .*?-->\n).*?(<!-- end -->)", re.DOTALL)
+    old = page.read_text(encoding="utf-8")
+    page.write_text(pattern.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", old), encoding="utf-8")
+
+
+# -- command reference -------------------------------------------------------------------------
+
+
+def command_reference() -> str:
+    """The page commands.md: every command with its arguments and options."""
+    root: Any = typer.main.get_command(app)
+    commands = [*_commands(root, typer.Context(root, info_name="saen"))]
+    lines = ["# Command reference", "", root.help, "", "| command | |", "|---|---|"]
+    for path, command, _ in commands:
+        lines.append(f"| [`{path}`](#{path.replace(' ', '-')}) | {_summary(command)} |")
+    lines += ["", root.epilog, "", "This page is generated from `--help` by `make docs`."]
+    for path, command, context in commands:
+        usage = " ".join(command.collect_usage_pieces(context))
+        lines += ["", f"## {path}", "", _example_as_code(command.help), "", "```text"]
+        lines += [f"{path} {usage}", "```", ""]
+        for parameter in command.get_params(context):
+            if "--help" not in parameter.opts and (record := parameter.get_help_record(context)):
+                name, description = record
+                lines.append(f"- `{name}`: {description.strip()}")
+    return "\n".join(lines) + "\n"
+
+
+def _commands(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
+    """All commands below a group, as typed, with the context that formats their help."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = typer.Context(command, info_name=name, parent=context)
+        if hasattr(command, "list_commands"):
+            yield from _commands(command, inner)
+        else:
+            yield inner.command_path, command, inner
+
+
+def _summary(command: Any) -> str:
+    return str(command.help).split("\n\n")[0].replace("\n", " ")
+
+
+def _example_as_code(text: str) -> str:
+    return re.sub(r"Example: (.+)", r"Example: `\1`", text)
+
+
+# -- figures and measurements ------------------------------------------------------------------
 
 
 def draw_figures() -> None:
-    for figure in ("decomposition", "compression"):
-        out = DOCS / "figures" / f"{figure}.svg"
-        options = ["--graph", "0", "--radii", "0,1", "--figure", figure, "--out", str(out)]
-        saen("draw", "IMDB-BINARY", *options)
-    for figure, (name, decomposition) in DRAWN.items():
-        out = DOCS / "figures" / f"{figure}.svg"
-        saen("draw", name, "--graph", "3", "-d", decomposition, "--out", str(out))
+    figures = DOCS / "figures"
+    for figure, arguments in FIGURES.items():
+        saen("draw", *arguments, "--out", str(figures / f"{figure}.svg"))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "two sentences.conllu"
-        path.write_text(SENTENCES.lstrip(), encoding="utf-8")
-        saen(
-            "draw",
-            str(path),
-            "-d",
-            "dependency_paths(max_length=3)",
-            "--out",
-            f"{DOCS}/figures/text.svg",
-        )
+        document = Path(folder) / "two sentences.conllu"
+        document.write_text(SENTENCES.lstrip(), encoding="utf-8")
+        decomposition = "dependency_paths(max_length=3)"
+        saen("draw", str(document), "-d", decomposition, "--out", str(figures / "text.svg"))
         model = str(Path(folder) / "model.saen")
         saen("train", "MUTAG", "--out", model, "--no-holdout")
-        out = str(DOCS / "figures" / "explanation.svg")
+        out = str(figures / "explanation.svg")
         saen("explain", model, "MUTAG", "--graph", "17", "--out", out)
 
 
-def decompositions_table(names: list[str]) -> None:
-    """Sizes before and after compression, by dataset and decomposition, into docs/results."""
-    reports: dict[str, dict[str, Any]] = {name: {} for name in names}
-    lines = [
-        "# Sizes by decomposition",
-        "",
-        "Objects and entries of all levels before and after collapsing equal objects, and the size "
-        "of the file after against before. Written by `make docs`.",
-        "",
-        "| dataset | decomposition | levels | objects | after | entries | after | size |",
-        "|---|---|---|---:|---:|---:|---:|---:|",
-    ]
-    for name in names:
-        graphs = load_dataset(name)
-        for decomposition in TABULATED:
-            if make_decomposition(decomposition).costs(graphs).sum() > MOST_ENTRIES:
-                lines.append(f"| {name} | {decomposition} | too large | | | | | |")
-                continue
-            report = json.loads(saen("compress", name, "-d", decomposition, "--json"))
-            kept = ("levels", "bytes", "decomposition", "distinct_graphs", "ceiling")
-            reports[name][decomposition] = {key: report[key] for key in kept}
-            levels = report["levels"]
-            total = {key: sum(level[key] for level in levels) for key in levels[1] if key != "name"}
-            lines.append(
-                f"| {name} | {decomposition} | {len(levels)} | {total['objects']:,} "
-                f"| {total['classes']:,} | {total['entries']:,} | {total['entries_compressed']:,} "
-                f"| × {report['bytes']['ratio']:.3f} |"
-            )
-    (RESULTS / "decompositions.json").write_text(json.dumps(reports, indent=1) + "\n", "utf-8")
-    (RESULTS / "decompositions.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def measure_compression(names: list[str]) -> None:
-    """What `saen compress` says of every dataset, into docs/results."""
+    """Write docs/results/compression.json from `saen compress`."""
     reports = results("compression")
     for name in names:
         report = reports[name] = json.loads(saen("compress", name, "--json"))
         # Timings belong to the benchmarks, where they are repeated.
         del report["seconds"], report["peak_memory_bytes"]
-    (RESULTS / "compression.json").write_text(json.dumps(reports, indent=1) + "\n", "utf-8")
+    write_results("compression", {name: reports[name] for name in catalog() if name in reports})
 
 
-def results(name: str) -> dict[str, Any]:
-    """A file of results, by dataset."""
-    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return document
+def measure_decompositions(names: list[str]) -> None:
+    """Write docs/results/decompositions.{json,md}: sizes by dataset and decomposition."""
+    reports: dict[str, dict[str, Any]] = {name: {} for name in names}
+    lines = [
+        "# Sizes by decomposition",
+        "",
+        "Objects and part-of entries of all levels, before and after merging identical objects, "
+        "and the size of the compressed file relative to the uncompressed one. Written by "
+        "`make docs`.",
+        "",
+        "| dataset | decomposition | levels | objects | unique | entries | compressed | size |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name in names:
+        graphs = load_dataset(name)
+        for decomposition in DECOMPOSITIONS:
+            if make_decomposition(decomposition).costs(graphs).sum() > MAX_ENTRIES:
+                lines.append(f"| {name} | {decomposition} | too large | | | | | |")
+                continue
+            report = json.loads(saen("compress", name, "-d", decomposition, "--json"))
+            keys = ("levels", "bytes", "decomposition", "distinct_graphs", "ceiling")
+            reports[name][decomposition] = {key: report[key] for key in keys}
+            levels = report["levels"]
+            total = {key: sum(level[key] for level in levels) for key in levels[1] if key != "name"}
+            lines.append(
+                f"| {name} | {decomposition} | {len(levels)} | {total['objects']:,} "
+                f"| {total['unique']:,} | {total['entries']:,} | {total['entries_compressed']:,} "
+                f"| × {report['bytes']['ratio']:.3f} |"
+            )
+    write_results("decompositions", reports)
+    (RESULTS / "decompositions.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+# -- tables from docs/results ------------------------------------------------------------------
 
 
 def compression_table() -> str:
     paper = tables()["sizes_and_runtimes"]
     lines = [
-        "| dataset | entries | after | graphs | distinct | size | paper's | ceiling |",
+        "| dataset | entries | compressed | graphs | unique | size | paper | ceiling |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, report in results("compression").items():
         before = sum(level["entries"] for level in report["levels"])
         after = sum(level["entries_compressed"] for level in report["levels"])
-        theirs = paper.get(name, {}).get("ratio")
+        published = paper.get(name, {}).get("ratio")
         lines.append(
             f"| {name} | {before:,} | {after:,} | {report['levels'][-1]['objects']:,} "
             f"| {report['distinct_graphs']:,} | × {report['bytes']['ratio']:.3f} "
-            f"| {'' if theirs is None else f'× {theirs:.2f}'} | {100 * report['ceiling']:.2f} % |"
+            f"| {'' if published is None else f'× {published:.2f}'} "
+            f"| {100 * report['ceiling']:.2f} % |"
         )
     note = (
-        "Ego decomposition with the paper's radii and labels; entries of all part-of relations, "
-        "file sizes as a ratio, and the accuracy that no fixed model can pass."
+        "Ego decomposition with the paper's radii and node labels. Entries: part-of relations of "
+        "all levels. Size: compressed file relative to uncompressed. Ceiling: the accuracy that no "
+        "single model reading this decomposition can exceed."
     )
     return "\n".join([*lines, "", note])
 
 
 def accuracy_table() -> str:
-    """The paper's accuracies, ours, and what collapsing leaves of each dataset."""
+    """Published accuracies, ours, and the compressed size of each dataset."""
     sizes = results("compression")
     lines = [
-        "| dataset | SAEN in the paper | preset `paper` | `modern`, nested | size, collapsed |",
+        "| dataset | SAEN (paper) | preset `paper` | preset `modern`, nested | compressed size |",
         "|---|---:|---:|---:|---:|",
     ]
-    for name, found in results("accuracy").items():
-        mean, std = found["published"]["SAEN"]
-        ours = [found[run]["accuracy"] for run in ("paper", "nested")]
-        shown = [f"{100 * each['mean']:.2f} ± {100 * each['std']:.2f}" for each in ours]
+    for name, result in results("accuracy").items():
+        mean, std = result["published"]["SAEN"]
+        ours = [result[run]["accuracy"] for run in ("paper", "nested")]
+        cells = [f"{100 * each['mean']:.2f} ± {100 * each['std']:.2f}" for each in ours]
         ratio = f"× {sizes[name]['bytes']['ratio']:.3f}" if name in sizes else ""
-        lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(shown)} | {ratio} |")
+        lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(cells)} | {ratio} |")
+    return "\n".join(lines)
+
+
+def peers_table() -> str:
+    """Time, memory and accuracy of a 10-fold cross-validation, by dataset and library."""
+    peers = {
+        "saen": "saen",
+        "gin": "GIN, PyTorch Geometric",
+        "weisfeiler_lehman": "WL kernel and SVM, GraKeL",
+    }
+    lines = [
+        "| dataset | method | 10-fold cross-validation | peak memory | accuracy |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for row in results("benchmarks")["parts"]["peers"]["rows"]:
+        if row["way"] in peers:
+            measured = "accuracy" in row
+            accuracy = f"{100 * row['accuracy']:.1f} %" if measured else ""
+            lines.append(
+                f"| {row['dataset']} | {peers[row['way']]} "
+                f"| {row['evaluation']:.2f} s{'' if measured else ' (extrapolated)'} "
+                f"| {human_bytes(row['peak_memory_bytes'])} "
+                f"| {accuracy} |"
+            )
     return "\n".join(lines)
 
 
 def performance_table() -> str:
-    """A few lines of the benchmarks, in the form in which docs/results/benchmarks.md has them."""
+    """A selection of docs/results/benchmarks.json."""
     parts = results("benchmarks")["parts"]
     lines = ["| what | measured |", "|---|---:|"]
     for row in parts["pipeline"]["rows"]:
-        about = f"{row['dataset']} ({row['entries']:,} part-of entries), from its zip to collapsed"
-        for way, when in (("cold", "the first time"), ("warm", "from then on")):
-            found = row[way]
-            memory = human_bytes(found["peak_memory_bytes"])
-            lines.append(f"| {about}, {when} | {found['seconds']['total']:.2f} s, {memory} |")
+        task = f"{row['dataset']} ({row['entries']:,} part-of entries), from zip to compressed"
+        for way, when in (("cold", "empty cache"), ("warm", "cached")):
+            run = row[way]
+            memory = human_bytes(run["peak_memory_bytes"])
+            lines.append(f"| {task}, {when} | {run['seconds']['total']:.2f} s, {memory} |")
         if row.get("times_faster"):
             lines.append(
-                f"| {row['dataset']}: speed against PyTorch Geometric reading the same text "
+                f"| {row['dataset']}: speed-up over PyTorch Geometric reading the same text "
                 f"| {row['times_faster']:.1f} × |"
             )
     for row in parts["scale"]["generated"]:
-        found = row["streaming"]
+        run = row["streaming"]
         lines.append(
-            f"| a collection {row['collection']} ({row['nodes']:,} nodes), decomposed and "
-            f"collapsed chunk by chunk | {found['seconds']['total']:.2f} s, "
-            f"{human_bytes(found['peak_memory_bytes'])} |"
+            f"| a dataset {row['collection']} ({row['nodes']:,} nodes), decomposed and compressed "
+            f"in chunks | {run['seconds']['total']:.2f} s, "
+            f"{human_bytes(run['peak_memory_bytes'])} |"
         )
     for row in parts["compression"]["rows"]:
         lines.append(
-            f"| {row['dataset']}: speed of training {plural(row['networks'], 'network')}, "
-            f"collapsed against not | {row['times_faster']:.1f} × |"
+            f"| {row['dataset']}: speed-up of training {plural(row['networks'], 'network')} "
+            f"by compression | {row['times_faster']:.1f} × |"
         )
     for row in parts["groups"]["rows"]:
         if row["preset"] == "paper":
             lines.append(
-                f"| {row['dataset']}: speed of {row['networks']} trainings of the preset paper in "
-                f"groups, against one by one | {row['times_faster']:.1f} × |"
+                f"| {row['dataset']}: speed-up of training {row['networks']} networks (preset "
+                f"paper) as ensembles instead of one by one | {row['times_faster']:.1f} × |"
             )
     for row in parts["peers"]["rows"]:
         if row["way"] == "gin" and "times_evaluation" in row:
-            about = "" if "accuracy" in row else " (extrapolated)"
+            note = "" if "accuracy" in row else " (extrapolated)"
             lines.append(
-                f"| {row['dataset']}: speed of a 10-fold cross-validation, against a GIN of "
-                f"PyTorch Geometric{about} | {row['times_evaluation']:.1f} × |"
+                f"| {row['dataset']}: speed-up of 10-fold cross-validation over a PyTorch "
+                f"Geometric GIN{note} | {row['times_evaluation']:.1f} × |"
             )
     for row in parts["evaluations"]["rows"]:
-        about = " (extrapolated)" if row["extrapolated"] else ""
+        note = " (extrapolated)" if row["extrapolated"] else ""
         lines.append(
-            f"| {row['dataset']}: 10 × 10-fold cross-validation, preset paper{about} "
+            f"| {row['dataset']}: 10 × 10-fold cross-validation, preset paper{note} "
             f"| {row['seconds']:.2f} s |"
         )
     for row in parts["prediction"]["rows"]:
         lines.append(
-            f"| {row['dataset']}: class of one new graph; of many "
-            f"| {1e3 * row['latency']:.1f} ms; {row['per_second']:,.0f} graphs a second |"
+            f"| {row['dataset']}: latency for one graph; throughput "
+            f"| {1e3 * row['latency']:.1f} ms; {row['per_second']:,.0f} graphs per second |"
         )
     return "\n".join(lines)
-
-
-def replace_table(document: Path, table: str, text: str) -> None:
-    """Put a table between its markers."""
-    pattern = re.compile(rf"(<!-- table: {table} .*?-->\n).*?(<!-- end -->)", re.DOTALL)
-    old = document.read_text(encoding="utf-8")
-    document.write_text(pattern.sub(lambda m: f"{m[1]}\n{text}\n\n{m[2]}", old), encoding="utf-8")
-
-
-def main() -> None:
-    RESULTS.mkdir(exist_ok=True)
-    readme = DOCS.parent / "README.md"
-    here = [name for name in catalog() if locate(name)]
-    if here:
-        if {"IMDB-BINARY", "MUTAG"} <= set(here):
-            draw_figures()
-        measure_compression(here)
-        decompositions_table(here)
-    else:
-        print("no datasets here (set SAEN_DATA): figures and sizes stay")
-    replace_table(DOCS / "compression.md", "compression", compression_table())
-    replace_table(DOCS / "performance.md", "performance", performance_table())
-    replace_table(readme, "accuracy", accuracy_table())
 
 
 if __name__ == "__main__":

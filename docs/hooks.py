@@ -1,6 +1,6 @@
-"""What the site has beside the pages: files of the repository that they link to, doctests as code.
+"""mkdocs hooks and a griffe extension: files outside docs/, and doctests as code blocks.
 
-mkdocs.yml names this file twice: as hooks of mkdocs, and as an extension of griffe, which reads the
+mkdocs.yml names this file twice: under `hooks`, and as an extension of griffe, which reads the
 docstrings.
 """
 
@@ -17,7 +17,7 @@ _DOCTEST = re.compile(r"^>>> .*(?:\n.*\S.*)*", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what pages link to outside docs/, such as ../examples/threads.py."""
+    """Add the files outside docs/ that pages link to, such as ../examples/threads.py."""
     root = Path(config.config_file_path).parent
     pages = [file for file in files.documentation_pages() if "/" not in file.src_uri]
     linked = {path for page in pages for path in _OUTSIDE.findall(page.content_string)}
@@ -27,15 +27,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Link to these files where the site has them."""
+    """Rewrite links to these files to their place in the site; give wide tables more room."""
+    if page.file.src_uri.startswith("results/"):
+        page.meta["hide"] = ["toc"]
     return markdown if "/" in page.file.src_uri else _OUTSIDE.sub(r"](\1", markdown)
 
 
 class Doctests(Extension):
-    """Fence the examples of docstrings, which Markdown would take for quotations."""
+    """Fence the doctests of docstrings, which Markdown would render as block quotes."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = _DOCTEST.sub(
-                lambda found: f"```pycon\n{found[0]}\n```", obj.docstring.value
+                lambda match: f"```pycon\n{match[0]}\n```", obj.docstring.value
             )

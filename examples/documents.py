@@ -1,7 +1,7 @@
-"""Who does what to whom: classify documents by dependency paths where counting words says nothing.
+"""Who does what to whom: dependency paths classify documents that a bag of words cannot.
 
-Every document is a few parsed sentences about an animal and a person, in the active or the passive
-voice. In one class animals act on people, in the other people act on animals, with the very same
+Every document has two parsed sentences about an animal and a person, in the active or the passive
+voice. In one class animals act on people, in the other people act on animals, with exactly the same
 words. Run it with `python examples/documents.py`.
 """
 
@@ -11,15 +11,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import saen
-from saen.decompositions import DependencyPaths
-from saen.io.conllu import read_conllu
 
 ANIMALS = ["dog", "bear", "goose", "horse", "cat", "wasp"]
 PEOPLE = ["man", "girl", "farmer", "nurse", "boy", "queen"]
 VERBS = ["bit", "chased", "scared", "fed", "watched", "ignored"]
 ADVERBS = ["again", "today", "often", "never"]
 
-# Word, head and relation: what a parser finds.
+# Word, head and relation, as a parser would give them.
 ACTIVE = "The/2/det {agent}/4/nsubj {adverb}/4/advmod {verb}/0/root the/6/det {patient}/4/obj"
 PASSIVE = (
     "The/2/det {patient}/5/nsubj:pass {adverb}/5/advmod was/5/aux:pass {verb}/0/root "
@@ -28,7 +26,7 @@ PASSIVE = (
 
 
 def conllu(parse):
-    """A sentence in CoNLL-U: a word a line, ten columns."""
+    """A sentence in CoNLL-U: one word per line, ten columns."""
     rows = [word.split("/") for word in parse.split()]
     return "".join(
         f"{number}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_\n"
@@ -37,11 +35,11 @@ def conllu(parse):
 
 
 def generate(n_pairs, seed=0):
-    """Documents in pairs, one of either class with the words of the other."""
+    """Pairs of documents, one of each class, with the same words."""
     rng = np.random.default_rng(seed)
     blocks = []
     for _ in range(n_pairs):
-        drawn = [
+        sentences = [
             (
                 PASSIVE if rng.random() < 0.3 else ACTIVE,
                 *map(rng.choice, (ANIMALS, PEOPLE, VERBS, ADVERBS)),
@@ -50,36 +48,36 @@ def generate(n_pairs, seed=0):
         ]
         for label in ("animals", "people"):
             blocks.append(f"# newdoc\n# label = {label}\n")
-            for voice, animal, person, verb, adverb in drawn:
+            for voice, animal, person, verb, adverb in sentences:
                 agent, patient = (animal, person) if label == "animals" else (person, animal)
                 parse = voice.format(agent=agent, patient=patient, verb=verb, adverb=adverb)
                 blocks.append(conllu(parse) + "\n")
     return "".join(blocks)
 
 
-documents = read_conllu(generate(150))
+documents = saen.read_conllu(generate(150))
 print(documents)
 print("  " + " ".join(documents[0].words) + f"  ({documents.targets[0]} act)")
 print("  " + " ".join(documents[1].words) + f"  ({documents.targets[1]} act)\n")
-known, new = documents[:200], documents[200:]
+train, test = documents[:200], documents[200:]
 
 
-def bags(collection):
-    """Documents as plain strings, for scikit-learn's counts of words."""
-    return [" ".join(document.words) for document in collection]
+def texts(documents):
+    """Documents as plain strings, for scikit-learn's word counts."""
+    return [" ".join(document.words) for document in documents]
 
 
-# Two documents of a pair have the same counts and so the same answer: one of them is wrong.
-counts = make_pipeline(CountVectorizer(), LogisticRegression(max_iter=1000))
-counts.fit(bags(known), known.targets)
-print(f"bag of words               {100 * counts.score(bags(new), new.targets):5.1f} %")
+# The documents of a pair have the same word counts and get the same prediction: one is wrong.
+bag_of_words = make_pipeline(CountVectorizer(), LogisticRegression(max_iter=1000))
+bag_of_words.fit(texts(train), train.targets)
+print(f"bag of words               {100 * bag_of_words.score(texts(test), test.targets):5.1f} %")
 
-# Paths of words see that "by" stands with the agent of a passive sentence, but "dog – bit – man"
-# is the same path whoever bites. Relations on the paths tell subject and object apart.
-for name, text in {
-    "dependency paths": DependencyPaths(max_length=2),
-    "paths with relations": DependencyPaths(max_length=2, relations=True),
+# Paths of words show that "by" goes with the agent of a passive sentence, but "dog – bit – man" is
+# the same path whoever bites. Dependency relations on the paths tell subject and object apart.
+for name, decomposition in {
+    "dependency paths": saen.DependencyPaths(max_length=2),
+    "paths with relations": saen.DependencyPaths(max_length=2, relations=True),
 }.items():
-    model = saen.SAENClassifier(text, epochs=30, normalisation="none", n_models=1)
-    model.fit(known, known.targets)
-    print(f"{name:<25}  {100 * model.score(new, new.targets):5.1f} %")
+    model = saen.SAENClassifier(decomposition, epochs=30, normalisation="none", n_models=1)
+    model.fit(train, train.targets)
+    print(f"{name:<25}  {100 * model.score(test, test.targets):5.1f} %")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import tempfile
 from collections import Counter
 from dataclasses import replace
@@ -507,15 +506,3 @@ def test_a_model_over_word_vectors_asks_for_their_file(vectors, tune, tmp_path):
     assert str(error.value) == f"{vectors}: cannot be read (No such file or directory)"
     again.decomposition_ = replace(again.decomposition_, vectors=moved)
     assert np.array_equal(again.predict_proba(documents), expected)
-
-
-@pytest.mark.slow
-def test_the_example_tells_who_does_what_to_whom(capsys):
-    path = Path(__file__).parents[2] / "examples" / "documents.py"
-    runpy.run_path(str(path), run_name="__main__")
-    printed = capsys.readouterr().out
-    found = [float(line.split()[-2]) for line in printed.splitlines() if line.endswith("%")]
-    bag, paths, relations = found
-    assert bag == 50
-    assert 60 < paths < 90
-    assert relations > 98

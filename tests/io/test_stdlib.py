@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sysconfig
 import time
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 from saen import DatasetNotFoundError, FileError, InputError, compress
 from saen.decompositions import Nested
 from saen.io.stdlib import PACKAGES, stdlib_functions
-
-ROOT = Path(__file__).parents[2]
 
 SOURCE = '''
 """A module."""
@@ -191,14 +188,3 @@ def test_the_default_is_quick_and_sizeable():
     assert tuple(classes) == PACKAGES
     assert counts.min() > 100
     assert counts.max() == 200
-
-
-@pytest.mark.slow
-def test_the_example_learns_more_than_the_largest_package(capsys):
-    source = (ROOT / "examples" / "functions.py").read_text(encoding="utf-8")
-    exec(compile(source, "functions.py", "exec"), {"__name__": "__main__"})
-    printed = capsys.readouterr().out
-    accuracy = float(re.search(r"functions set aside: ([\d.]+) %", printed)[1])
-    largest = float(re.search(r"largest package alone: ([\d.]+) %", printed)[1])
-    assert largest < 20
-    assert accuracy > 2 * largest
