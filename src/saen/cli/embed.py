@@ -40,7 +40,7 @@ def command(
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
     from saen.io.embeddings import FORMATS, write_embeddings
-    from saen.io.result_tables import check_format
+    from saen.io.tables import check_format
     from saen.learning.prediction import embed_chunks, level_number
 
     check_format(out, FORMATS)
@@ -54,7 +54,7 @@ def command(
         with bar("embedding", len(structures)) as update:
             for part in embed_chunks(loaded, structures, chosen):
                 yield part
-                update(int(part.structures[-1]) + 1 if len(part.structures) else 0)
+                update(int(part.graphs[-1]) + 1 if len(part.graphs) else 0)
 
     count, width = write_embeddings(out, parts(), structures.targets, name, lower=chosen < depth)
     if json:

@@ -12,7 +12,7 @@ from saen._util.arrays import Array
 from saen._util.progress import bar
 from saen.cli.app import AsJson, Device, Name, SkipBad, console, print_json, read_input
 from saen.errors import FileError, InputError
-from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.io.tables import FORMATS, check_format, open_table
 
 if TYPE_CHECKING:
     from saen.learning.prediction import Model
