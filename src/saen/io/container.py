@@ -301,10 +301,10 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         else:
             columns[key] = _signed(column) if column.dtype.kind == "u" else column
     indices = tensors["indices"]
-    # Narrow unsigned on disk, signed in memory; the same bytes if the width is the same.
+    # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
     wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
     same = indices.dtype.itemsize == wide.itemsize
-    # The checksum guarantees symmetry, whose check would take longer than everything else.
+    # The checksum vouches for symmetry, which takes longer to check than everything else.
     return Graphs(
         node_offsets=tensors["node_offsets"].astype(np.int64),
         indptr=tensors["indptr"].astype(np.int64),
