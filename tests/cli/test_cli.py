@@ -92,7 +92,7 @@ def test_evaluating_gives_accuracy_ceilings_and_twins():
 
 
 def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
-    monkeypatch.setattr("saen.io.loading.BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("saen.io.catalog.BASE_URL", "http://127.0.0.1:9")
     assert "Did you mean MUTAG" in fails(monkeypatch, capsys, "compress", "MUTGA")
 
 

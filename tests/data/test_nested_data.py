@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from types import MappingProxyType
 
 import numpy as np
@@ -9,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from saen import FileError, InputError, Vocabulary
+from saen import InputError, Vocabulary
 from saen.data.nested import NestedData
-from saen.io.nested import read_nested, write_nested
 from tests.references import nested as reference
 from tests.references.nested import collections
 
@@ -348,127 +346,3 @@ def test_splitters_take_the_collection_whole():
     assert sorted(new.targets) == [0, 1, 2]
     folds = [test for _, test in StratifiedKFold(4).split(structures, structures.targets)]
     assert sorted(np.concatenate(folds)) == list(range(12))
-
-
-# -- files -------------------------------------------------------------------------------------
-
-
-@given(collections(), st.sampled_from([None, "strings", "integers", "reals"]))
-def test_what_is_written_is_read_again(tmp_path_factory, drawn, kind):
-    items, levels = drawn
-    n = len(items)
-    targets = {
-        None: None,
-        "strings": np.array([f"clàss {i}" for i in range(n)], dtype=np.str_),
-        "integers": np.arange(n) - 1,
-        "reals": np.arange(n) / 3,
-    }[kind if n else None]
-    structures = NestedData(items, targets, levels=levels)
-    path = tmp_path_factory.mktemp("nested") / "drawn.jsonl"
-    write_nested(structures, path)
-    again = read_nested(path)
-    assert again == structures
-    assert again.name == "drawn"
-    assert [file.name for file in path.parent.iterdir()] == ["drawn.jsonl"]
-
-
-def test_the_format_is_one_json_object_per_line(tmp_path):
-    path = tmp_path / "pets.jsonl"
-    write_nested(pets(), path)
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert lines[0] == {"levels": ["words", "sentences", "notes"]}
-    assert lines[1:] == [
-        {"parts": parts, "target": target}
-        for parts, target in zip(PETS, ["dog", "cat", "none"], strict=True)
-    ]
-
-
-def test_files_by_hand_need_no_levels_and_may_have_empty_lines(tmp_path):
-    path = tmp_path / "toy.jsonl"
-    path.write_text('\n{"parts": {"x": [1, ["a", [2]]]}}\n\n{"parts": {}}\n', encoding="utf-8")
-    assert read_nested(path) == NestedData([[("x", 1), ("x", ("a", (2,)))], []])
-    path.write_text("", encoding="utf-8")
-    assert len(read_nested(path)) == 0
-    path.write_text('{"levels": ["a", "b", "c"]}', encoding="utf-8")
-    assert read_nested(path).levels == ("a", "b", "c")
-
-
-GOOD = '{"parts": {"x": [1]}}'
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{GOOD}\n[]", "toy.jsonl, line 2: expected an object, found []"),
-        (f"{GOOD}\n\n7", "toy.jsonl, line 3: expected an object, found 7"),
-        ("{", "toy.jsonl, line 1: not readable as JSON (Expecting property name enclosed in "
-            "double quotes: line 1 column 2 (char 1))"),
-        (
-            '{"parts": {"x": [1], "x": [2]}}',
-            "toy.jsonl, line 1: not readable as JSON ('x' stands twice in one object)",
-        ),
-        ("[" * 100_000, "toy.jsonl, line 1: nested too deeply"),
-        (
-            f'{GOOD}\n{{"part": {{}}}}',
-            "toy.jsonl, line 2: expected the keys 'parts' and perhaps 'target', found 'part'",
-        ),
-        (
-            '{"parts": {}, "label": 1}',
-            "toy.jsonl, line 1: expected the keys 'parts' and perhaps 'target', found 'parts', "
-            "'label'",
-        ),
-        ("{}", "toy.jsonl, line 1: expected the keys 'parts' and perhaps 'target', found none"),
-        (
-            f'{GOOD}\n{{"levels": ["a", "b"]}}',
-            "toy.jsonl, line 2: expected the keys 'parts' and perhaps 'target', found 'levels'",
-        ),
-        ('{"levels": 7}', "toy.jsonl, line 1: levels are names, bottom first, not 7"),
-        (
-            f'{GOOD}\n\n{{"parts": {{"x": [2.5]}}}}',
-            "toy.jsonl, line 3: structure 1, part 0 of role 'x': a label must be an integer, a "
-            "string or a tuple of these, not 2.5",
-        ),
-        ('{"parts": [["x", 1]]}', "toy.jsonl, line 1: 'parts' maps roles to lists "
-            "of parts, as an object: found [('x', 1)]"),
-        (
-            f'{{"levels": ["a", "b", "c"]}}\n{GOOD}',
-            "toy.jsonl, line 2: structure 0, part 0 of role 'x': expected parts, found the label 1 "
-            "(labels lie 2 levels below a structure)",
-        ),
-        (
-            f'{{"parts": {{}}, "target": 0}}\n{GOOD}',
-            "toy.jsonl, line 2: no target, but the first structure has a number as target",
-        ),
-        (
-            f'{GOOD}\n{{"parts": {{}}, "target": 0}}',
-            "toy.jsonl, line 2: a number as target, but the first structure has no target",
-        ),
-        (
-            '{"parts": {}, "target": "a"}\n{"parts": {}, "target": 1}',
-            "toy.jsonl, line 2: a number as target, but the first structure has a string as target",
-        ),
-        (
-            '{"parts": {}, "target": {}}',
-            "toy.jsonl: targets must be numbers or strings, not object",
-        ),
-    ],
-)  # fmt: skip
-def test_files_that_make_no_sense_are_refused_with_their_line(tmp_path, monkeypatch, text, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "toy.jsonl").write_text(text, encoding="utf-8")
-    with pytest.raises(FileError) as error:
-        read_nested("toy.jsonl")
-    assert str(error.value) == message
-
-
-def test_files_that_cannot_be_opened_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileError, match=r"^none\.jsonl: no such file$"):
-        read_nested("none.jsonl")
-    with pytest.raises(FileError, match=r"^\.: cannot be read \(.*[Ii]s a directory"):
-        read_nested(".")
-    (tmp_path / "bytes.jsonl").write_bytes(b'{"parts": {"\xff": []}}')
-    with pytest.raises(FileError, match=r"^bytes.jsonl: cannot be read \('utf-8' codec"):
-        read_nested("bytes.jsonl")
-    with pytest.raises(FileError, match=r"^nowhere/pets.jsonl: cannot be written"):
-        write_nested(pets(), "nowhere/pets.jsonl")

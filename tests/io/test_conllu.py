@@ -103,8 +103,10 @@ def test_a_word_is_its_form_its_lemma_or_its_part_of_speech():
 
 def test_the_class_is_a_comment_of_the_first_sentence():
     assert read_conllu(UD).targets.tolist() == ["news", "a = b"]
-    assert read_conllu(UD, label=None).targets is None
-    assert read_conllu(UD, label="none").targets is None
+    assert read_conllu(UD, target=None).targets is None
+    assert read_conllu(UD, target="none").targets is None
+    assert read_conllu(UD.replace("# label", "# target")).targets.tolist() == ["news", "a = b"]
+    assert read_conllu(UD.replace("# label", "# topic"), target="topic") == read_conllu(UD)
     other = UD.replace("# sent_id = 2", "# label = not the document's")
     assert read_conllu(other).targets.tolist() == ["news", "a = b"]
 
@@ -123,12 +125,15 @@ GOOD = "1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbite\tbite\tVERB\t_\t_\t0\t
     [
         ("", "no sentences"),
         ("\n\n", "no sentences"),
-        (GOOD + "1 Dogs dog\n", "line 4: not CoNLL-U: Invalid line format, line must contain "),
-        (GOOD + "x\tDogs\tdog\n", "line 4: not CoNLL-U: Failed parsing field 'id': 'x' is not "),
-        (GOOD + "4-3\tDogs\tdog\n", "line 4: not CoNLL-U: Failed parsing field 'id': '4-3' "),
+        (GOOD + "1 Dogs dog\n", "line 4: invalid CoNLL-U: Invalid line format, line must contain "),
+        (
+            GOOD + "x\tDogs\tdog\n",
+            "line 4: invalid CoNLL-U: Failed parsing field 'id': 'x' is not ",
+        ),
+        (GOOD + "4-3\tDogs\tdog\n", "line 4: invalid CoNLL-U: Failed parsing field 'id': '4-3' "),
         (
             GOOD + "# a comment\n1\tA\ta\tX\t_\t_\tx\tdet\t_\t_\n",
-            "line 5: not CoNLL-U: Failed parsing field 'head': 'x' is not ",
+            "line 5: invalid CoNLL-U: Failed parsing field 'head': 'x' is not ",
         ),
         (GOOD + "1\tA\ta\n", "line 4: 3 columns, expected 10"),
         (GOOD + "1\tA\ta\tX\t_\t_\t0\n", "line 4: 7 columns, expected 10"),
@@ -136,31 +141,31 @@ GOOD = "1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbite\tbite\tVERB\t_\t_\t0\t
         (GOOD + "_\tA\ta\tX\t_\t_\t0\troot\n", "line 4: the id of a word is None, expected 1"),
         (
             GOOD + "1\tA\ta\tX\t_\t_\t_\t_\n",
-            "line 4: word 1 has no head: the sentence is not parsed",
+            "line 4: word 1 has no head: the text is not parsed",
         ),
         (
             GOOD + "\n\n# x\n1\tA\ta\tX\t_\t_\t2\tdet\n",
-            "line 7: the head of word 1 is 2, expected 0 or another of the sentence's 1 word",
+            "line 7: the head of word 1 is 2, expected 0 or another word of the sentence (1 word)",
         ),
         (
             GOOD + "1\tA\ta\tX\t_\t_\t1\tdet\n",
-            "line 4: the head of word 1 is 1, expected 0 or another of the sentence's 1 word",
+            "line 4: the head of word 1 is 1, expected 0 or another word of the sentence (1 word)",
         ),
         (
             GOOD + "1\tA\ta\tX\t_\t_\t-1\tdet\n",
-            "line 4: the head of word 1 is -1, expected 0 or another of the sentence's 1 word",
+            "line 4: the head of word 1 is -1, expected 0 or another word of the sentence (1 word)",
         ),
         ("# only a comment\n\n" + GOOD, "line 1: a sentence without words"),
         ("\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n\n" + GOOD, "line 2: a sentence without words"),
         (
             "# label = x\n" + GOOD + GOOD,
-            "line 5: document 1 has no comment '# label = …', which others have "
-            "(pass label=None to take no classes)",
+            "line 5: document 1 has no comment '# label = …', but others have one "
+            "(pass target=None to read no targets)",
         ),
         (
             "# label =\n" + GOOD + "# label = x\n" + GOOD,
-            "line 1: document 0 has no comment '# label = …', which others have "
-            "(pass label=None to take no classes)",
+            "line 1: document 0 has no comment '# label = …', but others have one "
+            "(pass target=None to read no targets)",
         ),
         (GOOD.encode() + b"# \xc3\xa9\xff\n", "line 4: not UTF-8 (byte 0xff at column 5)"),
     ],
@@ -176,7 +181,7 @@ def test_a_file_that_is_no_parse_is_refused_with_its_line(text, message, tmp_pat
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
     for path, message in (
-        (tmp_path / "none.conllu", "cannot be read (No such file or directory)"),
+        (tmp_path / "none.conllu", "no such file or folder"),
         (tmp_path, "cannot be read (Is a directory)"),
     ):
         with pytest.raises(FileError) as error:
@@ -202,8 +207,8 @@ def test_any_text_gives_documents_or_a_clear_error(noise, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"word": "xpos"}, "word is one of form, lemma, upos, not 'xpos'"),
-        ({"split": "newpar"}, "split is one of auto, newdoc, sentence, not 'newpar'"),
+        ({"word": "xpos"}, "word must be one of form, lemma, upos, not 'xpos'"),
+        ({"split": "newpar"}, "split must be one of auto, newdoc, sentence, not 'newpar'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -281,7 +286,7 @@ def test_spacy_itself_is_read():
     with pytest.raises(InputError) as error:
         from_spacy([docs[0], tokens.Doc(vocab, words=["not", "parsed"])])
     assert str(error.value) == (
-        "document 1 has no sentence boundaries: parse it with a pipeline that has a parser"
+        "document 1 has no sentence boundaries: use a pipeline with a parser"
     )
 
 
@@ -289,11 +294,11 @@ def test_spacy_itself_is_read():
     ("docs", "options", "message"),
     [
         (["text"], {}, "document 0: expected a spaCy Doc, found str"),
-        ([Doc([])], {"word": "tag"}, "word is one of form, lemma, upos, not 'tag'"),
+        ([Doc([])], {"word": "tag"}, "word must be one of form, lemma, upos, not 'tag'"),
         (
             [Doc([[("a", None, ""), ("b", None, "")]])],
             {},
-            "no word depends on another: parse with a pipeline that has a parser",
+            "there are no dependencies: use a pipeline with a parser",
         ),
         (
             [Doc([[("", None, "")]])],

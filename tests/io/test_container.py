@@ -153,7 +153,7 @@ def test_more_labels_than_a_narrow_code_can_count():
 def test_something_else_cannot_be_stored(tmp_path):
     with pytest.raises(InputError) as error:
         save([1, 2], tmp_path / "list.saen")
-    assert str(error.value) == "cannot store a list"
+    assert str(error.value) == "cannot save a list"
     assert not list(tmp_path.iterdir())
 
 
@@ -328,10 +328,10 @@ def test_a_damaged_array_or_document_is_named_as_such(tmp_path):
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(FileError) as error:
         load(path)
-    assert str(error.value) == f"{path}: damaged: its contents do not match their checksum"
+    assert str(error.value) == f"{path}: damaged: the checksum does not match"
     assert b"toy" in content
     path.write_bytes(content.replace(b"toy", b"joy"))
-    with pytest.raises(FileError, match="damaged: its contents do not match their checksum"):
+    with pytest.raises(FileError, match="damaged: the checksum does not match"):
         load(path)
 
 
@@ -345,11 +345,11 @@ def foreign(path: Path, metadata: dict[str, str] | None) -> FileError:
 
 def test_files_of_others_are_refused(tmp_path):
     path = tmp_path / "foreign.safetensors"
-    message = f"{path}: a safetensors file, but not one that saen wrote"
+    message = f"{path}: a safetensors file, but not written by saen"
     assert str(foreign(path, None)) == message
     assert str(foreign(path, {"format": "pt"})) == message
     for text in ("", "[]", "{}", '{"version": "x"}', '{"version": null}', "[" * 100_000):
-        assert "damaged: its metadata is not what saen writes" in str(foreign(path, {"saen": text}))
+        assert "damaged: invalid metadata" in str(foreign(path, {"saen": text}))
     for content in (b"", b"PK\x03\x04 a zip", pickle.dumps({"a": 1}), b"\xff" * 100, b"{}" * 50):
         path.write_bytes(content)
         with pytest.raises(FileError, match="not a readable saen file"):
@@ -378,7 +378,7 @@ def test_a_missing_file_or_a_folder_is_no_collection(tmp_path):
     assert str(error.value) == f"{tmp_path / 'none.saen'}: no such file"
     with pytest.raises(FileError) as error:
         load(str(tmp_path))
-    assert str(error.value) == f"{tmp_path}: a folder, not a file"
+    assert str(error.value) == f"{tmp_path}: is a folder, not a file"
 
 
 def test_other_things_in_the_same_container_are_not_collections(tmp_path):
@@ -389,7 +389,7 @@ def test_other_things_in_the_same_container_are_not_collections(tmp_path):
     assert same_arrays(np.asarray(arrays["w"]), np.eye(2))
     with pytest.raises(FileError) as error:
         load(path)
-    assert str(error.value) == f"{path}: this file holds a recipe, which is not a collection"
+    assert str(error.value) == f"{path}: contains a recipe, not graphs or a hierarchy"
 
 
 HIERARCHY = {
@@ -459,7 +459,7 @@ ARRAYS = {
 def test_contents_that_do_not_fit_together_are_refused(kind, document, tensors, tmp_path):
     path = tmp_path / "wrong.saen"
     container.write(path, kind, document, tensors)
-    with pytest.raises(FileError, match="damaged: its contents do not fit together"):
+    with pytest.raises(FileError, match="damaged: inconsistent content"):
         load(path)
 
 

@@ -1,7 +1,7 @@
 """Whatever is in a file, reading it ends in graphs or in a `SaenError`, within bounded memory.
 
-A short version runs with the other tests; `SAEN_FUZZ=20000 pytest tests/test_readers_fuzz.py`
-takes that many examples of each, others on every run.
+A short version runs with the other tests; `SAEN_FUZZ=20000 pytest tests/io/test_fuzz.py`
+runs that many random examples of each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saen import Graphs, SaenError
-from saen.io.reading import SUFFIXES, read_graphs
+from saen.io.loading import SUFFIXES, read_graphs
 from saen.io.writing import write_graphs
 
 FUZZ = os.environ.get("SAEN_FUZZ")
@@ -72,7 +72,7 @@ def test_any_bytes_are_endured(folder: Path, suffix: str, content: bytes) -> Non
 
 # -- good files with a few mistakes ------------------------------------------------------------
 
-SMILES = b"smiles,label\nCC(=O)O,acid\nc1ccccc1,ring\n[Na+].[Cl-],salt\n"
+SMILES = b"smiles,target\nCC(=O)O,acid\nc1ccccc1,ring\n[Na+].[Cl-],salt\n"
 GML = b"""graph [ directed 0
  node [ id 1 label "O" x 0.5 ]
  node [ id 2 label "H&amp;" x 1 ]
@@ -100,7 +100,7 @@ def samples() -> dict[str, bytes]:
             out[suffix] = (folder / f"edges{suffix}").read_bytes()
         write_graphs(graphs, folder / "graphml", format="graphml")
         out[".graphml"] = (folder / "graphml" / "0.graphml").read_bytes()
-        for kind in ("nodes", "labels"):
+        for kind in ("nodes", "targets"):
             out[kind] = (folder / f"{kind}.csv").read_bytes()
     return out
 
@@ -139,13 +139,13 @@ def test_damaged_files_are_endured(
     endure(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
 
 
-@pytest.mark.parametrize("kind", ["nodes", "labels"])
+@pytest.mark.parametrize("kind", ["nodes", "targets"])
 @given(changes=st.lists(edits, min_size=1, max_size=4))
 @fuzzing
 def test_damaged_tables_beside_are_endured(
     folder: Path, kind: str, changes: list[tuple[int, int, bytes, bool]]
 ) -> None:
-    tables = {name: samples()[name] for name in ("nodes", "labels")}
+    tables = {name: samples()[name] for name in ("nodes", "targets")}
     tables[kind] = edited(tables[kind], changes)
     endure(folder / f"beside-{kind}", ".csv", samples()[".csv"], **tables)
 
@@ -181,7 +181,12 @@ lines = st.one_of(
             "nodes": st.one_of(st.integers(-1, 10**7), st.lists(node, max_size=4), trees),
             "edges": st.one_of(st.lists(edge, max_size=4), trees),
         },
-        optional={"label": leaves, "directed": st.one_of(st.booleans(), leaves), "id": leaves},
+        optional={
+            "target": leaves,
+            "label": leaves,
+            "directed": st.one_of(st.booleans(), leaves),
+            "id": leaves,
+        },
     ),
 )
 
@@ -200,17 +205,17 @@ CELLS = [
 HEADERS = [
     *("graph,source,target", "graph,source,target,label", "graph,source,target,w"),
     *("target,graph,source", "graph,node", "graph,node,label", "graph,node,label,w"),
-    *("graph,label", "smiles", "smiles,label"),
+    *("graph,target", "graph,label", "smiles", "smiles,target", "smiles,label"),
 ]
 cells, headers = st.sampled_from(CELLS), st.sampled_from(HEADERS)
 rows = st.lists(st.lists(cells, max_size=6).map(",".join), max_size=6).map("\n".join)
 tables = st.tuples(headers, rows).map("\n".join).map(str.encode)
 
 
-@given(edges=tables, nodes=tables, labels=tables)
+@given(edges=tables, nodes=tables, targets=tables)
 @fuzzing
-def test_any_tables_are_endured(folder: Path, edges: bytes, nodes: bytes, labels: bytes) -> None:
-    endure(folder / "tables", ".csv", edges, nodes=nodes, labels=labels)
+def test_any_tables_are_endured(folder: Path, edges: bytes, nodes: bytes, targets: bytes) -> None:
+    endure(folder / "tables", ".csv", edges, nodes=nodes, targets=targets)
 
 
 columns = st.one_of(

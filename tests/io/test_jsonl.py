@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, load_dataset
-from saen.io.problems import SkippedWarning
-from saen.io.reading import read_graphs
+from saen.io.loading import read_graphs
+from saen.io.records import SkippedWarning
 from saen.io.writing import write_graphs
 from tests.properties.plain import PlainGraphs, plain_graphs
 
@@ -122,7 +122,7 @@ def test_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
 def test_labels_are_classes_unless_one_has_a_fraction(
     tmp_path: Path, labels: list[Any], expected: Any
 ) -> None:
-    lines = [{"nodes": 1, "edges": [], "label": label} for label in labels]
+    lines = [{"nodes": 1, "edges": [], "target": label} for label in labels]
     targets = read_graphs(written(tmp_path, *lines)).targets
     if expected is None:
         assert targets is None
@@ -142,95 +142,94 @@ def test_the_two_directions_of_directed_edges_are_two_edges(tmp_path: Path) -> N
     assert read_graphs(file).edge_labels.tolist() == ["a", "b"]
 
 
-GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "label": "a"}
+GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{ ]", "not JSON, one whole object per line (Expecting property name enclosed in double "
-                "quotes at column 3)"),
-        ("[1, 2]", "expected one object for one graph, found [1, 2]"),
-        ({"parts": {"a": [1]}}, "a nested structure, not a graph: take a decomposition of "
-                                "structures, such as nested"),
-        ({"levels": ["words", "notes"]}, "a nested structure, not a graph: take a decomposition "
-                                         "of structures, such as nested"),
+        ("{ ]", "invalid JSON: Expecting property name enclosed in double quotes at column 3 (one "
+                "object per line)"),
+        ("[1, 2]", "expected one object per graph, found [1, 2]"),
+        ({"parts": {"a": [1]}}, "nested data, not a graph: use a decomposition such as "
+                                "nested"),
+        ({"levels": ["words", "notes"]}, "nested data, not a graph: use a decomposition "
+                                         "such as nested"),
         ({"edges": []}, "no 'nodes'"),
         ({"nodes": 1}, "no 'edges'"),
-        ({"nodes": 1, "edges": [], "lable": 1}, 'the graph has the key "lable", which is none of '
-         "nodes, edges, label, id, directed, multigraph, graph (did you mean label?)"),
-        ({"nodes": -1, "edges": []}, "a graph of -1 nodes"),
+        ({"nodes": 1, "edges": [], "tarket": 1}, 'the graph has an unknown key "tarket"; '
+         "known keys: nodes, edges, target, id, directed (did you mean target?)"),
+        ({"nodes": -1, "edges": []}, "'nodes' must be at least 0, not -1"),
         ({"nodes": 1.5, "edges": []}, "'nodes' must be a count or a list, not 1.5"),
         ({"nodes": True, "edges": []}, "'nodes' must be a count or a list, not true"),
-        ({"nodes": 10**18, "edges": []}, "1,000,000,000,000,000,000 nodes, which is too many "
-                                         "for a file of this size"),
+        ({"nodes": 10**18, "edges": []}, "1,000,000,000,000,000,000 nodes are too many for a "
+                                         "file of this size"),
         ({"nodes": 1, "edges": {}}, "'edges' must be a list, not {}"),
         ({"nodes": 3, "edges": [[0, 1], [0, 1, 2]]}, "edge 1 must be a pair, not [0, 1, 2]"),
         ({"nodes": 3, "edges": [0]}, "edge 0 must be a pair, not 0"),
         ({"nodes": 3, "edges": [{"source": 0, "target": 1}, [0, 1]]},
          "edge 1 must be an object, not [0, 1]"),
         ({"nodes": 3, "edges": [{"source": 0}]}, "edge 0 has no 'target'"),
-        ({"nodes": 3, "edges": [[0, 1], [0, 3]]}, "edge 1 names the node 3, but the nodes are "
-                                                  "numbered 0 … 2"),
-        ({"nodes": 3, "edges": [[0, -1]]}, "edge 0 names the node -1, but the nodes are numbered "
-                                           "0 … 2"),
-        ({"nodes": 3, "edges": [[0, 10**18]]}, "edge 0 names the node 1000000000000000000, but "
-                                               "the nodes are numbered 0 … 2"),
-        ({"nodes": 3, "edges": [[0, 10**30]]}, f"edge 0 names the node {10**30}, but the nodes "
-                                               "are numbered 0 … 2"),
-        ({"nodes": 0, "edges": [[0, 0]]}, "edge 0 names the node 0, but the nodes are none"),
-        ({"nodes": 3, "edges": [[0, True]]}, "edge 0 names the node true, but nodes without ids "
+        ({"nodes": 3, "edges": [[0, 1], [0, 3]]}, "edge 1 refers to node 3, but nodes without "
+                                                  "ids are numbered 0 … 2"),
+        ({"nodes": 3, "edges": [[0, -1]]}, "edge 0 refers to node -1, but nodes without ids are "
+                                           "numbered 0 … 2"),
+        ({"nodes": 3, "edges": [[0, 10**18]]}, "edge 0 refers to node 1000000000000000000, but "
+                                               "nodes without ids are numbered 0 … 2"),
+        ({"nodes": 3, "edges": [[0, 10**30]]}, f"edge 0 refers to node {10**30}, but nodes "
+                                               "without ids are numbered 0 … 2"),
+        ({"nodes": 0, "edges": [[0, 0]]}, "edge 0 refers to node 0, but there are no nodes"),
+        ({"nodes": 3, "edges": [[0, True]]}, "edge 0 refers to node true, but nodes without ids "
                                              "are numbered 0 … 2"),
-        ({"nodes": 3, "edges": [["a", 0]]}, 'edge 0 names the node "a", but nodes without ids '
+        ({"nodes": 3, "edges": [["a", 0]]}, 'edge 0 refers to node "a", but nodes without ids '
                                             "are numbered 0 … 2"),
         ({"nodes": [{"id": "a"}, {"id": "b"}], "edges": [["a", "c"]]},
-         'edge 0 names the node "c", but no node has that id'),
+         'edge 0 refers to node "c", but no node has that id'),
         ({"nodes": [{"id": 1}, {"id": 1}], "edges": []}, "two nodes have the id 1"),
-        ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', which others have"),
-        ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be a whole number or a "
-                                                "string, not [1]"),
-        ({"nodes": [{"label": 1}, {}], "edges": []}, "node 1 has no 'label', which others have"),
+        ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', but others have one"),
+        ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be an integer or a string, "
+                                                "not [1]"),
+        ({"nodes": [{"label": 1}, {}], "edges": []}, "node 1 has no 'label', but others have one"),
         ({"nodes": [{"color": 1}], "edges": []},
-         'node 0 has the key "color", which is none of id, label, attributes'),
-        ({"nodes": [1, "a"], "edges": []}, 'node 1: the label "a", but that of node 0 is 1: '
-                                           "either all are strings or none is"),
-        ({"nodes": [1, 1.5], "edges": []}, "node 1: a label must be a whole number or a string, "
+         'node 0 has an unknown key "color"; known keys: id, label, attributes'),
+        ({"nodes": [1, "a"], "edges": []}, 'node 1: the label is "a", but that of node 0 is 1: '
+                                           "use only strings or only integers"),
+        ({"nodes": [1, 1.5], "edges": []}, "node 1: the label must be an integer or a string, "
                                            "not 1.5"),
-        ({"nodes": [None], "edges": []}, "node 0: a label must be a whole number or a string, not "
+        ({"nodes": [None], "edges": []}, "node 0: the label must be an integer or a string, not "
                                          "null"),
-        ({"nodes": [10**30], "edges": []}, "a label of the nodes does not fit into 64 bits"),
-        ({"nodes": ["a\0"], "edges": []}, "one of the labels of nodes holds a null character"),
-        (r'{"nodes": ["\ud800"], "edges": []}', "one of the labels of nodes holds half of a "
-                                                "surrogate pair"),
-        ({"nodes": [[1], [1, 2]], "edges": []}, "the lists that label the nodes differ in length, "
-                                                "or are empty"),
+        ({"nodes": [10**30], "edges": []}, "one of the node labels does not fit into 64 bits"),
+        ({"nodes": ["a\0"], "edges": []}, "one of the node labels contains a null character"),
+        (r'{"nodes": ["\ud800"], "edges": []}', "one of the node labels contains an unpaired "
+                                                "surrogate"),
+        ({"nodes": [[1], [1, 2]], "edges": []}, "node labels that are lists must have one length, "
+                                                "at least 1"),
         ({"nodes": [{"attributes": [1]}, {"attributes": [1, 2]}], "edges": []},
          "node 1: 2 attributes, but node 0 has 1"),
         ({"nodes": [{"attributes": ["a"]}], "edges": []},
          'node 0: the attributes must be a list of numbers, not ["a"]'),
         ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
-         "NaN is no number that can be used (nor can infinities)"),
+         "NaN is not supported: numbers must be finite"),
         ('{"nodes": [{"attributes": [1e999]}], "edges": []}',
-         "an attribute of the nodes is too large a number"),
+         "one of the node attributes is too large"),
         ({"nodes": [{"attributes": [10**400]}], "edges": []},
-         "an attribute of the nodes is too large a number"),
+         "one of the node attributes is too large"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
-        ({"nodes": 1, "edges": [], "label": [1]}, "the label of the graph must be a string or a "
-                                                  "number, not [1]"),
-        ({"nodes": 1, "edges": [], "label": True}, "the label of the graph must be a string or a "
-                                                   "number, not True"),
-        ({"nodes": 1, "edges": [], "label": 10**30}, "the label of the graph is a number that "
-                                                     "does not fit into 64 bits"),
-        ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the labels of graphs holds a null "
-                                                    "character"),
+        ({"nodes": 1, "edges": [], "target": [1]}, "the target must be a string or a number, "
+                                                   "not [1]"),
+        ({"nodes": 1, "edges": [], "target": True}, "the target must be a string or a number, not "
+                                                    "True"),
+        ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
+        ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the targets contains a null character"),
+        ({"nodes": 1, "edges": [], "label": 1, "target": 1}, "both 'target' and its alias 'label'"),
         ({"nodes": 2, "edges": [{"source": 0, "target": 1, "label": "a"},
                                 {"source": 1, "target": 0, "label": "b"}]},
-         "edge 1 repeats edge 0 with another label"),
+         "edge 1 repeats edge 0 with a different label"),
         ({"nodes": 2, "edges": [{"source": 0, "target": 1, "attributes": [1]},
                                 {"source": 0, "target": 1, "attributes": [2]}]},
-         "edge 1 repeats edge 0 with other attributes"),
+         "edge 1 repeats edge 0 with different attributes"),
         ('{"a":' * 100_000, "nested too deeply"),
-        ("1" * 10_000, "a number of thousands of digits"),
+        ("1" * 10_000, "a number has too many digits"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: str) -> None:
@@ -241,19 +240,18 @@ def test_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ({"nodes": 2, "edges": [[0, 1]], "label": "a"},
-         "no node labels, but graphs before it have whole numbers as node labels"),
-        ({"nodes": ["C", "N"], "edges": [[0, 1]], "label": "a"},
-         "strings as node labels, but graphs before it have whole numbers as node labels"),
-        ({"nodes": [[1, 2]], "edges": [], "label": "a"},
-         "whole numbers as node labels (2 each), but graphs before it have whole numbers as node "
-         "labels"),
-        ({"nodes": [1], "edges": [[0, 0]], "directed": True, "label": "a"},
-         "directed edges, but graphs before it have undirected edges"),
-        ({"nodes": [1], "edges": [{"source": 0, "target": 0, "attributes": [1]}], "label": "a"},
-         "1 edge attribute, but graphs before it have no edge attributes"),
-        ({"nodes": [1], "edges": [], "label": 1},
-         "a number as label, but graphs before it have a string as label"),
+        ({"nodes": 2, "edges": [[0, 1]], "target": "a"},
+         "no node labels, but earlier graphs have integer node labels"),
+        ({"nodes": ["C", "N"], "edges": [[0, 1]], "target": "a"},
+         "string node labels, but earlier graphs have integer node labels"),
+        ({"nodes": [[1, 2]], "edges": [], "target": "a"},
+         "integer node labels with 2 columns, but earlier graphs have integer node labels"),
+        ({"nodes": [1], "edges": [[0, 0]], "directed": True, "target": "a"},
+         "directed edges, but earlier graphs have undirected edges"),
+        ({"nodes": [1], "edges": [{"source": 0, "target": 0, "attributes": [1]}], "target": "a"},
+         "1 edge attribute, but earlier graphs have no edge attributes"),
+        ({"nodes": [1], "edges": [], "target": 1},
+         "a number as target, but earlier graphs have a string as target"),
     ],
 )  # fmt: skip
 def test_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) -> None:
@@ -261,8 +259,8 @@ def test_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) 
 
 
 def test_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
-    empty = {"nodes": [], "edges": [], "label": "b"}
-    alone = {"nodes": [3], "edges": [], "directed": True, "label": "b"}
+    empty = {"nodes": [], "edges": [], "target": "b"}
+    alone = {"nodes": [3], "edges": [], "directed": True, "target": "b"}
     for lines in ((GOOD, empty, alone), (empty, alone, GOOD)):
         graphs = read_graphs(written(tmp_path, *lines))
         assert (len(graphs), graphs.directed) == (3, False)
@@ -287,10 +285,10 @@ def test_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> N
 def test_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path) -> None:
     bare = {"nodes": [1, 2], "edges": [[0, 1]]}
     assert refusal(written(tmp_path, GOOD, bare, GOOD, bare)) == (
-        ": 2 of 4 graphs have no label (the first is line 2): label all of them, or none"
+        ": 2 of 4 graphs have no target (first: line 2); either all graphs need one, or none"
     )
     assert refusal(written(tmp_path, bare, GOOD)) == (
-        ": 1 of 2 graphs has no label (the first is line 1): label all of them, or none"
+        ": 1 of 2 graphs has no target (first: line 1); either all graphs need one, or none"
     )
 
 
@@ -298,16 +296,16 @@ def test_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path
 
 
 def test_bad_graphs_are_left_out_and_reported(tmp_path: Path) -> None:
-    clash = {"nodes": [1, 2], "edges": [[0, 1], [0, 5]], "label": "b"}
+    clash = {"nodes": [1, 2], "edges": [[0, 1], [0, 5]], "target": "b"}
     bare = {"nodes": [3], "edges": []}
-    file = written(tmp_path, GOOD, clash, "nonsense", {**GOOD, "label": "b"}, bare)
+    file = written(tmp_path, GOOD, clash, "nonsense", {**GOOD, "target": "b"}, bare)
     reported: list[FileError] = []
     graphs = read_graphs(file, skip_bad=True, report=reported.append)
     assert graphs == Graphs.from_edge_lists(
         [[(0, 1)], [(0, 1)]], node_labels=[1, 2, 1, 2], targets=["a", "b"]
     )
     assert [(error.path, error.line) for error in reported] == [(file, 2), (file, 3), (file, 5)]
-    assert str(reported[2]).endswith("no label, which other graphs have")
+    assert str(reported[2]).endswith("no target, but other graphs have one")
 
 
 def test_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path) -> None:
@@ -321,7 +319,7 @@ def test_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path)
 
 def test_without_a_report_a_warning_counts_what_was_left_out(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD, *["{"] * 7)
-    with pytest.warns(SkippedWarning, match=r"left out 7 bad graphs: .*line 2: .*; and 2 more"):
+    with pytest.warns(SkippedWarning, match=r"skipped 7 bad graphs: .*line 2: .*; and 2 more"):
         assert len(read_graphs(file, skip_bad=True)) == 1
 
 

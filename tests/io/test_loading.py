@@ -16,9 +16,13 @@ from typing import Any
 import pytest
 
 from saen import DatasetNotFoundError, Ego, FileError, Graphs, InputError, SaenError, load, save
+from saen.data.nested import NestedData
+from saen.io import catalog as catalog_module
 from saen.io import loading
 from saen.io.catalog import catalog, find_entry
-from saen.io.loading import CacheWarning, load_dataset, locate
+from saen.io.loading import CacheWarning, load_data, load_dataset, locate
+from saen.io.nested import write_nested
+from saen.io.writing import write_graphs
 
 TOY = {
     "A": "1, 2\n2, 1\n",
@@ -65,7 +69,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     # Nobody listens at the discard port: a test without a site of its own is offline.
-    monkeypatch.setattr(loading, "BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr(catalog_module, "BASE_URL", "http://127.0.0.1:9")
     return tmp_path / "cache"
 
 
@@ -89,7 +93,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         site.url = f"http://127.0.0.1:{server.server_port}"
-        monkeypatch.setattr(loading, "BASE_URL", site.url)
+        monkeypatch.setattr(catalog_module, "BASE_URL", site.url)
         yield site
         server.shutdown()
         thread.join()
@@ -147,12 +151,20 @@ def test_a_path_is_a_folder_a_zip_or_a_file_of_our_own(tmp_path: Path) -> None:
     assert load_dataset("../x.zip") == GRAPHS
 
 
-def test_a_relative_folder_is_a_path_only_if_it_holds_a_dataset() -> None:
+def test_a_path_that_exists_is_never_downloaded_as_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
+) -> None:
+    site.files["/toy.zip"] = zipped()
     Path("toy").mkdir()
-    with pytest.raises(DatasetNotFoundError):
+    with pytest.raises(FileError, match="toy: no graphs in this folder"):
         load_dataset("toy")
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path))
+    (tmp_path / "toy.zip").write_bytes(zipped())
+    assert load_dataset("toy") == GRAPHS  # a local dataset of that name is found all the same
+    monkeypatch.delenv("SAEN_DATA")
     unpacked(Path("toy"))
     assert load_dataset("toy") == GRAPHS
+    assert site.asked == []
 
 
 def test_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> None:
@@ -165,10 +177,10 @@ def test_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> 
 
 def test_a_file_of_our_own_must_hold_graphs(tmp_path: Path) -> None:
     save(Ego().decompose(GRAPHS), tmp_path / "x.saen")
-    with pytest.raises(FileError, match="holds a Hierarchy, not a collection of graphs"):
+    with pytest.raises(FileError, match="contains a Hierarchy, not Graphs"):
         load_dataset(tmp_path / "x.saen")
     save(GRAPHS, tmp_path / "x.saen")
-    with pytest.raises(InputError, match="directed and target"):
+    with pytest.raises(InputError, match="option 'directed' applies only to TUDataset files"):
         load_dataset(tmp_path / "x.saen", directed=True)
 
 
@@ -213,7 +225,7 @@ def test_the_generated_collection_needs_no_file(site: Site) -> None:
     assert graphs == load_dataset("Threads")
     assert graphs.targets is not None
     assert site.asked == []
-    with pytest.raises(InputError, match="threads is what it is"):
+    with pytest.raises(InputError, match="threads: option 'directed' applies only to"):
         load_dataset("threads", directed=True)
 
 
@@ -328,7 +340,7 @@ def test_a_download_that_is_no_dataset_is_refused(
     [
         ({"graphs": 3}, "has 2 graphs in 2 classes, but TOY has 3 in 2"),
         ({"classes": 3}, "has 2 graphs in 2 classes, but TOY has 2 in 3"),
-        ({"sha256": "0" * 64}, "its SHA-256 differs"),
+        ({"sha256": "0" * 64}, "the SHA-256 checksum of the file is wrong"),
     ],
 )
 def test_a_download_that_differs_from_the_catalog_is_refused(
@@ -351,7 +363,7 @@ def test_an_interrupted_download_leaves_nothing_behind(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loading, "read_tu", interrupted)
+    monkeypatch.setattr(catalog_module, "read_tu", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_dataset("toy")
     assert files_in(cache) == []
@@ -370,7 +382,7 @@ def test_a_cache_that_cannot_take_a_download_says_what_to_do(
     site.files["/toy.zip"] = zipped()
     (tmp_path / "occupied").write_text("a file, where the folder should be")
     monkeypatch.setenv("SAEN_CACHE", str(tmp_path / "occupied"))
-    with pytest.raises(DatasetNotFoundError, match="set SAEN_CACHE to a folder that can"):
+    with pytest.raises(DatasetNotFoundError, match="set SAEN_CACHE to a folder that is"):
         load_dataset("toy")
     assert site.asked == []
 
@@ -381,7 +393,7 @@ def test_the_progress_bar_is_shown_when_asked_and_only_on_stderr(
     site.files |= {"/toy.zip": zipped(), "/toy2.zip": zipped()}
     load_dataset("toy", progress=True)
     shown = capsys.readouterr()
-    assert "toy.zip" in shown.err
+    assert "100%" in shown.err
     assert shown.out == ""
     load_dataset("toy2")
     assert capsys.readouterr() == ("", "")
@@ -431,6 +443,65 @@ def test_what_cannot_be_a_name_is_never_asked_for(site: Site, name: str) -> None
     with pytest.raises(SaenError):
         load_dataset(name)
     assert site.asked == []
+
+
+# -- kinds of data ----------------------------------------------------------------------------
+
+
+def test_load_data_reads_the_kind_of_data_that_a_decomposition_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested = NestedData([{"word": ["the", "dog"]}], ["a"], levels=("words", "notes"))
+    write_nested(nested, tmp_path / "notes.jsonl")
+    assert load_data(tmp_path / "notes.jsonl", "nested") == nested
+    monkeypatch.setattr("saen.io.stdlib.stdlib_functions", lambda: nested)
+    assert load_data("stdlib-functions", "nested") is nested
+    write_graphs(GRAPHS, tmp_path / "x.jsonl")
+    assert load_data(str(tmp_path / "x.jsonl")) == GRAPHS
+    with pytest.raises(FileError, match="nested data, not a graph: use a decomposition"):
+        load_data(tmp_path / "notes.jsonl", "graphs")
+    with pytest.raises(FileError, match="expected the key 'parts'"):
+        load_data(tmp_path / "x.jsonl", "nested")
+
+
+def test_load_data_reads_documents_from_conllu(tmp_path: Path) -> None:
+    pytest.importorskip("conllu")
+    (tmp_path / "x.conllu").write_text("1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    documents = load_data(tmp_path / "x.conllu", "documents")
+    assert documents.words.tolist() == ["go"]
+    with pytest.raises(FileError, match="documents, not graphs: use a decomposition"):
+        load_dataset(tmp_path / "x.conllu")
+
+
+@pytest.mark.parametrize(
+    ("name", "takes", "message"),
+    [
+        ("x.txt", "documents", "x.txt: documents are read from .conllu files"),
+        ("MUTAG", "nested", "MUTAG: nested data are read from .jsonl files, or generated by the "
+                            "name stdlib-functions"),
+        ("x", "pictures", "takes must be graphs, documents or nested, not 'pictures'"),
+    ],
+)  # fmt: skip
+def test_load_data_names_what_it_cannot_load(name: str, takes: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_data(name, takes)
+    assert str(caught.value) == message
+
+
+def test_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> None:
+    save(GRAPHS, tmp_path / "x.saen")
+    for name in (tmp_path / "x.saen", "threads"):
+        with pytest.raises(InputError, match="option 'targets' applies only to edge tables"):
+            load_dataset(name, targets="x.csv")
+    write_graphs(GRAPHS, tmp_path / "x.jsonl")
+    with pytest.raises(InputError, match="option 'target' applies only to TUDataset files"):
+        load_dataset(tmp_path / "x.jsonl", target="labels")
+
+
+def test_a_file_of_an_unknown_kind_lists_what_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "x.docx").write_text("x")
+    with pytest.raises(FileError, match=r"known suffixes: \.saen, \.zip, \.jsonl, \.ndjson, \.csv"):
+        load_dataset(tmp_path / "x.docx")
 
 
 # -- the real thing ----------------------------------------------------------------------------

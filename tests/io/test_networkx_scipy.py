@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 
 import networkx as nx
 import numpy as np
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from saen.data.graphs import Graphs
-from saen.errors import InputError, MissingExtraError
+from saen.errors import InputError
 from saen.io.networkx import from_networkx, to_networkx
 from saen.io.scipy import from_scipy, to_scipy
 from tests.properties.strategies import graph_collections
@@ -169,59 +167,57 @@ def labelled(labels, kind=nx.Graph):
         (
             [nx.MultiGraph()],
             {},
-            "graph 0 is a MultiGraph, whose edges may be parallel: merge them with "
-            "networkx.Graph(graph)",
+            "graph 0 is a MultiGraph: merge its parallel edges with networkx.Graph(graph)",
         ),
         (
             [nx.DiGraph(), nx.MultiDiGraph()],
             {},
-            "graph 1 is a MultiDiGraph, whose edges may be parallel: merge them with "
-            "networkx.DiGraph(graph)",
+            "graph 1 is a MultiDiGraph: merge its parallel edges with networkx.DiGraph(graph)",
         ),
         (
             [nx.Graph(), nx.DiGraph()],
             {},
-            "graph 1 is directed, but those before it are not: convert them with to_directed() or "
+            "graph 1 is directed, but earlier graphs are not: convert them with to_directed() or "
             "to_undirected()",
         ),
         (
             [labelled([1]), labelled([2, None])],
             {},
-            "graph 1, node 'n1': no attribute 'label', which others have (pass node_label=None to "
-            "take no labels)",
+            "graph 1, node 'n1': no attribute 'label', but others have one (pass node_label=None "
+            "to read no labels)",
         ),
         (
             [nx.path_graph(2)],
             {"node_label": "atom"},
-            "no node has an attribute 'atom' (pass node_label=None to take no labels)",
+            "no node has an attribute 'atom' (pass node_label=None to read no labels)",
         ),
         (
             [nx.path_graph(2)],
             {"edge_label": "bond"},
-            "no edge has an attribute 'bond' (pass edge_label=None to take no labels)",
+            "no edge has an attribute 'bond' (pass edge_label=None to read no labels)",
         ),
         (
             [labelled([1, "1"])],
             {},
-            "graph 0, node 'n1': the label '1' is a string, but that of graph 0, node 'n0' is a "
-            "whole number",
+            "graph 0, node 'n1': the label '1' is a string, but that of graph 0, node 'n0' is an "
+            "integer",
         ),
         (
             [labelled([(1, 2), (1, 2, 3)])],
             {},
-            "graph 0, node 'n1': the label (1, 2, 3) is a tuple of 3 whole numbers, but that of "
-            "graph 0, node 'n0' is a tuple of 2 whole numbers",
+            "graph 0, node 'n1': the label (1, 2, 3) is a tuple of 3 integers, but that of "
+            "graph 0, node 'n0' is a tuple of 2 integers",
         ),
         (
             [labelled([1.0])],
             {},
-            "graph 0, node 'n0': the label 1.0 is neither a whole number nor a string (for real "
+            "graph 0, node 'n0': the label 1.0 is neither an integer nor a string (for real "
             "numbers, pass node_attributes=['label'])",
         ),
         (
             [labelled([True])],
             {},
-            "graph 0, node 'n0': the label True is neither a whole number nor a string (for real "
+            "graph 0, node 'n0': the label True is neither an integer nor a string (for real "
             "numbers, pass node_attributes=['label'])",
         ),
         (
@@ -274,21 +270,9 @@ def test_edge_columns_that_differ_by_direction_do_not_fit_into_networkx():
     with pytest.raises(InputError) as caught:
         to_networkx(graphs)
     assert str(caught.value) == (
-        "graph 1: the two directions of the edge 0 – 1 differ in their edge labels, "
-        "and networkx keeps only one"
+        "graph 1: the two directions of edge 0 – 1 have different edge labels, "
+        "but networkx stores only one"
     )
-
-
-def test_without_networkx_the_message_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    for call in (from_networkx, to_networkx):
-        with pytest.raises(MissingExtraError, match=r'pip install "saen\[networkx\]"'):
-            call(Graphs.from_edge_lists([]))
-
-
-def test_networkx_is_imported_only_when_used():
-    script = "import sys, saen.io; sys.exit('networkx' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
@@ -335,7 +319,7 @@ def test_stored_zeros_are_no_edges_and_repeated_entries_are_added_first():
     rows, columns = [0, 1, 1, 2, 0, 2, 0, 2], [1, 0, 2, 1, 2, 0, 2, 0]
     values = [1.0, 1.0, 0.0, 0.0, 2.0, 2.0, -2.0, 3.0]
     matrix = sparse.coo_array((values, (rows, columns)), shape=(3, 3))
-    with pytest.raises(InputError, match="graph 0: some entry"):
+    with pytest.raises(InputError, match="graph 0: the matrix is not symmetric"):
         from_scipy([matrix])
     graphs = from_scipy([matrix], directed=True, weights=True)
     assert graphs.edges().tolist() == [[0, 1], [1, 0], [2, 0]]
@@ -388,18 +372,17 @@ def test_node_labels_of_matrices_come_one_sequence_each():
         (
             [sparse.csr_array((2, 2)), sparse.csr_array((2, 3))],
             {},
-            "graph 1: an adjacency matrix is square, this one has shape (2, 3)",
+            "graph 1: an adjacency matrix must be square, but the shape is (2, 3)",
         ),
         (
             [sparse.coo_array([1, 0])],
             {},
-            "graph 0: an adjacency matrix is square, this one has shape (2,)",
+            "graph 0: an adjacency matrix must be square, but the shape is (2,)",
         ),
         (
             [sparse.csr_array([[0, 1], [0, 0]])],
             {},
-            "graph 0: some entry (i, j) has no counterpart (j, i) (pass directed=True, or "
-            "matrix + matrix.T)",
+            "graph 0: the matrix is not symmetric (pass directed=True, or matrix + matrix.T)",
         ),
         (
             [sparse.csr_array((1, 1))],
@@ -414,7 +397,7 @@ def test_node_labels_of_matrices_come_one_sequence_each():
         (
             [sparse.csr_array((1, 1))] * 2,
             {"node_labels": [[1], ["a"]]},
-            "node labels mix whole numbers and strings",
+            "node labels mix integers and strings",
         ),
         (
             [sparse.csr_array((1, 1))] * 2,
@@ -483,11 +466,11 @@ def test_matrices_are_copies_that_can_be_changed():
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        (None, "weights are one column of edge attributes, found none"),
-        (np.ones((2, 2)), "weights are one column of edge attributes, found 2 columns"),
+        (None, "weights must be one column of edge attributes, found none"),
+        (np.ones((2, 2)), "weights must be one column of edge attributes, found 2 columns"),
         (
             np.array([[1.0], [0.0]]),
-            "graph 2 has an edge of weight 0, which a sparse matrix takes for no edge",
+            "graph 2 has an edge of weight 0, which a sparse matrix cannot store",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_decomposition
 from saen.errors import InputError, MissingExtraError
 from saen.io.loading import locate
-from saen.io.pyg import ToHierarchy, _attached, from_pyg, hierarchy_from_pyg, to_pyg
+from saen.io.pyg import ToHierarchy, from_pyg, hierarchy_attributes, hierarchy_from_pyg, to_pyg
 from tests.properties.strategies import collections as hierarchy_collections
 from tests.properties.strategies import graph_collections
 
@@ -30,7 +30,7 @@ Compose = pytest.importorskip("torch_geometric.transforms").Compose
 scatter = pytest.importorskip("torch_geometric.utils").scatter
 
 Data, Batch = pyg.Data, pyg.Batch
-HierarchyData = pytest.importorskip("saen.io.pyg_data").HierarchyData
+HierarchyData = pytest.importorskip("saen.io.pyg").HierarchyData
 
 
 def edges(*pairs):
@@ -360,27 +360,27 @@ def test_no_graphs_empty_graphs_and_a_single_node():
         (
             [path(), Data(num_nodes=3)],
             {},
-            "graph 1 has no edge_index (one of shape (2, 0) means no edges)",
+            "graph 1 has no edge_index (use shape (2, 0) for no edges)",
         ),
         (
             [Data(edge_index=torch.tensor([[0.0], [1.0]]), num_nodes=2)],
             {},
-            "graph 0: edge_index must be whole numbers of shape (2, n), not float32 (2, 1)",
+            "graph 0: edge_index must be integers of shape (2, n), not float32 (2, 1)",
         ),
         (
             [path(), Data(edge_index=edges((0, 1), (1, 2)).T, num_nodes=3)],
             {},
-            "graph 1: edge_index must be whole numbers of shape (2, n), not int64 (4, 2)",
+            "graph 1: edge_index must be integers of shape (2, n), not int64 (4, 2)",
         ),
         (
             [path(), Data(edge_index=edges((0, 3)), num_nodes=3)],
             {},
-            "graph 1 has 3 nodes, numbered from 0, but edge_index names 3",
+            "graph 1 has 3 nodes, numbered from 0, but edge_index contains 3",
         ),
         (
             [Data(edge_index=edges((0, -1)), num_nodes=3), path()],
             {},
-            "graph 0 has 3 nodes, numbered from 0, but edge_index names -1",
+            "graph 0 has 3 nodes, numbered from 0, but edge_index contains -1",
         ),
         ([path(x=torch.eye(3)), path(num_nodes=3)], {}, "graph 1 has no x, but others do"),
         (
@@ -401,12 +401,12 @@ def test_no_graphs_empty_graphs_and_a_single_node():
         (
             [path(num_nodes=3)],
             {"node_labels": ["C", "N"]},
-            "names of 2 labels, but the graphs have no x",
+            "2 label names, but the graphs have no x",
         ),
         (
             [path(x=torch.ones(3, 1))],
             {"node_labels": ["C", "N"]},
-            "names of 2 labels, but x has 1 columns",
+            "2 label names, but x has 1 columns",
         ),
         (
             [path(x=torch.eye(3)), path(x=torch.eye(3) * 2)],
@@ -416,7 +416,7 @@ def test_no_graphs_empty_graphs_and_a_single_node():
         (
             [path(x=torch.tensor([0, 1, 0])), path(x=torch.tensor([0, 1, 2]))],
             {"node_labels": ["C", "N"]},
-            "graph 1, row 2 of x is [2]: no position in 2 names",
+            "graph 1, row 2 of x is [2]: not an index of 2 names",
         ),
     ],
 )
@@ -434,8 +434,11 @@ def test_without_pyg_the_message_says_what_to_install(monkeypatch):
             call(Graphs.from_edge_lists([]))
 
 
-def test_torch_and_pyg_are_imported_only_when_used():
-    script = "import sys, saen.io; sys.exit(bool({'torch', 'torch_geometric'} & {*sys.modules}))"
+def test_optional_and_slow_libraries_are_imported_only_when_used():
+    script = (
+        "import sys, saen.io.loading, saen.io.coerce\n"
+        "sys.exit(bool({'networkx', 'rdkit', 'torch', 'torch_geometric'} & {*sys.modules}))"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
@@ -534,7 +537,7 @@ def test_any_hierarchy_passes_through_a_batch(made):
         )
         for piece in made
     ]
-    items = [HierarchyData(num_nodes=1, **_attached(piece)) for piece in pieces]
+    items = [HierarchyData(num_nodes=1, **hierarchy_attributes(piece)) for piece in pieces]
     batch = Batch.from_data_list(items)
     assert hierarchy_from_pyg(batch) == whole
     for item, piece in zip(batch.to_data_list(), pieces, strict=True):
@@ -617,13 +620,13 @@ class Increments(Data):
 def test_what_cannot_be_transformed_or_read_is_named():
     graphs, ego = molecules()
     data = to_pyg(graphs)
-    with pytest.raises(InputError, match=r"^PyG has graphs, but Nested takes nested apart$"):
+    with pytest.raises(InputError, match=r"^PyG data are graphs, but Nested decomposes nested$"):
         ToHierarchy(Nested())
     for decomposition in (Ego((0, 1), "node"), Ego((0, 1), "degree")):
         with pytest.raises(InputError) as caught:
             ToHierarchy(decomposition)(data[0])
         assert str(caught.value) == (
-            "the decomposition is not fitted, so labels would have other codes in every graph: "
+            "the decomposition is not fitted, so labels would have different codes in every graph: "
             "pass decomposition.fit(from_pyg(dataset))"
         )
     transform = ToHierarchy(ego)
@@ -640,7 +643,7 @@ def test_what_cannot_be_transformed_or_read_is_named():
         transform(Data(edge_index=torch.tensor([[0], [1]]), x=torch.eye(2)))
     with pytest.raises(InputError) as caught:
         hierarchy_from_pyg(data[0])
-    assert str(caught.value) == "expected a graph or a batch of ToHierarchy, found Data"
+    assert str(caught.value) == "expected a graph or batch from ToHierarchy, found Data"
     other = ToHierarchy(Ego((0, 2), "degree").fit(graphs))
     with pytest.raises(InputError) as caught:
         hierarchy_from_pyg(Batch.from_data_list([transform(data[0]), other(data[1])]))

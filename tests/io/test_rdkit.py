@@ -167,7 +167,7 @@ def test_what_is_lost_is_what_is_said():
     assert back("C/C=C/C", atoms="smiles") == "CC=CC"
     assert back("[13CH4]", atoms="smiles") == "C"
     assert back("N->[Fe]") == "[NH3]->[Fe]"
-    with pytest.raises(InputError, match="graph 0 is no molecule: Explicit valence for atom # 1 N"):
+    with pytest.raises(InputError, match="graph 0 is not a molecule: Explicit valence"):
         back("[Fe]<-N", atoms="smiles")  # dative bonds point from the smaller number to the larger
     assert back("CC(=O)[O-]") == "CC(=O)O"
     assert back("[CH3]") == "C"
@@ -227,8 +227,8 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         ),
         (
             lambda: from_rdkit([read("C"), None]),
-            "molecule 1: expected an RDKit molecule, found NoneType, which RDKit returns for what "
-            "it cannot read",
+            "molecule 1: expected an RDKit molecule, found NoneType (RDKit returns None for "
+            "invalid molecules)",
         ),
         (lambda: from_rdkit(["CCO"]), "molecule 0: expected an RDKit molecule, found str"),
         (
@@ -241,26 +241,26 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         ),
         (lambda: from_smiles("CCO"), "expected a list of SMILES, found a single one: pass ['CCO']"),
         (lambda: from_smiles(["C", float("nan")]), "SMILES 1: expected a string, found nan"),
-        (lambda: from_smiles(["C", "C("]), "SMILES 1, 'C(': not in the grammar of SMILES"),
-        (lambda: from_smiles(["ethanol"]), "SMILES 0, 'ethanol': not in the grammar of SMILES"),
+        (lambda: from_smiles(["C", "C("]), "SMILES 1, 'C(': invalid SMILES: syntax error"),
+        (lambda: from_smiles(["ethanol"]), "SMILES 0, 'ethanol': invalid SMILES: syntax error"),
         (
             lambda: from_smiles(["C", "C", "CC(C)(C)(C)C"]),
-            "SMILES 2, 'CC(C)(C)(C)C': Explicit valence for atom # 1 C, 5, is greater than "
-            "permitted",
+            "SMILES 2, 'CC(C)(C)(C)C': invalid SMILES: Explicit valence for atom # 1 C, 5, is "
+            "greater than permitted",
         ),
         (
             lambda: from_smiles(["c1cccc1"]),
-            "SMILES 0, 'c1cccc1': Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4",
+            "SMILES 0, 'c1cccc1': invalid SMILES: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4",
         ),
         (
             lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"])),
-            "graph 1 is no molecule: Explicit valence for atom # 1 N, 4, is greater than permitted "
-            "(charges and hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))",
+            "graph 1 is not a molecule: Explicit valence for atom # 1 N, 4, is greater than "
+            "permitted (from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
         ),
         (
             lambda: to_rdkit(from_smiles(["c1cc[nH]c1"])),
-            "graph 0 is no molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 (charges and "
-            "hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))",
+            "graph 0 is not a molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 "
+            "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
         ),
         (
             lambda: to_rdkit(Graphs.from_edges([], [1, 2], node_labels=["C", "N", "Xx"])),
@@ -270,7 +270,7 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
             lambda: to_rdkit(
                 Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"], edge_labels=["bond"])
             ),
-            "'bond' is no type of bond that RDKit knows, such as SINGLE, DOUBLE or AROMATIC",
+            "'bond' is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)",
         ),
         (
             lambda: to_rdkit(Graphs.from_edges([], [1])),
@@ -282,7 +282,7 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         ),
         (
             lambda: to_rdkit(Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"])),
-            "molecules need types of bonds as edge labels, found none",
+            "molecules need bond types as edge labels, found none",
         ),
         (
             lambda: to_rdkit(
@@ -290,7 +290,7 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
                     [(0, 1)], [2], node_labels=["C"] * 2, edge_labels=["SINGLE"], directed=True
                 )
             ),
-            "bonds have no direction, but these graphs are directed",
+            "molecules are undirected, but these graphs are directed",
         ),
         (
             lambda: to_rdkit(
@@ -301,14 +301,14 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
                     edge_labels=["SINGLE", "DOUBLE"],
                 )
             ),
-            "graph 0: the two directions of the edge 0 – 1 differ in their edge labels, and RDKit "
-            "keeps only one",
+            "graph 0: the two directions of edge 0 – 1 have different edge labels, but RDKit "
+            "stores only one",
         ),
         (
             lambda: to_rdkit(
                 Graphs.from_edges([(1, 1)], [1, 1], node_labels=["C"] * 2, edge_labels=["SINGLE"])
             ),
-            "graph 1 has a self-loop, which is no bond",
+            "graph 1 has a self-loop, which is not a bond",
         ),
     ],
 )

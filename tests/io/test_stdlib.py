@@ -151,24 +151,24 @@ def test_every_package_is_there_and_its_labels_are_types_of_syntax(package):
 @pytest.mark.parametrize(
     ("packages", "n", "error", "message"),
     [
-        ("json", 5, InputError, "packages are a list of names, not 'json'"),
-        ([3], 5, InputError, "packages are a list of names, not [3]"),
-        (["../etc"], 5, InputError, "a package is named by one word, not '../etc'"),
-        (["toy"], 0, InputError, "n_per_package must be a whole number from 1 on, not 0"),
-        (["toy"], 1.5, InputError, "n_per_package must be a whole number from 1 on, not 1.5"),
-        (["toy"], True, InputError, "n_per_package must be a whole number from 1 on, not True"),
+        ("json", 5, InputError, "packages must be a list of names, not 'json'"),
+        ([3], 5, InputError, "packages must be a list of names, not [3]"),
+        (["../etc"], 5, InputError, "'../etc' is not the name of a package"),
+        (["toy"], 0, InputError, "n_per_package must be an integer ≥ 1, not 0"),
+        (["toy"], 1.5, InputError, "n_per_package must be an integer ≥ 1, not 1.5"),
+        (["toy"], True, InputError, "n_per_package must be an integer ≥ 1, not True"),
         (
             ["toy"],
             5,
             DatasetNotFoundError,
-            "no sources of 'toy' in {folder}: this Python comes without them, or its standard "
-            "library has no such package",
+            "no sources of 'toy' in {folder}: they are not installed, or the standard library "
+            "has no such package",
         ),
         (
             ["bad"],
             5,
             FileError,
-            "{folder}/bad.py: not readable as Python ('(' was never closed (bad.py, line 1))",
+            "{folder}/bad.py: invalid Python: '(' was never closed (bad.py, line 1)",
         ),
     ],
 )

@@ -103,15 +103,15 @@ def test_no_graphs_at_all_is_an_empty_collection():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_graphs": -1}, "n_graphs must be 0 or more, not -1"),
-        ({"n_graphs": 2.5}, "n_graphs must be a whole number, not 2.5"),
-        ({"n_classes": 1}, "n_classes must be 2 to 20, not 1"),
-        ({"n_classes": 21}, "n_classes must be 2 to 20, not 21"),
-        ({"average_nodes": 3}, "average_nodes must be a number from 4 on, not 3"),
-        ({"average_nodes": float("nan")}, "average_nodes must be a number from 4 on, not nan"),
-        ({"average_nodes": "60"}, "average_nodes must be a number from 4 on, not '60'"),
-        ({"seed": -1}, "seed must be 0 or more, not -1"),
-        ({"seed": None}, "seed must be a whole number, not None"),
+        ({"n_graphs": -1}, "n_graphs must be an integer ≥ 0, not -1"),
+        ({"n_graphs": 2.5}, "n_graphs must be an integer ≥ 0, not 2.5"),
+        ({"n_classes": 1}, "n_classes must be an integer from 2 to 20, not 1"),
+        ({"n_classes": 21}, "n_classes must be an integer from 2 to 20, not 21"),
+        ({"average_nodes": 3}, "average_nodes must be a finite number ≥ 4, not 3"),
+        ({"average_nodes": float("nan")}, "average_nodes must be a finite number ≥ 4, not nan"),
+        ({"average_nodes": "60"}, "average_nodes must be a finite number ≥ 4, not '60'"),
+        ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
+        ({"seed": None}, "seed must be an integer ≥ 0, not None"),
     ],
 )
 def test_arguments_that_make_no_sense_are_named(arguments, message):

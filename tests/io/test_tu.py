@@ -173,7 +173,7 @@ def test_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
     assert read_tu(write(tmp_path / "agree", TOY | labels)).n_edges == 1
     error = error_of(tmp_path / "differ", labels | {"edge_labels": "7\n7\n8\n"})
     assert error.line == 3
-    assert "the edge 1 → 2 comes again, with other edge labels" in str(error)
+    assert "repeats the edge of line 1 with a different label" in str(error)
     assert (
         read_tu(write(tmp_path / "ends", TOY | labels | {"edge_labels": "7\n8\n7\n"})).n_edges == 1
     )
@@ -185,22 +185,22 @@ def test_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "text", "line", "words"),
     [
-        ("A", "1, 2\n2, x\n", 2, "'x' is not a whole number"),
-        ("A", "1, 2\n2, 1.0\n", 2, "'1.0' is not a whole number"),
-        ("A", "1, 2\n2, 1e0\n", 2, "'1e0' is not a whole number"),
-        ("A", "1, 2\n2, 1_0\n", 2, "'1_0' is not a whole number"),
-        ("A", "1, 2\n2, 0x1\n", 2, "'0x1' is not a whole number"),
-        ("A", "1, 2\n2, \n", 2, "'' is not a whole number"),
+        ("A", "1, 2\n2, x\n", 2, "'x' is not an integer"),
+        ("A", "1, 2\n2, 1.0\n", 2, "'1.0' is not an integer"),
+        ("A", "1, 2\n2, 1e0\n", 2, "'1e0' is not an integer"),
+        ("A", "1, 2\n2, 1_0\n", 2, "'1_0' is not an integer"),
+        ("A", "1, 2\n2, 0x1\n", 2, "'0x1' is not an integer"),
+        ("A", "1, 2\n2, \n", 2, "'' is not an integer"),
         ("A", "1, 2\n1 2\n", 2, "1 column, expected 2"),
         ("A", "1, 2\n2, 3, 1\n", 2, "3 columns, expected 2"),
         ("A", "1, 2,\n2, 3,\n", 1, "3 columns, expected 2"),
         ("A", "1\n", 1, "1 column, expected 2"),
-        ("A", "1, 2\n\n2, 3\n", 2, "an empty line between the numbers"),
-        ("A", "\n1, 2\n", 1, "an empty line between the numbers"),
-        ("A", b"1, 2\n2, 3\xff\n", 2, r"is not a whole number"),
-        ("A", b"1, 2\n2, 3\x004\n", 2, r"is not a whole number"),
+        ("A", "1, 2\n\n2, 3\n", 2, "an empty line"),
+        ("A", "\n1, 2\n", 1, "an empty line"),
+        ("A", b"1, 2\n2, 3\xff\n", 2, r"is not an integer"),
+        ("A", b"1, 2\n2, 3\x004\n", 2, r"is not an integer"),
         ("A", b"1, 2\r2, 3\n", 1, "3 columns, expected 2"),
-        ("A", '1, 2\n"2", 3\n', 2, "is not a whole number"),
+        ("A", '1, 2\n"2", 3\n', 2, "is not an integer"),
         ("A", "1, 2\n2, 99999999999999999999\n", 2, "does not fit into 64 bits"),
         ("A", "1, 2\n2, 9223372036854775808\n", 2, "does not fit into 64 bits"),
         ("A", "1, 2\n2, " + "9" * 5000 + "\n", 2, "does not fit into 64 bits"),
@@ -211,13 +211,13 @@ def test_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
         ("graph_indicator", "1\n1\n1\n2\n2\n4\n", 6, "graph 4, but toy_graph_labels.txt has 3"),
         ("graph_indicator", "0\n1\n1\n2\n2\n3\n", 1, "graph 0, but graphs are numbered from 1"),
         ("graph_indicator", "1, 1\n", 1, "2 columns, expected 1"),
-        ("graph_labels", "1\n-1\n0.5\n", 3, "'0.5' is not a whole number"),
+        ("graph_labels", "1\n-1\n0.5\n", 3, "'0.5' is not an integer"),
         ("node_labels", "1\n2\n3, 4\n", 3, "2 columns, expected 1"),
-        ("node_attributes", "1\n2\nnan\n", 3, "missing and infinite values are not supported"),
-        ("node_attributes", "1\n2\n-inf\n", 3, "missing and infinite values are not supported"),
-        ("node_attributes", "1, 2\n1,\n", 2, "missing and infinite values are not supported"),
-        ("node_attributes", "1\n2\n1e999\n", 3, "a number that is too large"),
-        ("node_attributes", "1\n2\nred\n", 3, "'red' is not a number"),
+        ("node_attributes", "1\n2\nnan\n", 3, "is not a finite number"),
+        ("node_attributes", "1\n2\n-inf\n", 3, "is not a finite number"),
+        ("node_attributes", "1, 2\n1,\n", 2, "'' is not a finite number"),
+        ("node_attributes", "1\n2\n1e999\n", 3, "a number is too large"),
+        ("node_attributes", "1\n2\nred\n", 3, "'red' is not a finite number"),
     ],
 )
 def test_bad_text_is_reported_with_file_and_line(
@@ -255,7 +255,7 @@ def test_a_file_that_is_one_endless_line_is_refused(
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 1000)
     error = error_of(tmp_path, {"A": "1" * 20_000})
-    assert "a line of more than 1,000 bytes" in str(error)
+    assert "a line has more than 1,000 bytes" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         read_tu(write(tmp_path / "a", {"A": TOY["A"]}))
     with pytest.raises(FileError, match=r"toy_A\.txt is missing"):
         read_tu(write(tmp_path / "b", {"graph_indicator": "1\n"}))
-    with pytest.raises(FileError, match=r"no file \*_A\.txt inside"):
+    with pytest.raises(FileError, match=r"no file named \*_A\.txt"):
         read_tu(write(tmp_path / "c", {"readme": "hello"}))
     with pytest.raises(FileError, match=rf"did you mean {tmp_path / 'a'}\?"):
         read_tu(tmp_path)

@@ -11,7 +11,7 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_lines, report_skipped, say
 from saen.errors import InputError
-from saen.io.result_tables import FORMATS
+from saen.io.tables import FORMATS
 
 if TYPE_CHECKING:
     from saen.learning.jobs.predict import PredictionReport

@@ -1,7 +1,7 @@
-"""The files of a dataset, in a folder or in a zip, without trusting the zip.
+"""The files of a dataset, in a folder or in an untrusted zip.
 
-Nothing is ever unpacked to disk: the members of a zip are streamed, and an archive that could do
-harm if it were unpacked is refused as a whole.
+Nothing is ever extracted to disk: the members of a zip are streamed, and an archive that could do
+harm if it were extracted is refused.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import IO
 
 from saen.errors import FileError
 
-# What one zip may claim to hold. Numbers as text compress well (COLLAB's 362 MB by a factor of 35,
+# The size that a zip may claim. Numbers as text compress well (COLLAB's 362 MB by a factor of 35,
 # a column of equal labels by thousands), so the ratio counts only beyond the free allowance.
 MAX_BYTES = 8 * 2**30
 MAX_RATIO = 250
 FREE_BYTES = 2**28
 
-# Compressed bytes per step. LZMA and bzip2 give back all that a step holds, however much it is,
-# so a small step is what bounds the memory that a hostile stream can ask for.
+# Compressed bytes per step. LZMA and bzip2 return everything that a step contains, so a small step
+# bounds the memory that a hostile stream can ask for.
 _STEP = 2**14
 
 _DAMAGE = (
@@ -45,7 +45,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Member:
-    """One file: its `name` inside, its full `place` for messages, its `size` in bytes."""
+    """One file: its `name` in the archive, its full `place` for messages, its `size` in bytes."""
 
     name: str
     place: Path
@@ -63,7 +63,7 @@ class Member:
         return self.name.rpartition("/")[2]
 
     def blocks(self) -> Iterator[bytes]:
-        """The content, piece by piece. Raises `FileError` where it cannot be read to the end."""
+        """The content in blocks. Raises `FileError` if it cannot be read to the end."""
         count = 0
         try:
             with self.open() as handle:
@@ -73,18 +73,15 @@ class Member:
         except _DAMAGE as error:
             raise FileError(f"cannot be read: {_reason(error)}", path=self.place) from error
         if count != self.size:
-            raise FileError(
-                f"damaged: {self.size} bytes were promised, {count} are there", path=self.place
-            )
+            raise FileError(f"damaged: {count} bytes, expected {self.size}", path=self.place)
 
 
 @contextmanager
 def members(path: Path) -> Iterator[list[Member]]:
-    """The files directly inside a folder, or all files inside a zip that is safe to read.
+    """The files directly in a folder, or all files in a zip that is safe to read.
 
-    A zip is refused when a member has an absolute name, climbs with `..`, uses backslashes or a
-    drive letter, is a link or a device, is encrypted or comes twice, and when it claims to hold
-    absurdly much.
+    A zip is refused if a member has an absolute path, a `..`, a backslash or a drive letter, is a
+    link or a device, is encrypted or duplicated, or if its claimed size is implausible.
     """
     if path.is_dir():
         yield _folder_members(path)
@@ -125,7 +122,7 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
     for info in archive.infolist():
         problem = _problem(info)
         if info.filename in seen:
-            problem = "comes twice"
+            problem = "is listed twice"
         if problem:
             raise FileError(f"refused: the member {info.orig_filename!r} {problem}", path=path)
         seen.add(info.filename)
@@ -133,7 +130,7 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
     if total > min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * path.stat().st_size)):
         raise FileError(
             f"refused: {path.stat().st_size:,} bytes that unpack to {total:,} look like a "
-            "compression bomb; if you trust the file, unpack it and pass the folder",
+            "compression bomb; if you trust the file, extract it and pass the folder",
             path=path,
         )
 
@@ -143,9 +140,9 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
     if "\\" in name or "\0" in name:
         return "has a backslash or a null in its name"
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):
-        return "has an absolute name"
+        return "has an absolute path"
     if ".." in name.split("/"):
-        return "climbs out of the archive"
+        return "points outside the archive"
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is a link or a special file"
     if info.flag_bits & 1:
@@ -154,9 +151,9 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in words (some errors of the standard library carry none)."""
+    """What went wrong, in words (some errors of the standard library have no message)."""
     if isinstance(error, EOFError):
-        return "it ends too early"
+        return "unexpected end of file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

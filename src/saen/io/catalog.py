@@ -1,14 +1,27 @@
-"""The catalog of the paper's datasets: what they are, how large, with which settings."""
+"""The catalog of the paper's datasets, and downloads from the public TUDataset site."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from saen.data.graphs import Graphs
+from saen.errors import FileError
+from saen.io.tu import TargetFile, read_tu
+
+BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,7 @@ class CatalogEntry:
 
     `graphs` and `classes` are exact counts; `radii` and `node_labels` are the paper's settings for
     the ego decomposition; `served` says whether the public TUDataset site has it, and `sha256` is
-    the digest of the zip that it serves, where that is known.
+    the checksum of the zip that it serves, if known.
     """
 
     name: str
@@ -67,7 +80,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
 
 
 def find_entry(name: str) -> CatalogEntry | None:
-    """The entry of that name or alias, in whatever case it is written.
+    """The entry with that name or alias, in upper or lower case.
 
     >>> find_entry("d&d").name, find_entry("reddit-5k").name, find_entry("QM9")
     ('DD', 'REDDIT-MULTI-5K', None)
@@ -76,3 +89,101 @@ def find_entry(name: str) -> CatalogEntry | None:
         if name.casefold() in (known.casefold() for known in (entry.name, *entry.aliases)):
             return entry
     return None
+
+
+def cache_folder() -> Path:
+    """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
+    if os.environ.get("SAEN_CACHE"):
+        return Path(os.environ["SAEN_CACHE"]).expanduser()
+    import pooch  # type: ignore[import-untyped]
+
+    return Path(pooch.os_cache("saen"))
+
+
+# -- downloads ---------------------------------------------------------------------------------
+
+
+class DownloadError(Exception):
+    """A dataset could not be downloaded."""
+
+
+def download_path(name: str) -> Path:
+    """Where the download of a dataset is kept."""
+    return cache_folder() / "datasets" / f"{name}.zip"
+
+
+def download(
+    name: str,
+    entry: CatalogEntry | None,
+    *,
+    directed: bool = False,
+    target: TargetFile | None = None,
+    progress: bool | None = None,
+) -> Graphs:
+    """Download a dataset from the TUDataset site and keep it in the cache.
+
+    Only a file that can be read and that matches the catalog is kept. Raises `DownloadError`.
+    """
+    if entry is not None and not entry.served:
+        raise DownloadError(f"not available from the TUDataset site: {entry.note}")
+    if not _NAME.fullmatch(name):
+        raise DownloadError("not a name that the TUDataset site uses")
+    url, final = f"{BASE_URL}/{name}.zip", download_path(name)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}.")
+    except OSError as error:
+        raise DownloadError(
+            f"{url}: {final.parent} is not writable ({error.strerror}); "
+            "set SAEN_CACHE to a folder that is"
+        ) from error
+    with scratch as folder:
+        file = _retrieve(url, Path(folder), entry.sha256 if entry else None, progress)
+        graphs = _read_checked(file, url, entry, directed, target)
+        file.chmod(0o644)  # temporary files are private, a cache need not be
+        file.replace(final)
+    return graphs
+
+
+def _retrieve(url: str, folder: Path, sha256: str | None, progress: bool | None) -> Path:
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # it would announce every download on stderr
+    downloader = pooch.HTTPDownloader(
+        progressbar=sys.stderr.isatty() if progress is None else progress,
+        chunk_size=2**16,
+        timeout=(10, 60),
+    )
+    try:
+        return Path(pooch.retrieve(url, sha256, Path(url).name, folder, downloader=downloader))
+    except OSError as error:  # the base of all errors of requests
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if status == 404:
+            reason = "the site has no dataset of that name"
+        elif status is not None:
+            reason = f"the site answered with error {status}"
+        else:
+            reason = f"the download failed ({type(error).__name__}); are you online?"
+        raise DownloadError(f"{url}: {reason}") from error
+    except ValueError as error:
+        raise DownloadError(f"{url}: the SHA-256 checksum of the file is wrong") from error
+
+
+def _read_checked(
+    file: Path, url: str, entry: CatalogEntry | None, directed: bool, target: TargetFile | None
+) -> Graphs:
+    """The graphs in a downloaded file, which must match the catalog."""
+    try:
+        graphs = read_tu(file, directed=directed, target=target)
+    except FileError as error:
+        reason = str(error).replace(str(file), url)
+        raise DownloadError(f"the file is not a valid dataset: {reason}") from error
+    if entry is not None:
+        targets = graphs.targets
+        n_classes = len(set(targets.tolist())) if targets is not None and targets.ndim == 1 else 0
+        if (len(graphs), n_classes) != (entry.graphs, entry.classes):
+            raise DownloadError(
+                f"{url}: the file has {len(graphs)} graphs in {n_classes} classes, but "
+                f"{entry.name} has {entry.graphs} in {entry.classes}"
+            )
+    return graphs

@@ -1,4 +1,4 @@
-"""Whatever users pass as structures, as what a decomposition takes."""
+"""In-memory data of any library, converted to what a decomposition takes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
-from saen.io.networkx import from_networkx
-from saen.io.pyg import from_pyg
-from saen.io.rdkit import from_rdkit
 
 
 def as_data(X: Any, takes: str = "graphs") -> Any:
-    """A collection for a decomposition that takes graphs, or for another as it is.
+    """Convert graphs of another library to `Graphs`; everything else is returned unchanged.
+
+    Raises `InputError` if `takes` is `"graphs"` and `X` is not a known kind of graphs.
 
     >>> import networkx as nx
     >>> as_data([nx.path_graph(3), nx.cycle_graph(4)])
@@ -21,19 +20,24 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
     """
     if isinstance(X, Graphs | Hierarchy) or takes != "graphs":
         return X
-    if hasattr(X, "edge_index"):
-        return from_pyg(X)
     try:
-        items = list(X)
+        items = [X] if hasattr(X, "edge_index") else list(X)
     except TypeError:
         items = []
-    if items and hasattr(items[0], "edge_index"):
+    first = items[0] if items else None
+    if hasattr(first, "edge_index"):
+        from saen.io.pyg import from_pyg
+
         return from_pyg(items)
-    if items and hasattr(items[0], "adjacency") and hasattr(items[0], "nodes"):
+    if hasattr(first, "adjacency") and hasattr(first, "nodes"):
+        from saen.io.networkx import from_networkx
+
         return from_networkx(items)
-    if items and hasattr(items[0], "GetAtoms"):
+    if hasattr(first, "GetAtoms"):
+        from saen.io.rdkit import from_rdkit
+
         return from_rdkit(items)
-    if items and isinstance(items[0], str) and not isinstance(X, str):
+    if isinstance(first, str) and not isinstance(X, str):
         raise InputError("X holds strings: if they are SMILES, pass saen.from_smiles(X)")
     raise InputError(
         "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from saen._util.strings import plural
 from saen.data.documents import Documents, Word
 from saen.errors import FileError, InputError, MissingExtraError
+from saen.io.text_files import decoded, read_bytes
 
 Column = Literal["form", "lemma", "upos"]
 COLUMNS = ("form", "lemma", "upos")
@@ -24,27 +25,28 @@ def read_conllu(
     word: Column = "form",
     lowercase: bool = True,
     split: Literal["auto", "newdoc", "sentence"] = "auto",
-    label: str | None = "label",
+    target: str | None = "target",
     name: str | None = None,
 ) -> Documents:
-    """Read documents from a CoNLL-U file (or from a string that holds its lines).
+    """Read documents from a CoNLL-U file (or from a string that contains its lines).
 
-    - `word`: what stands for a word: its `form`, its `lemma` or its part of speech (`upos`); forms
-      and lemmas are made `lowercase`;
-    - `split`: documents begin at comments `# newdoc` (`newdoc`; a file without any is one
-      document), or every `sentence` is one; `auto` is `newdoc` where there are such comments, else
+    - `word`: which column to read as the word: its `form`, its `lemma` or its part of speech
+      (`upos`); forms and lemmas are converted to `lowercase`;
+    - `split`: a new document starts at every comment `# newdoc` (`newdoc`; a file without any is
+      one document), or at every `sentence`; `auto` is `newdoc` if there are such comments, else
       `sentence`;
-    - `label`: the key of the comment that holds a document's class, such as `# label = sports`, at
-      its first sentence. Either all documents have it or none; classes are strings.
+    - `target`: the key of the comment with the class of a document, such as `# target = sports`,
+      at its first sentence (`# label = …` is an alias). Either all documents have it or none;
+      classes are strings. `None` reads no targets.
 
-    Dependencies are those of the columns HEAD and DEPREL, from head to dependent. Multiword tokens
-    (ids such as `3-4`) and empty nodes (`3.1`) are left out: the words that they stand for remain.
+    Dependencies come from the columns HEAD and DEPREL, from head to dependent. Multiword tokens
+    (ids such as `3-4`) and empty nodes (`3.1`) are skipped: the words they stand for remain.
 
-    Raises `FileError` with the line for anything that is not such a file, and `MissingExtraError`
-    where the package conllu is not installed.
+    Raises `FileError` with the line for an invalid file, and `MissingExtraError` if the package
+    conllu is not installed.
 
     >>> lines = '''# newdoc
-    ... # label = news
+    ... # target = news
     ... 1	Dogs	dog	NOUN	_	_	2	nsubj	_	_
     ... 2	bite	bite	VERB	_	_	0	root	_	_
     ... 3	men	man	NOUN	_	_	2	obj	_	_
@@ -57,11 +59,11 @@ def read_conllu(
     """
     for key, value, choices in (("word", word, COLUMNS), ("split", split, SPLITS)):
         if value not in choices:
-            raise InputError(f"{key} is one of {', '.join(choices)}, not {value!r}")
+            raise InputError(f"{key} must be one of {', '.join(choices)}, not {value!r}")
     is_text = isinstance(source, str) and "\n" in source
     path = Path("text" if is_text else source)
-    lines = str(source).split("\n") if is_text else _file_lines(path)
-    blocks = list(_blocks(lines, path))
+    text = str(source) if is_text else decoded(read_bytes(path), path)
+    blocks = list(_blocks(text.split("\n"), path))
     if not blocks:
         raise FileError("no sentences", path=path)
     starts = _document_starts(blocks, split)
@@ -71,22 +73,9 @@ def read_conllu(
     ends = [*starts[1:], len(blocks)]
     return Documents.from_sentences(
         [sentences[start:end] for start, end in zip(starts, ends, strict=True)],
-        targets=None if label is None else _classes([blocks[start] for start in starts], label),
+        targets=None if target is None else _targets([blocks[start] for start in starts], target),
         name=("" if is_text else path.stem) if name is None else name,
     )
-
-
-def _file_lines(path: Path) -> list[str]:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"cannot be read ({error.strerror})", path=path) from None
-    try:
-        return data.decode().removeprefix("\ufeff").split("\n")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].split(b"\n")
-        wrong = f"byte 0x{data[error.start]:02x} at column {len(before[-1]) + 1}"
-        raise FileError(f"not UTF-8 ({wrong})", path=path, line=len(before)) from None
 
 
 @dataclass
@@ -103,25 +92,24 @@ class _Block:
 
     def words(self, column: Column, lowercase: bool) -> list[Word]:
         """The words with their heads counted from 0."""
-        # The id of a range or of an empty node is a tuple.
-        kept = [(row, token) for row, token in self.tokens if not isinstance(token["id"], tuple)]
-        if not kept:
+        # The ids of ranges and of empty nodes are tuples.
+        tokens = [(row, token) for row, token in self.tokens if not isinstance(token["id"], tuple)]
+        if not tokens:
             raise self.error("a sentence without words", self.first)
         change: Callable[[str], str] = str.lower if lowercase and column != "upos" else str
         out: list[Word] = []
-        for place, (row, token) in enumerate(kept):
+        for place, (row, token) in enumerate(tokens):
             if token["id"] != place + 1:
                 raise self.error(f"the id of a word is {token['id']}, expected {place + 1}", row)
             if "deprel" not in token:
                 raise self.error(f"{plural(len(token), 'column')}, expected 10", row)
             head = token["head"]
             if head is None:
-                raise self.error(f"word {place + 1} has no head: the sentence is not parsed", row)
-            if not 0 <= head <= len(kept) or head == place + 1:
-                words = plural(len(kept), "word")
+                raise self.error(f"word {place + 1} has no head: the text is not parsed", row)
+            if not 0 <= head <= len(tokens) or head == place + 1:
                 raise self.error(
-                    f"the head of word {place + 1} is {head}, expected 0 or another of the "
-                    f"sentence's {words}",
+                    f"the head of word {place + 1} is {head}, expected 0 or another word of the "
+                    f"sentence ({plural(len(tokens), 'word')})",
                     row,
                 )
             out.append((change(token[column]), head - 1 if head else None, token["deprel"]))
@@ -148,14 +136,14 @@ def _blocks(lines: list[str], path: Path) -> Iterator[_Block]:
         try:
             token = parser.parse_line(stripped, parser.DEFAULT_FIELDS, converted)
         except parser.ParseException as error:
-            raise block.error(f"not CoNLL-U: {str(error).rstrip('.')}", number) from None
+            raise block.error(f"invalid CoNLL-U: {str(error).rstrip('.')}", number) from None
         block.tokens.append((number, token))
     if block is not None:
         yield block
 
 
 def _document_starts(blocks: list[_Block], split: str) -> list[int]:
-    """The first sentence of every document."""
+    """The index of the first sentence of every document."""
     marked = [
         number
         for number, block in enumerate(blocks)
@@ -163,23 +151,25 @@ def _document_starts(blocks: list[_Block], split: str) -> list[int]:
     ]
     if split == "sentence" or (split == "auto" and not marked):
         return list(range(len(blocks)))
-    # What stands before the first mark is a document as well.
+    # Sentences before the first comment are a document as well.
     return marked if marked[:1] == [0] else [0, *marked]
 
 
-def _classes(firsts: list[_Block], label: str) -> list[Any] | None:
-    """The class of every document, from the comments of its first sentence."""
-    classes = [block.comments.get(label) for block in firsts]
-    if not any(classes):
+def _targets(firsts: list[_Block], key: str) -> list[Any] | None:
+    """The target of every document, from the comments of its first sentence."""
+    if key == "target" and not any(key in block.comments for block in firsts):
+        key = "label"
+    targets = [block.comments.get(key) for block in firsts]
+    if not any(targets):
         return None
-    for document, (value, block) in enumerate(zip(classes, firsts, strict=True)):
+    for document, (value, block) in enumerate(zip(targets, firsts, strict=True)):
         if value is None:
             raise block.error(
-                f"document {document} has no comment '# {label} = …', which others have "
-                "(pass label=None to take no classes)",
+                f"document {document} has no comment '# {key} = …', but others have one "
+                "(pass target=None to read no targets)",
                 block.first,
             )
-    return classes
+    return targets
 
 
 def _parser() -> ModuleType:

@@ -1,8 +1,8 @@
-"""One file per collection, hierarchy or compressed hierarchy: safetensors with JSON metadata.
+"""The `.saen` format: safetensors with JSON metadata, for graphs, hierarchies and models.
 
-Files are written to a temporary name and renamed, carry a format version and a checksum, and are
-memory-mapped on load. Integers are stored in the narrowest type that holds them. There is no
-pickle: a foreign or damaged file is an error, never code that runs.
+Files are written atomically, have a format version and a checksum, and are memory-mapped on load.
+Integers are stored in the narrowest type that fits. There is no pickle: loading a foreign or
+damaged file raises an error and never runs code.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ _DTYPES = {
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
 
-def save(thing: Storable, path: str | Path) -> int:
-    """Write a collection, hierarchy or compressed hierarchy to one file; its size in bytes.
+def save(data: Storable, path: str | Path) -> int:
+    """Write graphs, a hierarchy or a compressed hierarchy to a file; returns its size in bytes.
+
+    Raises `FileError` if the file cannot be written.
 
     >>> from saen import load
     >>> folder = getfixture("tmp_path")
@@ -56,19 +58,19 @@ def save(thing: Storable, path: str | Path) -> int:
     >>> load(folder / "toy.saen") == graphs
     True
     """
-    if isinstance(thing, Graphs):
-        return write(path, "graphs", *_pack_graphs(thing))
-    if isinstance(thing, Hierarchy):
-        return write(path, "hierarchy", *pack_hierarchy(thing))
-    if isinstance(thing, Compressed):
-        return write(path, "compressed", *_pack_compressed(thing))
-    raise InputError(f"cannot store a {type(thing).__name__}")
+    if isinstance(data, Graphs):
+        return write(path, "graphs", *_pack_graphs(data))
+    if isinstance(data, Hierarchy):
+        return write(path, "hierarchy", *pack_hierarchy(data))
+    if isinstance(data, Compressed):
+        return write(path, "compressed", *_pack_compressed(data))
+    raise InputError(f"cannot save a {type(data).__name__}")
 
 
 def load(path: str | Path) -> Any:
-    """Read what `save` wrote: `Graphs`, `Hierarchy` or `Compressed`, as the file says.
+    """Read a file that `save` wrote: `Graphs`, `Hierarchy` or `Compressed`.
 
-    Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
+    Raises `FileError` if the file is missing, damaged, foreign or of a newer format.
     """
     kind, document, tensors = read(path)
     unpack = {
@@ -77,35 +79,29 @@ def load(path: str | Path) -> Any:
         "compressed": _unpack_compressed,
     }.get(kind)
     if unpack is None:
-        raise FileError(f"this file holds a {kind}, which is not a collection", path=path)
+        raise FileError(f"contains a {kind}, not graphs or a hierarchy", path=path)
     try:
         return unpack(document, tensors)
     except (KeyError, TypeError, IndexError, ValueError, OverflowError, SaenError) as error:
-        raise FileError(
-            f"damaged: its contents do not fit together ({error})", path=path
-        ) from error
+        raise FileError(f"damaged: inconsistent content ({error})", path=path) from error
 
 
-def file_bytes(thing: Hierarchy | Compressed) -> int:
+def file_bytes(data: Hierarchy | Compressed) -> int:
     """The size of the file that `save` would write, without writing it.
 
-    For a `Compressed`, the classes of the lower levels are left out: training does not need them.
+    For a `Compressed`, the inverse of the lower levels is left out: training does not need it.
     """
-    if isinstance(thing, Compressed):
-        document, tensors = _pack_compressed(thing.top_only())
-        return _file_size(
-            document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "compressed"
-        )
-    document, tensors = pack_hierarchy(thing)
-    return _file_size(
-        document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, "hierarchy"
-    )
+    if isinstance(data, Compressed):
+        kind, (document, tensors) = "compressed", _pack_compressed(data.top_only())
+    else:
+        kind, (document, tensors) = "hierarchy", pack_hierarchy(data)
+    return _file_size(document, {key: (t.dtype, t.shape) for key, t in tensors.items()}, kind)
 
 
 def original_bytes(compressed: Compressed) -> int:
-    """The size of the file of the hierarchy that was compressed, from its counts alone.
+    """The size of the file of the uncompressed hierarchy, computed from its counts.
 
-    Holds for hierarchies as the paper writes them: every entry once, without multiplicities.
+    Assumes that its relations have no multiplicities, as in the paper.
     """
     hierarchy = compressed.hierarchy
     document, tensors = pack_hierarchy(hierarchy)
@@ -130,7 +126,7 @@ def original_bytes(compressed: Compressed) -> int:
 def write(
     path: str | Path, kind: str, document: Mapping[str, Any], tensors: Mapping[str, Array]
 ) -> int:
-    """Write JSON and arrays to one file, atomically; the size of the file in bytes."""
+    """Write JSON and arrays to one file, atomically; returns its size in bytes."""
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
     metadata = _metadata(kind, document, arrays)
     with atomic_write(path) as temporary:
@@ -143,7 +139,7 @@ def write(
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says about itself: kind and format, its JSON, and the shapes of its arrays."""
+    """Kind and format version of a file, its JSON, and the shapes of its arrays."""
 
     kind: str
     version: int
@@ -152,7 +148,7 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """What a file that `write` made says about itself; its arrays are neither read nor checked.
+    """Read the header of a file that `write` wrote; its arrays are neither read nor checked.
 
     >>> file = getfixture("tmp_path") / "toy.saen"
     >>> _ = save(Graphs.from_edge_lists([[(0, 1)]]), file)
@@ -160,7 +156,7 @@ def read_header(path: str | Path) -> Header:
     >>> header.kind, header.version, header.shapes["node_offsets"]
     ('graphs', 1, (2,))
 
-    Raises `FileError` for a file that is missing, foreign or of a newer format.
+    Raises `FileError` if the file is missing, foreign or of a newer format.
     """
     metadata, shapes = _metadata_of(path)
     document = metadata.get("document")
@@ -168,21 +164,21 @@ def read_header(path: str | Path) -> Header:
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
-    """Kind, JSON and memory-mapped arrays of a file that `write` made."""
+    """Kind, JSON and memory-mapped arrays of a file that `write` wrote."""
     metadata, _ = _metadata_of(path)
     try:
         arrays = _map(Path(path))
     except (OSError, ValueError, KeyError) as error:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if metadata.pop("checksum", None) != _checksum(metadata, arrays):
-        raise FileError("damaged: its contents do not match their checksum", path=path)
+        raise FileError("damaged: the checksum does not match", path=path)
     return str(metadata.get("kind")), metadata.get("document"), arrays  # type: ignore[return-value]
 
 
 def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """What saen wrote into the metadata of a file, and the shapes of its arrays."""
+    """The metadata of a file, and the shapes of its arrays."""
     if Path(path).is_dir():
-        raise FileError("a folder, not a file", path=path)
+        raise FileError("is a folder, not a file", path=path)
     try:
         with safe_open(path, framework="numpy") as opened:  # checks the structure of the file
             metadata = opened.metadata() or {}
@@ -192,12 +188,12 @@ def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int,
     except (OSError, SafetensorError, ValueError) as error:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if FORMAT not in metadata:
-        raise FileError("a safetensors file, but not one that saen wrote", path=path)
+        raise FileError("a safetensors file, but not written by saen", path=path)
     try:
         header = json.loads(metadata[FORMAT])
         version = int(header["version"])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise FileError("damaged: its metadata is not what saen writes", path=path) from error
+        raise FileError("damaged: invalid metadata", path=path) from error
     if version > VERSION:
         raise FileError(
             f"format version {version}, but this saen reads up to {VERSION}: upgrade saen",
@@ -227,8 +223,8 @@ def _map(path: Path) -> dict[str, Array]:
 def _metadata(
     kind: str, document: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> dict[str, str]:
-    """One entry: safetensors writes several in any order, and equal things make equal files."""
-    # Through JSON and back, as the reader will have it: its keys are strings, its tuples lists.
+    """One entry only: safetensors writes several in any order, and equal data make equal files."""
+    # Through JSON and back, as the reader will see it: keys are strings, tuples are lists.
     header = json.loads(_json({"version": VERSION, "kind": kind, "document": document}))
     return {FORMAT: _json(header | {"checksum": _checksum(header, arrays)})}
 
@@ -325,7 +321,7 @@ def _at_least(dtype: type[np.generic], column: Array) -> Array:
 
 
 def _signed(column: Array) -> Array:
-    """Labels as int64, unless one needs all 64 bits of an unsigned number."""
+    """Labels as int64, unless one needs 64 unsigned bits."""
     return column if column.max(initial=0) > np.iinfo(np.int64).max else column.astype(np.int64)
 
 
@@ -341,7 +337,7 @@ def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arra
     }
     tensors: dict[str, Array] = {}
     if attributes.codes is not None:
-        # One is added, so that unseen (-1) is 0; sized for the whole vocabulary.
+        # One is added, so that unseen (-1) is 0; the type fits the whole vocabulary.
         wide = smallest_unsigned(len(attributes.vocabulary or ()))
         tensors["codes"] = (attributes.codes.astype(np.int64) + 1).astype(wide)
     if attributes.vectors is not None:

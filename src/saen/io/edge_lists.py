@@ -1,4 +1,4 @@
-"""One graph as a file of edges: two names per line."""
+"""Edge lists: one graph per file, two node names per line."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 
 from saen.errors import FileError
 from saen.io.records import Record
-from saen.io.sources import read_text
+from saen.io.text_files import read_text
 
 SUFFIXES = (".edgelist", ".edges", ".txt")
 
-_WHOLE = re.compile(r"-?[0-9]{1,4000}")
+_INTEGER = re.compile(r"-?[0-9]{1,4000}")
 
 
 def read_edgelist(path: Path, directed: bool) -> Record:
-    """Read an edge per line, separated by blanks, tabs or commas; a single name is a node.
+    """Read one edge per line, separated by blanks, tabs or commas; a single name is a node.
 
-    Names are whole numbers, which keep their order, or any other text, which stands in the order
-    of the file. What follows a `#` is a comment. The `{}` of `networkx.write_edgelist` is allowed.
+    Nodes are sorted if all names are integers, else they are in the order of the file. `#` starts
+    a comment. The `{}` of `networkx.write_edgelist` is allowed.
 
     >>> file = getfixture("tmp_path") / "path.edgelist"
-    >>> _ = file.write_text("# a path, and a node of its own\\n7 9\\n7, 8\\n5\\n")
+    >>> _ = file.write_text("# a path and an isolated node\\n7 9\\n7, 8\\n5\\n")
     >>> record = read_edgelist(file, directed=False)
     >>> record.size, record.edges.tolist()
     (4, [[1, 3], [1, 2]])
@@ -37,13 +37,12 @@ def read_edgelist(path: Path, directed: bool) -> Record:
         rows = [row[:-1] if len(row) == 3 and row[2] == "{}" else row for row in rows]
         for number, row in enumerate(rows, start=1):
             if len(row) > 2:
-                raise FileError(
-                    f"{len(row)} columns, expected the two ends of an edge", path=path, line=number
-                )
+                message = f"{len(row)} columns, expected the two ends of an edge"
+                raise FileError(message, path=path, line=number)
     names = [*chain.from_iterable(rows)]
     if not names:
         raise FileError("no edges", path=path)
-    numbers = all(map(_WHOLE.fullmatch, names))
+    numbers = all(map(_INTEGER.fullmatch, names))
     ids: Sequence[Any] = [*map(int, names)] if numbers else names
     place = {name: n for n, name in enumerate(sorted(set(ids)) if numbers else dict.fromkeys(ids))}
     ends = np.array([place[name] for name in ids], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Graphs as tables: one row per edge, and beside it, where needed, one per node and per graph."""
+"""Graphs as tables: one row per edge, and optional tables with one row per node and per graph."""
 
 from __future__ import annotations
 
@@ -14,62 +14,68 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array, offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError
-from saen.io.problems import BadGraphs
-from saen.io.records import assemble
-from saen.io.tables import SUFFIXES, Table, label_values, read_table
+from saen.io.records import BadGraphs, assemble
+from saen.io.tables import SUFFIXES, Table, read_table, require, target_column, target_values
 
 EDGES = ("graph", "source", "target")
 NODES = ("graph", "node")
-LABELS = ("graph", "label")
 
-# What pandas calls the numbers of its rows.
+# The names under which pandas writes its row index.
 _INDEX = ("", "__index_level_0__")
 
 Ints = NDArray[np.int64]
 
 
 def beside(path: Path, kind: str) -> Path:
-    """The file of nodes or labels that belongs to a file of edges.
+    """The table of nodes or targets that belongs to a table of edges.
 
-    >>> beside(Path("edges.csv"), "nodes").name, beside(Path("toy.csv"), "labels").name
-    ('nodes.csv', 'toy_labels.csv')
+    >>> beside(Path("edges.csv"), "nodes").name, beside(Path("toy.csv"), "targets").name
+    ('nodes.csv', 'toy_targets.csv')
     """
-    before, found, after = path.stem.rpartition("edges")
-    return path.with_name((before + kind + after if found else f"{after}_{kind}") + path.suffix)
+    before, edges, after = path.stem.rpartition("edges")
+    return path.with_name((before + kind + after if edges else f"{after}_{kind}") + path.suffix)
+
+
+def read_targets(path: Path) -> Table:
+    """Read a table with the columns `graph` and `target` (or its alias `label`)."""
+    table = read_table(path)
+    require(table, ("graph", target_column(table)))
+    return table
 
 
 def read_edge_table(
-    table: Table, nodes: Path | None, labels: Path | None, directed: bool, found: BadGraphs
+    table: Table, nodes: Path | None, targets: Path | None, directed: bool, bad_graph: BadGraphs
 ) -> Graphs:
-    """Read graphs from a table of edges, with tables of nodes and labels where there are any.
+    """Read graphs from a table of edges, with tables of nodes and targets if there are any.
 
     >>> folder = getfixture("tmp_path")
     >>> _ = (folder / "edges.csv").write_text("graph,source,target\\na,1,2\\na,2,3\\nb,1,2\\n")
-    >>> _ = (folder / "labels.csv").write_text("graph,label\\nb,short\\na,long\\n")
+    >>> _ = (folder / "targets.csv").write_text("graph,target\\nb,short\\na,long\\n")
     >>> edges = read_table(folder / "edges.csv")
     >>> graphs = read_edge_table(edges, None, None, False, BadGraphs(skip=False, report=print))
     >>> graphs.sizes.tolist(), graphs.targets.tolist()
     ([2, 3], ['short', 'long'])
     """
-    nodes = nodes or _present(table.path, "nodes")
-    labels = labels or _present(table.path, "labels")
-    listed = None if nodes is None else read_table(nodes, NODES)
-    labelled = None if labels is None else read_table(labels, LABELS)
-    return _Tables(table, listed, labelled, found).graphs(directed)
+    nodes = nodes or _find_beside(table.path, "nodes")
+    targets = targets or _find_beside(table.path, "targets", "labels")
+    node_table = None if nodes is None else read_table(nodes, NODES)
+    target_table = None if targets is None else read_targets(targets)
+    return _Tables(table, node_table, target_table, bad_graph).graphs(directed)
 
 
-def _present(path: Path, kind: str) -> Path | None:
-    """The table beside, of the same format or of another."""
-    expected = beside(path, kind)
-    for suffix in (path.suffix, *SUFFIXES):
-        if expected.with_suffix(suffix).is_file():
-            return expected.with_suffix(suffix)
+def _find_beside(path: Path, *kinds: str) -> Path | None:
+    """The first table of these kinds beside a table of edges, in its format or in another."""
+    for kind in kinds:
+        for suffix in (path.suffix, *SUFFIXES):
+            file = beside(path, kind).with_suffix(suffix)
+            if file.is_file():
+                return file
     return None
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A table, and the number of the graph that each of its rows is about."""
+    """A table, and the index of the graph that each of its rows belongs to."""
 
     table: Table
     graph_of: Ints
@@ -77,8 +83,8 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """The nodes that each edge joins, shape (E, 2), the size of each graph, and for each node
-    its row in the table of nodes, where there is one."""
+    """The ends of each edge, shape (E, 2), the size of each graph, and the row of each node in
+    the table of nodes, if there is one."""
 
     ends: Ints
     sizes: Ints
@@ -86,56 +92,56 @@ class _Nodes:
 
 
 class _Tables:
-    """The tables of one collection, whose graphs and nodes become numbers."""
+    """The tables of one dataset, whose graphs and nodes get numbers."""
 
     def __init__(
-        self, edges: Table, nodes: Table | None, labels: Table | None, found: BadGraphs
+        self, edges: Table, nodes: Table | None, targets: Table | None, bad_graph: BadGraphs
     ) -> None:
-        # Graphs stand in the order of the labels, then of the nodes, then of the edges.
-        tables = [table for table in (labels, nodes, edges) if table is not None]
+        # Graphs are in the order of the targets, then of the nodes, then of the edges.
+        tables = [table for table in (targets, nodes, edges) if table is not None]
         codes, self.names = _codes([(table, "graph") for table in tables])
-        self.found = found
+        self.bad_graph = bad_graph
         self.bad = np.zeros(len(self.names), dtype=np.bool_)
         parts = [_Part(*pair) for pair in zip(tables, codes, strict=True)]
         self.edges = parts[-1]
         self.nodes = None if nodes is None else parts[-2]
-        self.labelled = None if labels is None else parts[0]
+        self.targets = None if targets is None else parts[0]
         for part in parts:
             self._check_broken(part.table)
             self._check_filled(part, "graph")
 
     def graphs(self, directed: bool) -> Graphs:
         """All graphs that are not bad."""
-        targets = self._targets()
+        targets = self._target_texts()
         for column in ("source", "target"):
             self._check_filled(self.edges, column)
-        nodes = self._found_nodes() if self.nodes is None else self._listed_nodes(self.nodes)
+        nodes = self._nodes_of_edges() if self.nodes is None else self._listed_nodes(self.nodes)
         self._check_present(nodes.sizes)
         for part in (self.edges, self.nodes):
             if part is not None:
                 self._check_columns(part)
-        # Bad graphs have been reported: from here on they are not there.
-        kept = np.flatnonzero(~self.bad)
-        stays = ~self.bad[segment_ids(offsets(nodes.sizes))]
+        # Bad graphs have been reported; from here on they are left out.
+        good = np.flatnonzero(~self.bad)
+        good_nodes = ~self.bad[segment_ids(offsets(nodes.sizes))]
         self.rows = np.flatnonzero(~self.bad[self.edges.graph_of])
         columns = _columns(self.edges.table, "edge", self.rows)
         if self.nodes is not None:
-            columns |= _columns(self.nodes.table, "node", nodes.rows[stays])
-        self.names = self.names[kept]
+            columns |= _columns(self.nodes.table, "node", nodes.rows[good_nodes])
+        self.names = self.names[good]
         return assemble(
-            nodes.sizes[kept],
-            (np.cumsum(stays) - 1)[nodes.ends[self.rows]],
+            nodes.sizes[good],
+            (np.cumsum(good_nodes) - 1)[nodes.ends[self.rows]],
             columns,
-            label_values([targets[graph] for graph in kept]),
+            target_values([targets[graph] for graph in good]),
             directed=directed,
             name=self.edges.table.path.stem,
             places=self,
-            found=self.found,
+            bad_graph=self.bad_graph,
         )
 
     # -- nodes ----------------------------------------------------------------------------
 
-    def _found_nodes(self) -> _Nodes:
+    def _nodes_of_edges(self) -> _Nodes:
         """The nodes that the edges name."""
         edges = self.edges
         codes, names = _codes([(edges.table, c) for c in ("source", "target")], ascending=True)
@@ -157,7 +163,7 @@ class _Tables:
         self._flag(
             nodes,
             again,
-            lambda row: f"the node {_shown(names[listed[row]])} of this graph comes twice",
+            lambda row: f"node {_shown(names[listed[row]])} of this graph is listed twice",
         )
         order = np.argsort(nodes.graph_of, kind="stable")
         place = np.empty_like(order)
@@ -167,30 +173,35 @@ class _Tables:
             wanted = edges.graph_of * len(names) + codes
             at = np.minimum(np.searchsorted(keys[by_key], wanted), len(keys) - 1)
             self._flag(
-                edges, np.flatnonzero(keys[by_key[at]] != wanted), self._lost(column, names[codes])
+                edges,
+                np.flatnonzero(keys[by_key[at]] != wanted),
+                self._unknown_node(column, names[codes]),
             )
             places.append(place[by_key[at]])
         sizes = np.bincount(nodes.graph_of, minlength=len(self.bad))
         return _Nodes(np.column_stack(places), sizes, order)
 
-    def _lost(self, column: str, names: NDArray[Any]) -> Callable[[int], str]:
+    def _unknown_node(self, column: str, names: NDArray[Any]) -> Callable[[int], str]:
         assert self.nodes is not None
         table = self.nodes.table.path.name
-        return lambda row: f"the {column} {_shown(names[row])} is no node of this graph in {table}"
+        return lambda row: f"{column} {_shown(names[row])} is not a node of this graph in {table}"
 
-    # -- labels of graphs --------------------------------------------------------------------
+    # -- targets -----------------------------------------------------------------------------
 
-    def _targets(self) -> list[str]:
-        """The label of every graph, as text; empty without one."""
+    def _target_texts(self) -> list[str]:
+        """The target of every graph, as text; empty without one."""
         targets = [""] * len(self.names)
-        if self.labelled is not None:
-            graph_of = self.labelled.graph_of
+        if self.targets is not None:
+            graph_of = self.targets.graph_of
             order = np.argsort(graph_of, kind="stable")
             again = order[1:][graph_of[order][1:] == graph_of[order][:-1]]
             self._flag(
-                self.labelled, again, lambda row: f"graph {self.graph(graph_of[row])} comes twice"
+                self.targets,
+                again,
+                lambda row: f"graph {self.graph(graph_of[row])} is listed twice",
             )
-            texts = self.labelled.table.texts("label").tolist()
+            table = self.targets.table
+            texts = table.texts(target_column(table)).tolist()
             for graph, text in zip(graph_of.tolist(), texts, strict=True):
                 targets[graph] = text
         return targets
@@ -205,7 +216,7 @@ class _Tables:
             graph = part.graph_of[row]
             if not self.bad[graph]:
                 self.bad[graph] = True
-                self.found(part.table.error(row, message(row)))
+                self.bad_graph(part.table.error(row, message(row)))
 
     def _check_broken(self, table: Table) -> None:
         if table.broken:
@@ -215,13 +226,13 @@ class _Tables:
                 graph = code.get(fields[place].strip()) if place < len(fields) else None
                 if graph is not None:
                     self.bad[graph] = True
-                self.found(error)
+                self.bad_graph(error)
 
     def _check_filled(self, part: _Part, column: str) -> None:
         values = part.table.values(column)
         if values.dtype.kind != "i":
             empty = np.flatnonzero(values.str.strip() == "")
-            self._flag(part, empty, lambda _: f"nothing in the column {column}")
+            self._flag(part, empty, lambda _: f"column {column!r} is empty")
 
     def _check_columns(self, part: _Part) -> None:
         if "label" in part.table.columns:
@@ -232,11 +243,11 @@ class _Tables:
                 self._flag(part, wrong, _not_a_number(part.table, column))
 
     def _check_present(self, sizes: Ints) -> None:
-        if self.labelled is not None:
-            graph_of = self.labelled.graph_of
+        if self.targets is not None:
+            graph_of = self.targets.graph_of
             names = [p.table.path.name for p in (self.edges, self.nodes) if p is not None]
             self._flag(
-                self.labelled,
+                self.targets,
                 np.flatnonzero(sizes[graph_of] == 0),
                 lambda row: f"graph {self.graph(graph_of[row])} is not in {' or '.join(names)}",
             )
@@ -244,9 +255,9 @@ class _Tables:
     # -- places ------------------------------------------------------------------------------
 
     @property
-    def labels(self) -> Path:
-        """The file that has the labels of graphs."""
-        return (self.labelled or self.edges).table.path
+    def target_file(self) -> Path:
+        """The file that has the targets."""
+        return (self.targets or self.edges).table.path
 
     def graph(self, graph: int) -> str:
         """The name of a graph."""
@@ -254,13 +265,13 @@ class _Tables:
 
     def graph_error(self, graph: int, message: str) -> FileError:
         """The error for a graph."""
-        return FileError(f"graph {self.graph(graph)}: {message}", path=self.labels)
+        return FileError(f"graph {self.graph(graph)}: {message}", path=self.target_file)
 
     def clash(self, later: int, earlier: int, what: str) -> FileError:
         """The error for two rows of one edge."""
         table = self.edges.table
         first = table.place(int(self.rows[earlier]))
-        return table.error(int(self.rows[later]), f"the edge of {first} comes again, with {what}")
+        return table.error(int(self.rows[later]), f"repeats the edge of {first} with {what}")
 
 
 def _columns(table: Table, what: str, rows: Ints) -> dict[str, Array]:
@@ -275,16 +286,13 @@ def _columns(table: Table, what: str, rows: Ints) -> dict[str, Array]:
 
 
 def _attributes(table: Table) -> list[str]:
-    """The columns that are left for attributes."""
+    """The columns that hold attributes: all others."""
     return [c for c in table.columns if c not in (*EDGES, *NODES, "label", *_INDEX)]
 
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
     texts = table.texts(column)
-    return lambda row: (
-        f"{texts.iloc[row]!r:.40} in the column {column} is not a number (missing and infinite "
-        "values are not supported)"
-    )
+    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number"
 
 
 def _shown(name: object) -> str:
@@ -294,17 +302,17 @@ def _shown(name: object) -> str:
 def _codes(
     columns: list[tuple[Table, str]], ascending: bool = False
 ) -> tuple[list[Ints], NDArray[Any]]:
-    """Numbers for the values of several columns together, and the values.
+    """Codes for the values of several columns together, and the values.
 
-    They are numbered as they come; with `ascending`, whole numbers by size.
+    Codes follow the first occurrence; with `ascending`, integers are sorted.
     """
     parts: list[pd.Series[Any]] = [table.values(column) for table, column in columns]
-    whole = all(part.dtype.kind == "i" for part in parts)
-    if not whole:
+    integers = all(part.dtype.kind == "i" for part in parts)
+    if not integers:
         parts = [table.texts(column).str.strip() for table, column in columns]
     lengths = np.cumsum([len(part) for part in parts])[:-1]
-    joined = np.concatenate([part.to_numpy(dtype=None if whole else object) for part in parts])
-    codes, names = pd.factorize(joined, sort=ascending and whole)
+    joined = np.concatenate([part.to_numpy(dtype=None if integers else object) for part in parts])
+    codes, names = pd.factorize(joined, sort=ascending and integers)
     return np.split(codes.astype(np.int64), lengths), names
 
 
@@ -312,17 +320,17 @@ def _codes(
 
 
 def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
-    """The tables of edges, nodes and labels, which `read_edge_table` reads back.
+    """The tables of edges, nodes and targets, which `read_edge_table` reads back.
 
     >>> tables = tables_of(Graphs.from_edge_lists([[(0, 1)]], targets=["a"]))
     >>> {kind: ",".join(frame.columns) for kind, frame in tables.items()}
-    {'edges': 'graph,source,target', 'nodes': 'graph,node', 'labels': 'graph,label'}
+    {'edges': 'graph,source,target', 'nodes': 'graph,node', 'targets': 'graph,target'}
     """
     graph_of = segment_ids(graphs.node_offsets)
     ends = graphs.edges()
     starts = graphs.node_offsets[graph_of]
     entries = segment_ids(graphs.indptr)
-    kept = slice(None) if graphs.directed else entries <= graphs.indices
+    listed = slice(None) if graphs.directed else entries <= graphs.indices
     edges: dict[str, Array] = {
         "graph": graph_of[ends[:, 0]],
         "source": ends[:, 0] - starts[ends[:, 0]],
@@ -330,7 +338,7 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     }
     nodes: dict[str, Array] = {"graph": graph_of, "node": np.arange(graphs.n_nodes) - starts}
     for columns, labels, attributes, rows in (
-        (edges, graphs.edge_labels, graphs.edge_attributes, kept),
+        (edges, graphs.edge_labels, graphs.edge_attributes, listed),
         (nodes, graphs.node_labels, graphs.node_attributes, slice(None)),
     ):
         if labels is not None:
@@ -338,10 +346,9 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
         if attributes is not None:
             for number, values in enumerate(attributes[rows].T):
                 columns[f"attribute_{number}"] = values
-    blank = np.full(len(graphs), "")
-    classes = {
+    targets: dict[str, Array] = {
         "graph": np.arange(len(graphs)),
-        "label": blank if graphs.targets is None else graphs.targets,
+        "target": np.full(len(graphs), "") if graphs.targets is None else graphs.targets,
     }
-    frames = {"edges": edges, "nodes": nodes, "labels": classes}
+    frames = {"edges": edges, "nodes": nodes, "targets": targets}
     return {kind: pd.DataFrame(columns) for kind, columns in frames.items()}

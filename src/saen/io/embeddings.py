@@ -1,4 +1,4 @@
-"""Files of learned vectors."""
+"""Files of embeddings: the vectors that a model learned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
 from saen.errors import FileError
 from saen.io import container
-from saen.io.result_tables import check_format, open_table, read_table
+from saen.io.tables import check_format, open_table, read_table
 
 KIND = "embeddings"
 FORMATS = (".parquet", ".csv", ".npy", ".safetensors")
@@ -22,10 +22,10 @@ FORMATS = (".parquet", ".csv", ".npy", ".safetensors")
 
 @dataclass(frozen=True)
 class Embedded:
-    """The vectors of some objects of one level, in order: `vectors[i]`, (width,), is that of object
-    number `objects[i]` of structure `structures[i]`."""
+    """The vectors of some objects of one level: `vectors[i]`, shape (width,), belongs to object
+    `objects[i]` of graph (or document, …) `graphs[i]`."""
 
-    structures: NDArray[np.int64]
+    graphs: NDArray[np.int64]
     objects: NDArray[np.int64]
     vectors: NDArray[np.float32]
 
@@ -33,12 +33,12 @@ class Embedded:
 def write_embeddings(
     path: Path, parts: Iterable[Embedded], targets: Array | None, level: str, *, lower: bool
 ) -> tuple[int, int]:
-    """Write vectors in the format that the suffix names; their number and their width.
+    """Write vectors in the format of the suffix; returns their number and their width.
 
-    Tables have the columns `graph`, `object` (on a `lower` level), `target` (where there are any)
+    Tables have the columns `graph`, `object` (on a `lower` level), `target` (if there are any)
     and `e0`, `e1`, …; a .safetensors file has arrays `graph`, `object`, `target` and `vectors`; an
-    .npy file has the vectors alone. Tables are written as the parts come, the others are held
-    whole. Targets are those of all structures.
+    .npy file has only the vectors. Tables are written part by part, the others at once. `targets`
+    has one value per graph.
     """
     suffix = check_format(path, FORMATS)
     if suffix in (".csv", ".parquet"):
@@ -49,11 +49,11 @@ def write_embeddings(
                 write(_columns(part, targets, lower) | vectors)
                 count, width = count + len(part.vectors), part.vectors.shape[1]
         return count, width
-    made = list(parts)
+    all_parts = list(parts)
     whole = Embedded(
-        np.concatenate([part.structures for part in made]),
-        np.concatenate([part.objects for part in made]),
-        np.concatenate([part.vectors for part in made]),
+        np.concatenate([part.graphs for part in all_parts]),
+        np.concatenate([part.objects for part in all_parts]),
+        np.concatenate([part.vectors for part in all_parts]),
     )
     if suffix == ".npy":
         with atomic_write(path) as temporary, temporary.open("wb") as file:
@@ -69,14 +69,14 @@ def write_embeddings(
 
 
 def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
-    """The vectors of a file that `write_embeddings` made, (n, width), and its other columns."""
+    """The vectors of a file that `write_embeddings` wrote, (n, width), and its other columns."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return _checked(path, _read_npy(path)), {}
     if suffix == ".safetensors":
         kind, document, tensors = container.read(path)
         if kind != KIND:
-            raise FileError(f"this file holds a {kind}, not embeddings", path=path)
+            raise FileError(f"contains a {kind}, not embeddings", path=path)
         columns = {key: np.array(tensor) for key, tensor in tensors.items() if key != "vectors"}
         if "targets" in document:
             columns["target"] = np.array(document["targets"])[columns["target"]]
@@ -85,20 +85,22 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
         raise FileError(f"expected embeddings in {', '.join(FORMATS)}", path=path)
     table = read_table(path)
     names: list[str] = []
-    while f"e{len(names)}" in table:
+    while f"e{len(names)}" in table.columns:
         names.append(f"e{len(names)}")
     if not names:
         raise FileError("expected vectors in columns e0, e1, …, found none", path=path)
-    vectors = np.column_stack([table.pop(name) for name in names])
-    return _checked(path, vectors), table
+    vectors = np.column_stack([table.array(name) for name in names])
+    return _checked(path, vectors), {
+        name: table.array(name) for name in table.columns if name not in names
+    }
 
 
 def _columns(part: Embedded, targets: Array | None, lower: bool) -> dict[str, Array]:
-    columns: dict[str, Array] = {"graph": part.structures}
+    columns: dict[str, Array] = {"graph": part.graphs}
     if lower:
         columns["object"] = part.objects
     if targets is not None and targets.ndim == 1:
-        columns["target"] = targets[part.structures]
+        columns["target"] = targets[part.graphs]
     return columns
 
 
@@ -108,7 +110,7 @@ def _read_npy(path: Path) -> Array:
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
     except (OSError, ValueError, EOFError) as error:
-        raise FileError(f"not readable as npy ({error})", path=path) from None
+        raise FileError(f"invalid npy file: {error}", path=path) from None
     return vectors
 
 
@@ -120,5 +122,5 @@ def _checked(path: Path, vectors: Array) -> NDArray[np.float64]:
         )
     wide = vectors.astype(np.float64)
     if not np.isfinite(wide).all():
-        raise FileError("a vector holds NaN or infinity", path=path)
+        raise FileError("a vector contains NaN or infinity", path=path)
     return wide

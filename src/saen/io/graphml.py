@@ -1,4 +1,4 @@
-"""One graph as a GraphML or GML file, parsed by networkx."""
+"""GraphML and GML: one graph per file, parsed by networkx."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.parsers import expat
 
@@ -15,10 +14,10 @@ import numpy as np
 
 from saen._util.arrays import Array
 from saen.data.graphs import Graphs
-from saen.errors import FileError, InputError, MissingExtraError
+from saen.errors import FileError, InputError
 from saen.io.jsonl import label_array
 from saen.io.records import Record
-from saen.io.sources import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
+from saen.io.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
 
 SUFFIXES = (".graphml", ".gml")
 
@@ -26,11 +25,11 @@ _LABEL = "label"
 _NODE = "{http://graphml.graphdrawing.org/xmlns}node"
 
 
-def read_networkx_file(path: Path) -> Record:
-    """Read a GraphML or GML file; nodes stand in the order of the file.
+def read_graphml(path: Path) -> Record:
+    """Read a GraphML or GML file; nodes are in the order of the file.
 
-    The attribute `label` of nodes and edges becomes their label. All their other attributes that
-    hold numbers become real attributes, in alphabetical order; text is left out.
+    The attribute `label` of nodes and edges becomes their label. All other attributes that hold
+    numbers become real attributes, in alphabetical order; text is ignored.
 
     >>> file = getfixture("tmp_path") / "water.gml"
     >>> _ = file.write_text('''graph [
@@ -38,16 +37,15 @@ def read_networkx_file(path: Path) -> Record:
     ...   node [ id 2 label "H" ]
     ...   edge [ source 1 target 2 length 0.96 ]
     ... ]''')
-    >>> record = read_networkx_file(file)
+    >>> record = read_graphml(file)
     >>> record.edges.tolist(), record.columns["node_labels"].tolist(), record.names
     ([[0, 1]], ['O', 'H'], {'edge_attributes': ('length',)})
     """
-    networkx = _networkx()
     data = read_bytes(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about ports and keys without types
-            graph = (_graphml if path.suffix == ".graphml" else _gml)(networkx, data, path)
+            graph = (_graphml if path.suffix == ".graphml" else _gml)(data, path)
         return _record(graph, path, len(data))
     except FileError:
         raise
@@ -56,29 +54,31 @@ def read_networkx_file(path: Path) -> Record:
     except RecursionError:
         raise FileError("nested too deeply", path=path) from None
     except Exception as error:
-        # What networkx makes of a bad file is an error of any kind.
+        # networkx raises errors of any kind for a bad file.
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise FileError(f"not readable as {path.suffix[1:]} ({reason})", path=path) from None
+        raise FileError(f"invalid {path.suffix[1:]}: {reason}", path=path) from None
 
 
-def _graphml(networkx: ModuleType, data: bytes, path: Path) -> Any:
+def _graphml(data: bytes, path: Path) -> Any:
+    import networkx
+
     if not data.strip():
         raise FileError("the file is empty", path=path)
     _refuse_entities(data, path)
     reader = networkx.GraphMLReader(force_multigraph=True)
     graphs = list(reader(path=io.BytesIO(data)))
     if len(graphs) != 1:
-        raise FileError(f"{len(graphs)} graphs of GraphML, expected one per file", path=path)
+        raise FileError(f"{len(graphs)} graphs, expected one per file", path=path)
     declared = [node.get("id") for node in reader.xml.iter(_NODE)]
     [graph] = graphs
     if len(set(declared)) < len(declared):
         twice = next(name for name in declared if declared.count(name) > 1)
         raise InputError(f"two nodes have the id {twice!r}")
     if set(declared) - set(graph):
-        raise InputError("graphs within nodes are not supported")
+        raise InputError("nested graphs are not supported")
     if set(graph) - set(declared):
         name = min(set(graph) - set(declared))
-        raise InputError(f"an edge names the node {name!r}, but no node has that id")
+        raise InputError(f"an edge refers to node {name!r}, but no node has that id")
     return graph
 
 
@@ -86,37 +86,39 @@ def _refuse_entities(data: bytes, path: Path) -> None:
     """Graphs need no document type, and without one there are no entities to expand."""
 
     def doctype(*_: object) -> None:
-        raise FileError("refused: it has a document type (<!DOCTYPE …>)", path=path)
+        raise FileError("refused: document types (<!DOCTYPE …>) are not supported", path=path)
 
     def root(*_: object) -> None:
         raise _RootError
 
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = doctype
-    parser.StartElementHandler = root  # what defines entities stands before
+    parser.StartElementHandler = root  # entities are defined before it
     with suppress(_RootError):
         parser.Parse(data, True)
 
 
 class _RootError(Exception):
-    """The first element has begun."""
+    """Raised at the first element, to stop parsing."""
 
 
-def _gml(networkx: ModuleType, data: bytes, path: Path) -> Any:
+def _gml(data: bytes, path: Path) -> Any:
+    import networkx
+
     return networkx.parse_gml(text_of(data, path).split("\n"), label="id")
 
 
 def _record(graph: Any, path: Path, n_bytes: int) -> Record:
     columns: dict[str, Array] = {}
     names: dict[str, tuple[str, ...]] = {}
-    place = dict(zip(graph, range(len(graph)), strict=True))
+    position = dict(zip(graph, range(len(graph)), strict=True))
     edges = list(graph.edges(data=True))
-    things = {
+    rows = {
         "node": list(graph.nodes(data=True)),
         "edge": [((source, target), data) for source, target, data in edges],
     }
-    for what, named in things.items():
-        table = _Table(what, named, graph.graph.get(f"{what}_default", {}))
+    for what, named in rows.items():
+        table = _Attributes(what, named, graph.graph.get(f"{what}_default", {}))
         labels = table.values(_LABEL)
         if labels:
             columns[f"{what}_labels"] = label_array(labels, what, n_bytes)
@@ -124,11 +126,11 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
         if numeric:
             columns[f"{what}_attributes"] = table.numbers(numeric, n_bytes)
             names[f"{what}_attributes"] = tuple(numeric)
-    pairs = [(place[source], place[target]) for source, target, _ in edges]
+    pairs = [(position[source], position[target]) for source, target, _ in edges]
     return Record(
         path,
         None,
-        len(place),
+        len(graph),
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         columns,
         names,
@@ -137,25 +139,25 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The attributes of all nodes or edges: of each its name and its own, and what others have."""
+class _Attributes:
+    """The attributes of all nodes or edges: name and values of each, and default values."""
 
     what: str
     rows: list[tuple[Any, dict[str, Any]]]
     default: dict[str, Any]
 
     def values(self, key: str) -> list[Any]:
-        """One value per node or edge; none where no node or edge has the attribute."""
+        """One value per node or edge; empty if none has the attribute."""
         if key in self.default:
             return [own.get(key, self.default[key]) for _, own in self.rows]
         values = [own[key] for _, own in self.rows if key in own]
         if values and len(values) < len(self.rows):
             lacking = next(name for name, own in self.rows if key not in own)
-            raise InputError(f"the {self.what} {lacking!r:.60} has no {key!r}, which others have")
+            raise InputError(f"{self.what} {lacking!r:.60} has no {key!r}, but others have one")
         return values
 
     def numeric(self) -> list[str]:
-        """The names of attributes other than the label of which one is a number."""
+        """The names of attributes, other than the label, with at least one number."""
         sets = [self.default, *(own for _, own in self.rows)] if self.rows else []
         keys = {k for own in sets for k, v in own.items() if isinstance(v, int | float)}
         return sorted(keys - {_LABEL})
@@ -170,40 +172,32 @@ class _Table:
             for value in values:
                 if not isinstance(value, int | float):
                     raise InputError(
-                        f"the attribute {name!r} of the {self.what}s is now a number, now none"
+                        f"{self.what} attribute {name!r} is a number for some {self.what}s only"
                     )
                 if not abs(value) < 2.0**1023:
                     raise InputError(
-                        f"the attribute {name!r} of the {self.what}s is {value!r:.20}: missing and "
-                        "infinite values are not supported"
+                        f"{self.what} attribute {name!r} is {value!r:.20}, not a finite number"
                     )
             columns.append(np.array(values, dtype=np.float64))
         return np.column_stack(columns)
-
-
-def _networkx() -> ModuleType:
-    try:
-        import networkx
-    except ImportError:
-        raise MissingExtraError("networkx", extra="networkx") from None
-    return networkx
 
 
 # -- writing -----------------------------------------------------------------------------------
 
 
 def write_graphml(graphs: Graphs, folder: Path) -> list[str]:
-    """Write one GraphML file per graph into a folder; their names.
+    """Write one GraphML file per graph into a folder; returns the file names.
 
-    Attributes are called `attribute_0`, `attribute_1`, …, with as many digits as sort them.
+    Attributes are named `attribute_0`, `attribute_1`, …, padded so that they sort by number.
     """
+    import networkx
+
     from saen.io.networkx import to_networkx
 
-    networkx = _networkx()
     digits = len(str(max(len(graphs) - 1, 0)))
     names = [f"{number:0{digits}}.graphml" for number in range(len(graphs))]
     for name, graph in zip(names, to_networkx(graphs), strict=True):
-        graph.graph.clear()  # the target stands in labels.csv
+        graph.graph.clear()  # the target goes to targets.csv
         for data in (*graph.nodes.values(), *graph.edges.values()):
             values = data.pop("attributes", [])
             digits = len(str(max(len(values) - 1, 0)))

@@ -1,4 +1,4 @@
-"""Graphs in JSON lines: one object per graph and line."""
+"""JSON lines: one graph per line."""
 
 from __future__ import annotations
 
@@ -11,48 +11,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, segment_ids
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.problems import BadGraphs
-from saen.io.records import Record, Records, check_target
-from saen.io.sources import MARK, check_text, check_width, decoded, unreadable
+from saen.io.records import BadGraphs, Record, Records, check_target
+from saen.io.text_files import (
+    check_text,
+    check_width,
+    numbered_lines,
+    parse_json_line,
+    unreadable,
+)
 
-KEYS = ("nodes", "edges", "label", "id", "directed")
+SUFFIXES = (".jsonl", ".ndjson")
+
+KEYS = ("nodes", "edges", "target", "id", "directed")
 NODE_KEYS = ("id", "label", "attributes")
 EDGE_KEYS = ("source", "target", "label", "attributes")
 
-# What networkx.node_link_data writes besides.
-_PASSED_OVER = ("multigraph", "graph")
+# `label` is an alias of `target`; networkx.node_link_data writes the others.
+_ALSO_ALLOWED = ("label", "multigraph", "graph")
 
-_TICK = 256  # lines between two steps of the progress bar
+_LINES_PER_UPDATE = 256  # of the progress bar
 
 
-def read_jsonl(path: Path, found: BadGraphs, progress: bool | None = None) -> Graphs:
+def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
     """Read a file of JSON lines.
 
     >>> file = getfixture("tmp_path") / "water.jsonl"
     >>> _ = file.write_text(
-    ...     '{"nodes": ["O", "H", "H"], "edges": [[0, 1], [0, 2]], "label": "wet"}\\n'
+    ...     '{"nodes": ["O", "H", "H"], "edges": [[0, 1], [0, 2]], "target": "wet"}\\n'
     ... )
     >>> read_jsonl(file, BadGraphs(skip=False, report=print))
     Graphs(water: 1 graph, 3 nodes, 2 edges, undirected; 1 class, 2 node labels)
     """
-    records = Records(found, path)
-    empty = True
+    records = Records(bad_graph, path)
+    line = 0
     with bar("reading graphs", _count_lines(path), progress) as update:
-        for line, data in _lines(path):
-            if line % _TICK == 0:
+        for line, data in numbered_lines(path):
+            if line % _LINES_PER_UPDATE == 0:
                 update(line)
-            if data.removeprefix(MARK).strip():
-                empty = False
-                try:
-                    records.add(_record(data, path, line), len(data))
-                except FileError as error:
-                    found(error)
-    if empty:
+            try:
+                records.add(_record(data, path, line), len(data))
+            except FileError as error:
+                bad_graph(error)
+    if not line:
         raise FileError("the file is empty", path=path)
     return records.graphs(path.stem)
 
@@ -65,53 +70,39 @@ def _count_lines(path: Path) -> int:
         raise unreadable(error, path) from None
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The number of every line, from 1, and its bytes."""
-    try:
-        with path.open("rb") as file:
-            yield from enumerate(file, start=1)
-    except OSError as error:
-        raise unreadable(error, path) from None
-
-
 def _refuse(constant: str) -> None:
-    raise InputError(f"{constant} is no number that can be used (nor can infinities)")
+    raise InputError(f"{constant} is not supported: numbers must be finite")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _record(data: bytes, path: Path, line: int) -> Record:
-    text = decoded(data, path, line)
+    document = parse_json_line(data, path, line, _DECODER)
     try:
-        document = _DECODER.decode(text)
         if not isinstance(document, dict):
-            raise InputError(f"expected one object for one graph, found {_shown(document)}")
+            raise InputError(f"expected one object per graph, found {_shown(document)}")
         return _graph(document, path, line, len(data))
-    except RecursionError:
+    except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
-    except json.JSONDecodeError as error:
-        reason = f"not JSON, one whole object per line ({error.msg} at column {error.pos + 1})"
-        raise FileError(reason, path=path, line=line) from None
-    except ValueError:
-        raise FileError("a number of thousands of digits", path=path, line=line) from None
 
 
 def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Record:
     if "parts" in document or [*document] == ["levels"]:
-        raise InputError(
-            "a nested structure, not a graph: take a decomposition of structures, such as nested"
-        )
-    _check_keys([document], (*KEYS, *_PASSED_OVER), "the graph")
+        raise InputError("nested data, not a graph: use a decomposition such as nested")
+    _check_keys([document], KEYS, "the graph", _ALSO_ALLOWED)
     for key in ("nodes", "edges"):
         if key not in document:
             raise InputError(f"no {key!r}")
+    if "label" in document and "target" in document:
+        raise InputError("both 'target' and its alias 'label'")
+    target = document.get("target", document.get("label"))
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
-    check_target(document.get("label"))
+    check_target(target)
     size, position, columns = _nodes(document["nodes"], n_bytes)
     edges, edge_columns = _edges(document["edges"], size, position, n_bytes)
     return Record(
@@ -121,7 +112,7 @@ def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Rec
         edges,
         columns | edge_columns,
         directed=directed,
-        target=document.get("label"),
+        target=target,
     )
 
 
@@ -129,10 +120,10 @@ def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Rec
 
 
 def _nodes(nodes: Any, n_bytes: int) -> tuple[int, dict[int | str, int] | None, dict[str, Array]]:
-    """How many there are, the place of each by its id (None without ids), and their columns."""
+    """Their number, the position of each by its id (None without ids), and their columns."""
     if isinstance(nodes, int) and not isinstance(nodes, bool):
         if nodes < 0:
-            raise InputError(f"a graph of {nodes} nodes")
+            raise InputError(f"'nodes' must be at least 0, not {nodes}")
         return nodes, None, {}
     if not isinstance(nodes, list):
         raise InputError(f"'nodes' must be a count or a list, not {_shown(nodes)}")
@@ -150,7 +141,7 @@ def _positions(ids: list[Any]) -> dict[int | str, int]:
     if set(map(type, ids)) - {int, str}:
         wrong = next(node for node, name in enumerate(ids) if type(name) not in (int, str))
         raise InputError(
-            f"node {wrong}: the id must be a whole number or a string, not {_shown(ids[wrong])}"
+            f"node {wrong}: the id must be an integer or a string, not {_shown(ids[wrong])}"
         )
     position = dict(zip(ids, range(len(ids)), strict=True))
     if len(position) < len(ids):
@@ -162,7 +153,7 @@ def _positions(ids: list[Any]) -> dict[int | str, int]:
 def _edges(
     edges: Any, size: int, position: dict[int | str, int] | None, n_bytes: int
 ) -> tuple[NDArray[np.int64], dict[str, Array]]:
-    """Pairs of places, shape (E, 2), and the columns of the edges."""
+    """Pairs of node positions, shape (E, 2), and the columns of the edges."""
     if not isinstance(edges, list):
         raise InputError(f"'edges' must be a list, not {_shown(edges)}")
     columns: dict[str, Array] = {}
@@ -179,11 +170,11 @@ def _edges(
             wrong = next(e for e, p in enumerate(edges) if type(p) is not list or len(p) != 2)
             raise InputError(f"edge {wrong} must be a pair, not {_shown(edges[wrong])}")
         ends = [*chain.from_iterable(edges)]
-    return _places(ends, size, position), columns
+    return _pairs(ends, size, position), columns
 
 
-def _places(ends: list[Any], size: int, position: dict[int | str, int] | None) -> NDArray[np.int64]:
-    """The nodes that edges name, as places, shape (E, 2)."""
+def _pairs(ends: list[Any], size: int, position: dict[int | str, int] | None) -> NDArray[np.int64]:
+    """The nodes that edges refer to, as positions, shape (E, 2)."""
     if position is not None:
         if set(map(type, ends)) - {int, str} or not position.keys() >= set(ends):
             wrong = next(
@@ -192,29 +183,20 @@ def _places(ends: list[Any], size: int, position: dict[int | str, int] | None) -
                 if type(name) not in (int, str) or name not in position
             )
             raise InputError(
-                f"edge {wrong // 2} names the node {_shown(ends[wrong])}, but no node has that id"
+                f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but no node has that id"
             )
         return np.array([position[name] for name in ends], dtype=np.int64).reshape(-1, 2)
     if set(map(type, ends)) <= {int}:
         try:
             pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
         except OverflowError:
-            pass  # far out of range, as will be said
+            pass  # out of range, which is reported below
         else:
             if pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < size):
                 return pairs
-    numbered = f"numbered 0 … {size - 1}" if size else "none"
-    for end, place in enumerate(ends):
-        if type(place) is not int:
-            raise InputError(
-                f"edge {end // 2} names the node {_shown(place)}, but nodes without ids are "
-                f"{numbered}"
-            )
-        if not 0 <= place < size:
-            raise InputError(
-                f"edge {end // 2} names the node {_shown(place)}, but the nodes are {numbered}"
-            )
-    raise AssertionError("unreachable")
+    numbered = f"nodes without ids are numbered 0 … {size - 1}" if size else "there are no nodes"
+    wrong = next(e for e, node in enumerate(ends) if type(node) is not int or not 0 <= node < size)
+    raise InputError(f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but {numbered}")
 
 
 def _columns(objects: list[dict[str, Any]], what: str, n_bytes: int) -> dict[str, Array]:
@@ -228,41 +210,43 @@ def _columns(objects: list[dict[str, Any]], what: str, n_bytes: int) -> dict[str
     return out
 
 
-def _check_keys(objects: Sequence[Any], known: tuple[str, ...], what: str) -> None:
+def _check_keys(
+    objects: Sequence[Any], known: tuple[str, ...], what: str, also_allowed: tuple[str, ...] = ()
+) -> None:
     if set(map(type, objects)) - {dict}:
-        number = next(number for number, thing in enumerate(objects) if type(thing) is not dict)
+        number = next(number for number, item in enumerate(objects) if type(item) is not dict)
         raise InputError(f"{what} {number} must be an object, not {_shown(objects[number])}")
-    unknown = set().union(*objects).difference(known)
+    unknown = set().union(*objects).difference(known, also_allowed)
     if unknown:
         key = min(unknown)
-        number = next(number for number, thing in enumerate(objects) if key in thing)
+        number = next(number for number, item in enumerate(objects) if key in item)
         place = what if what == "the graph" else f"{what} {number}"
         raise InputError(
-            f"{place} has the key {_shown(key)}, which is none of {', '.join(known)}"
+            f"{place} has an unknown key {_shown(key)}; known keys: {', '.join(known)}"
             f"{did_you_mean(key, known)}"
         )
 
 
 def _values(objects: list[dict[str, Any]], key: str, what: str) -> list[Any] | None:
-    """What all objects have under a key; None where none has it."""
+    """The values of all objects under a key; None if no object has it."""
     missing = object()
-    values = [thing.get(key, missing) for thing in objects]
+    values = [item.get(key, missing) for item in objects]
     if missing not in values:
         return values
     if all(value is missing for value in values):
         return None
-    raise InputError(f"{what} {values.index(missing)} has no {key!r}, which others have")
+    raise InputError(f"{what} {values.index(missing)} has no {key!r}, but others have one")
 
 
 # -- labels and attributes ---------------------------------------------------------------------
 
 
 def label_array(values: list[Any], what: str, n_bytes: int) -> Array:
-    """Labels, shape (n,), or (n, k) where each is a list; `InputError` names the first bad one."""
+    """Labels, shape (n,), or (n, k) if each is a list; `InputError` names the first bad one."""
     if set(map(type, values)) == {list}:
         widths = {len(value) for value in values}
         if widths == {0} or len(widths) > 1:
-            raise InputError(f"the lists that label the {what}s differ in length, or are empty")
+            raise InputError(f"{what} labels that are lists must have one length, at least 1")
         flat = [*chain.from_iterable(values)]
         return _plain_labels(flat, what, n_bytes, len(values[0])).reshape(len(values), -1)
     return _plain_labels(values, what, n_bytes, 1)
@@ -274,21 +258,21 @@ def _plain_labels(values: list[Any], what: str, n_bytes: int, width: int) -> Arr
         try:
             return np.array(values, dtype=np.int64)
         except OverflowError:
-            raise InputError(f"a label of the {what}s does not fit into 64 bits") from None
+            raise InputError(f"one of the {what} labels does not fit into 64 bits") from None
     if kinds == {str}:
-        check_text(values, f"labels of {what}s")
-        check_width(max(map(len, values)), len(values), n_bytes, f"labels of {what}s")
+        check_text(values, f"{what} labels")
+        check_width(max(map(len, values)), len(values), n_bytes, f"{what} labels")
         return np.array(values, dtype=np.str_)
     for number, value in enumerate(values):
         if type(value) not in (int, str):
             raise InputError(
-                f"{what} {number // width}: a label must be a whole number or a string, not "
+                f"{what} {number // width}: the label must be an integer or a string, not "
                 f"{_shown(value)}"
             )
     number = next(n for n, value in enumerate(values) if type(value) is not type(values[0]))
     raise InputError(
-        f"{what} {number // width}: the label {_shown(values[number])}, but that of {what} 0 is "
-        f"{_shown(values[0])}: either all are strings or none is"
+        f"{what} {number // width}: the label is {_shown(values[number])}, but that of {what} 0 is "
+        f"{_shown(values[0])}: use only strings or only integers"
     )
 
 
@@ -315,7 +299,7 @@ def _attribute_array(values: list[Any], what: str) -> Array:
     except OverflowError:
         table = np.full((1, 1), np.inf)
     if not np.isfinite(table).all():
-        raise InputError(f"an attribute of the {what}s is too large a number")
+        raise InputError(f"one of the {what} attributes is too large")
     return table
 
 
@@ -328,18 +312,14 @@ def _shown(value: Any) -> str:
 
 
 def write_jsonl(graphs: Graphs, file: Path) -> None:
-    """Write one line per graph, which `read_jsonl` reads back."""
+    """Write one line per graph, in the format that `read_jsonl` reads."""
     with file.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(document) + "\n" for document in _documents(graphs))
 
 
 def _documents(graphs: Graphs) -> Iterator[dict[str, Any]]:
     ends = graphs.edges()
-    kept = (
-        slice(None)
-        if graphs.directed
-        else np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr)) <= graphs.indices
-    )
+    listed = slice(None) if graphs.directed else segment_ids(graphs.indptr) <= graphs.indices
     bare = graphs.node_labels is not None and graphs.node_attributes is None
     nodes: list[Any] | None = (
         graphs.node_labels.tolist()  # type: ignore[union-attr]
@@ -348,7 +328,7 @@ def _documents(graphs: Graphs) -> Iterator[dict[str, Any]]:
     )
     edges = _listed(
         *(
-            None if column is None else column[kept]
+            None if column is None else column[listed]
             for column in (graphs.edge_labels, graphs.edge_attributes)
         )
     )
@@ -359,7 +339,7 @@ def _documents(graphs: Graphs) -> Iterator[dict[str, Any]]:
         its_nodes = slice(first_nodes[graph], first_nodes[graph + 1])
         its_edges = slice(first_edges[graph], first_edges[graph + 1])
         pairs = (ends[its_edges] - its_nodes.start).tolist()
-        out: dict[str, Any] = {} if targets is None else {"label": targets[graph]}
+        out: dict[str, Any] = {} if targets is None else {"target": targets[graph]}
         if graphs.directed:
             out["directed"] = True
         size = its_nodes.stop - its_nodes.start

@@ -1,49 +1,62 @@
-"""Finding a dataset by name or path: local copies first, then the public TUDataset site."""
+"""What a name or a path is: the one place that finds data and chooses the reader.
+
+`load_dataset` loads graphs by name or path, `load_data` any kind of data, `read_graphs` the text
+formats of graphs.
+"""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import os
-import re
-import sys
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from saen._util.progress import bar
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import DatasetNotFoundError, FileError, InputError
-from saen.io import container
-from saen.io.catalog import CatalogEntry, catalog, find_entry
-from saen.io.folder import SUFFIXES as IN_FOLDERS
-from saen.io.problems import Report
-from saen.io.reading import JSON_LINES, SUFFIXES, read_graphs, reads
-from saen.io.tu import ENDINGS, Target, read_tu
+from saen.io import container, edge_lists, graphml, jsonl, tables
+from saen.io.catalog import (
+    CatalogEntry,
+    DownloadError,
+    cache_folder,
+    catalog,
+    download,
+    download_path,
+    find_entry,
+)
+from saen.io.edge_tables import EDGES, read_edge_table, read_targets
+from saen.io.rdkit import SMILES, read_smiles
+from saen.io.records import BadGraphs, Records, Report, TargetValue, bad_graphs
+from saen.io.tables import target_column, target_values
+from saen.io.text_files import unreadable
+from saen.io.tu import ENDINGS, TargetFile, read_tu
 
-BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
 GENERATED = "threads"
 
-# Part of the key of every cached copy: to be raised whenever the same text reads differently.
-_PARSER_VERSION = 1
+ONE_GRAPH_SUFFIXES = (*graphml.SUFFIXES, *edge_lists.SUFFIXES)
+SUFFIXES = (*jsonl.SUFFIXES, *tables.SUFFIXES, *ONE_GRAPH_SUFFIXES)
+TARGET_FILES = ("targets.csv", "labels.csv")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+# Part of the key of every cached copy: to be raised whenever the same text is parsed differently.
+_PARSER_VERSION = 1
 
 
 class CacheWarning(UserWarning):
-    """The cache could not be written; everything works, but the next load will be slow again."""
+    """The cache could not be written: everything works, but the next load will be slow again."""
 
 
 def load_dataset(
     name_or_path: str | os.PathLike[str],
     *,
     directed: bool = False,
-    target: Target | None = None,
+    target: TargetFile | None = None,
     cache: bool = True,
     progress: bool | None = None,
     nodes: str | os.PathLike[str] | None = None,
@@ -51,45 +64,68 @@ def load_dataset(
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> Graphs:
-    """Load a collection of graphs by name or from a file.
+    """Load graphs by name or from files.
 
     Looks for, in this order: a path (a folder or a zip in TUDataset's text format, a `.saen` file
-    of graphs, or whatever `saen.io.read_graphs` reads); `NAME.zip` or `NAME/` in the folders
-    of `$SAEN_DATA`; the user's cache; the generated collection `"threads"`; the public TUDataset
-    site, from which a download is checked and kept in the cache. The names of the catalog may be
-    written in any case.
+    of graphs, or anything that `read_graphs` reads); `NAME.zip` or `NAME/` in the folders of
+    `$SAEN_DATA`; the cache; the generated dataset `"threads"`; the public TUDataset site, from
+    which a download is checked and kept in the cache. Names of the catalog may be in upper or
+    lower case. A path that exists is never downloaded as a name.
 
-    `directed` and `target` are those of `read_tu`. Parsed TUDataset text is kept in a binary file
-    under `$SAEN_CACHE` (by default the system's folder for caches), keyed by content; `cache=False`
-    neither reads nor writes it. `progress` shows a bar, by default on terminals. The other options
-    are those of `read_graphs`: `nodes` and `targets` for tables beside a table of edges, `skip_bad`
-    and `report` for bad graphs. TUDataset text and binary files are read whole or not at all.
+    Parameters
+    ----------
+    name_or_path
+        The name of a dataset, or the path of a file or folder.
+    directed
+        Whether the edges of TUDataset files, edge lists and edge tables are directed. The other
+        formats say it themselves.
+    target
+        Which TUDataset file has the targets: the graph `"labels"` or the graph `"attributes"`. By
+        default the labels, or else the attributes.
+    cache
+        Whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by default
+        the system's cache folder).
+    progress
+        Whether to show a progress bar; by default on terminals.
+    nodes, targets
+        The tables that belong to an edge table or a folder, if they are not beside it.
+    skip_bad, report
+        Whether to skip bad graphs, and what to call with the error of each (see `read_graphs`).
+        TUDataset and `.saen` files are read completely or not at all.
 
-    Raises `DatasetNotFoundError`, which lists every place looked at, and `FileError` for a file
-    that cannot be read.
+    Raises
+    ------
+    DatasetNotFoundError
+        If there is no such dataset; the message lists all places that were searched.
+    FileError
+        If a file cannot be read.
 
     >>> load_dataset("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
-    options = {"nodes": nodes, "targets": targets, "skip_bad": skip_bad, "report": report}
-    path = _as_path(name_or_path)
-    if path is not None:
-        return _load_file(path, directed, target, cache, progress=progress, **options)
+    table_files = {"nodes": nodes, "targets": targets}
+    options = {"skip_bad": skip_bad, "report": report, "progress": progress}
+    tu_options: dict[str, Any] = {"directed": directed, "target": target}
     entry = find_entry(str(name_or_path))
     name = entry.name if entry else str(name_or_path)
-    local = locate(name)
-    if local is not None:
-        return _load_file(local, directed, target, cache, progress=progress, **options)
-    _refuse_tables(name, nodes, targets)
+    path = _explicit_path(name_or_path) or locate(name)
+    if path is None and Path(name_or_path).exists():
+        path = Path(name_or_path)
+    if path is not None:
+        return _load_path(path, cache, tu_options, table_files, options)
     if name.casefold() == GENERATED:
         from saen.io.threads import generate_threads
 
-        _refuse_options(GENERATED, directed, target)
+        _refuse(GENERATED, **tu_options, **table_files)
         return generate_threads()
+    _refuse(name, **table_files)
     try:
-        return _download(name, entry, directed, target, cache, progress)
-    except _UnavailableError as error:
+        graphs = download(name, entry, progress=progress, **tu_options)
+    except DownloadError as error:
         raise _not_found(name, entry, str(error)) from None
+    if cache:
+        _store_parsed(graphs, _parsed_path(download_path(name), **tu_options))
+    return graphs
 
 
 def load_data(
@@ -99,14 +135,13 @@ def load_data(
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> Graphs | Documents | NestedData:
-    """Load what a decomposition takes: graphs, documents or nested structures.
+    """Load the kind of data that a decomposition takes: graphs, documents or nested data.
 
     - `takes="graphs"`: `load_dataset`, with its `skip_bad` and `report`;
     - `takes="documents"`: `Documents` from a `.conllu` file;
-    - `takes="nested"`: `NestedData` from a `.jsonl` file of nested structures, or
-      `"stdlib-functions"`.
+    - `takes="nested"`: `NestedData` from a `.jsonl` file, or `"stdlib-functions"`.
 
-    Documents and nested structures are read whole or not at all.
+    Documents and nested data are read completely or not at all.
 
     >>> load_data("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
@@ -118,7 +153,7 @@ def load_data(
         from saen.io.conllu import read_conllu
 
         if path.suffix != ".conllu":
-            raise InputError(f"documents are read from .conllu files, not from {name_or_path}")
+            raise InputError(f"{name_or_path}: documents are read from .conllu files")
         return read_conllu(path)
     if takes == "nested":
         if str(name_or_path) == "stdlib-functions":
@@ -127,37 +162,143 @@ def load_data(
             return stdlib_functions()
         from saen.io.nested import read_nested
 
-        if path.suffix not in JSON_LINES:
+        if path.suffix not in jsonl.SUFFIXES:
             raise InputError(
-                "nested structures are read from .jsonl files, or generated by the name "
-                f"stdlib-functions, not from {name_or_path}"
+                f"{name_or_path}: nested data are read from .jsonl files, or generated by the "
+                "name stdlib-functions"
             )
         return read_nested(path)
-    raise InputError(f"takes is graphs, documents or nested, not {takes!r}")
+    raise InputError(f"takes must be graphs, documents or nested, not {takes!r}")
+
+
+def read_graphs(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = False,
+    nodes: str | os.PathLike[str] | None = None,
+    targets: str | os.PathLike[str] | None = None,
+    skip_bad: bool = False,
+    report: Report | None = None,
+    progress: bool | None = None,
+) -> Graphs:
+    """Read graphs from text files or Parquet, in the format of the suffix.
+
+    - `.jsonl`, `.ndjson`: one JSON object per line and graph;
+    - `.csv`, `.tsv`, `.parquet`: a table of edges (columns `graph`, `source`, `target`) with
+      optional tables of `nodes` and `targets`, given or beside it (`nodes.csv` and `targets.csv`
+      for `edges.csv`), or a table of molecules (column `smiles`);
+    - `.graphml`, `.gml`, `.edgelist`, `.edges`, `.txt`: one graph, or a folder of them, with
+      `targets`, given or from `targets.csv` in the folder.
+
+    Edge lists and edge tables are `directed` if you say so; the other formats say it themselves. A
+    bad graph raises `FileError` with file, line and reason; with `skip_bad` it is skipped, and the
+    error goes to `report`, or into a `SkippedWarning` at the end. `progress` shows a progress bar,
+    by default on terminals.
+
+    >>> file = getfixture("tmp_path") / "toy.jsonl"
+    >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
+    >>> read_graphs(file)
+    Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)
+    """
+    path = Path(path).expanduser()
+    node_file, target_file = (
+        None if file is None else Path(file).expanduser() for file in (nodes, targets)
+    )
+    with bad_graphs(skip_bad, report) as bad_graph:
+        if path.suffix in jsonl.SUFFIXES and not path.is_dir():
+            _refuse(path.name, directed=directed, nodes=nodes, targets=targets)
+            return jsonl.read_jsonl(path, bad_graph, progress)
+        if path.suffix in tables.SUFFIXES and not path.is_dir():
+            table = tables.read_table(path)
+            if SMILES in table.columns:
+                _refuse(path.name, directed=directed, nodes=nodes, targets=targets)
+                return read_smiles(table, bad_graph, progress)
+            tables.require(table, EDGES)
+            return read_edge_table(table, node_file, target_file, directed, bad_graph)
+        _refuse(path.name, nodes=nodes)
+        files = _graph_files(path) if path.is_dir() else [path]
+        if not files or not set(SUFFIXES) >= {file.suffix for file in files}:
+            raise FileError(f"unknown format (known suffixes: {', '.join(SUFFIXES)})", path=path)
+        if any(file.suffix in graphml.SUFFIXES for file in files):
+            _refuse(path.name, directed=directed)
+        if target_file is None and path.is_dir():
+            candidates = (path / name for name in TARGET_FILES)
+            target_file = next((file for file in candidates if file.is_file()), None)
+        return _read_files(files, target_file, path.stem, directed, bad_graph, progress)
 
 
 def locate(name: str) -> Path | None:
-    """The local copy that `load_dataset` would read for a name of a dataset; None without one."""
+    """The local copy that `load_dataset` would read for the name of a dataset, if there is one."""
     entry = find_entry(name)
-    for place in _places(entry.name if entry else name):
-        if _holds_dataset(place):
-            return place
-    return None
+    known = entry.name if entry else name
+    copies = [folder / file for folder in _data_folders() for file in (f"{known}.zip", known)]
+    return next(filter(_holds_graphs, [*copies, download_path(known)]), None)
 
 
-def cache_folder() -> Path:
-    """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
-    if os.environ.get("SAEN_CACHE"):
-        return Path(os.environ["SAEN_CACHE"]).expanduser()
-    import pooch  # type: ignore[import-untyped]
-
-    return Path(pooch.os_cache("saen"))
+# -- one graph per file ------------------------------------------------------------------------
 
 
-# -- local files -------------------------------------------------------------------------------
+def _graph_files(folder: Path) -> list[Path]:
+    """The files of graphs in a folder, by name; `.txt` files only if there are no others."""
+    try:
+        files = sorted(file for file in folder.iterdir() if file.is_file())
+    except OSError as error:
+        raise unreadable(error, folder) from None
+    known = [f for f in files if f.suffix in ONE_GRAPH_SUFFIXES and not f.name.startswith(".")]
+    return [file for file in known if file.suffix != ".txt"] or known
 
 
-def _as_path(name_or_path: str | os.PathLike[str]) -> Path | None:
+def _read_files(
+    files: list[Path],
+    target_file: Path | None,
+    name: str,
+    directed: bool,
+    bad_graph: BadGraphs,
+    progress: bool | None,
+) -> Graphs:
+    """Read one graph per file; a table names the files, with or without suffix, and targets."""
+    targets = {} if target_file is None else dict(_file_targets(target_file, files, bad_graph))
+    records = Records(bad_graph, target_file or files[0].parent)
+    with bar("reading graphs", len(files), progress) as update:
+        for number, file in enumerate(files, start=1):
+            try:
+                record = (
+                    graphml.read_graphml(file)
+                    if file.suffix in graphml.SUFFIXES
+                    else edge_lists.read_edgelist(file, directed)
+                )
+                records.add(replace(record, target=targets.get(file)), file.stat().st_size)
+            except FileError as error:
+                bad_graph(error)
+            update(number)
+    return records.graphs(name)
+
+
+def _file_targets(
+    target_file: Path, files: list[Path], bad_graph: BadGraphs
+) -> Iterator[tuple[Path, TargetValue | None]]:
+    table = read_targets(target_file)
+    for _, error in table.broken:
+        bad_graph(error)
+    by_name = {file.stem: file for file in files} | {file.name: file for file in files}
+    seen: set[Path] = set()
+    names = [name.strip() for name in table.texts("graph")]
+    values = target_values(table.texts(target_column(table)).tolist())
+    for row, (name, value) in enumerate(zip(names, values, strict=True)):
+        file = by_name.get(name)
+        if file is None:
+            bad_graph(table.error(row, f"there is no file for graph {name!r:.60}"))
+        elif file in seen:
+            bad_graph(table.error(row, f"graph {name!r:.60} is listed twice"))
+        else:
+            seen.add(file)
+            yield file, value
+
+
+# -- paths -------------------------------------------------------------------------------------
+
+
+def _explicit_path(name_or_path: str | os.PathLike[str]) -> Path | None:
     """The path, if it is one rather than a name."""
     path = Path(name_or_path).expanduser()
     explicit = (
@@ -167,15 +308,20 @@ def _as_path(name_or_path: str | os.PathLike[str]) -> Path | None:
         or path.suffix in (".zip", ".saen", *SUFFIXES)
         or name_or_path.endswith(("/", os.sep))
     )
-    # A folder that only happens to have the name of a dataset must not stand in its way.
-    return path if explicit or _holds_dataset(path) else None
+    # A folder without graphs must not hide a local dataset of the same name.
+    return path if explicit or _holds_graphs(path) else None
 
 
-def _holds_dataset(path: Path) -> bool:
+def _holds_graphs(path: Path) -> bool:
     try:
-        return path.is_file() or (path.is_dir() and (_is_tu_folder(path) or reads(path)))
+        return path.is_file() or (path.is_dir() and (_is_tu_folder(path) or _is_readable(path)))
     except (OSError, FileError):
         return False
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether `read_graphs` reads a file, by its suffix, or a folder, by its files."""
+    return bool(_graph_files(path)) if path.is_dir() else path.suffix in SUFFIXES
 
 
 def _is_tu_folder(path: Path) -> bool:
@@ -187,75 +333,87 @@ def _data_folders() -> list[Path]:
     return [Path(folder).expanduser() for folder in folders if folder]
 
 
-def _places(name: str) -> Iterator[Path]:
-    for folder in _data_folders():
-        yield folder / f"{name}.zip"
-        yield folder / name
-    yield _download_path(name)
-
-
-def _load_file(
-    path: Path, directed: bool, target: Target | None, cache: bool, **reading: Any
+def _load_path(
+    path: Path,
+    cache: bool,
+    tu_options: dict[str, Any],
+    table_files: dict[str, Any],
+    options: dict[str, Any],
 ) -> Graphs:
-    if not _is_tu_folder(path) and reads(path):
-        if target is not None:
-            raise InputError(f"{path.name}: the option target is for TUDataset text only")
-        return read_graphs(path, directed=directed, **reading)
-    _refuse_tables(path.name, reading["nodes"], reading["targets"])
+    if not _is_tu_folder(path) and _is_readable(path):
+        _refuse(path.name, target=tu_options["target"])
+        return read_graphs(path, directed=tu_options["directed"], **table_files, **options)
+    _refuse(path.name, **table_files)
     if path.suffix == ".saen" and not path.is_dir():
-        _refuse_options(path.name, directed, target)
-        loaded = container.load(path)
-        if not isinstance(loaded, Graphs):
-            raise FileError(
-                f"holds a {type(loaded).__name__}, not a collection of graphs", path=path
-            )
-        return loaded
+        _refuse(path.name, **tu_options)
+        graphs = container.load(path)
+        if not isinstance(graphs, Graphs):
+            raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
+        return graphs
+    if path.suffix == ".conllu":
+        raise FileError("documents, not graphs: use a decomposition such as text", path=path)
     if path.is_file() and path.suffix != ".zip" and not zipfile.is_zipfile(path):
-        raise FileError(_unknown(path), path=path)
+        suffixes = ", ".join((".saen", ".zip", *SUFFIXES))
+        raise FileError(f"unknown format (known suffixes: {suffixes})", path=path)
     if path.is_dir() and not _is_tu_folder(path) and not any(path.glob("*/*_A.txt")):
         raise FileError(
-            "no graphs inside: expected the files of a TUDataset (NAME_A.txt and so on), or one "
-            f"graph per file ({', '.join(IN_FOLDERS)})",
+            "no graphs in this folder: expected TUDataset files (NAME_A.txt, …) or one graph per "
+            f"file ({', '.join(ONE_GRAPH_SUFFIXES)})",
             path=path,
         )
-    parsed = _parsed_path(path, directed, target) if cache else None
+    parsed = _parsed_path(path, **tu_options) if cache else None
     if parsed is not None:
         try:
             copy = container.load(parsed)
             if isinstance(copy, Graphs):
                 return copy
         except FileError:
-            pass  # not there yet, or damaged: read the text (again)
-    graphs = read_tu(path, directed=directed, target=target)
-    if parsed is not None:
-        _keep(graphs, parsed)
+            pass  # no copy yet, or a damaged one: read the text (again)
+    graphs = read_tu(path, **tu_options)
+    _store_parsed(graphs, parsed)
     return graphs
 
 
-def _unknown(path: Path) -> str:
-    if path.suffix == ".conllu":
-        return "documents, not graphs: take a decomposition of documents, such as text"
-    endings = ", ".join((".saen", ".zip", *SUFFIXES))
-    return f"no format of graphs is known by this name (endings are {endings})"
+_APPLY_TO = {
+    "directed": "TUDataset files, edge lists and edge tables",
+    "target": "TUDataset files",
+    "nodes": "edge tables",
+    "targets": "edge tables and folders with one graph per file",
+}
 
 
-def _refuse_tables(name: str, nodes: object, targets: object) -> None:
-    if nodes is not None or targets is not None:
-        raise InputError(
-            f"{name}: the options nodes and targets are for tables of edges and folders"
-        )
+def _refuse(name: str, **options: object) -> None:
+    """Raise if an option is set that this kind of data does not have."""
+    for option, value in options.items():
+        if value:
+            raise InputError(f"{name}: option {option!r} applies only to {_APPLY_TO[option]}")
 
 
-def _refuse_options(name: str, directed: bool, target: Target | None) -> None:
-    if directed or target is not None:
-        raise InputError(f"{name} is what it is: directed and target are for TUDataset text only")
+def _not_found(name: str, entry: CatalogEntry | None, reason: str) -> DatasetNotFoundError:
+    folders = [f"  $SAEN_DATA: {folder / name}[.zip]" for folder in _data_folders()]
+    searched = [
+        f"  path: {Path.cwd() / name}",
+        *(folders or ["  $SAEN_DATA: not set"]),
+        f"  cache: {download_path(name)}",
+        f"  download: {reason}",
+    ]
+    names = [*catalog(), GENERATED, *(alias for e in catalog().values() for alias in e.aliases)]
+    folded = {known.casefold(): known for known in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=3) if entry is None else []
+    hints = [f"Did you mean {' or '.join(folded[match] for match in near)}?"] if near else []
+    hints.append(
+        f"To use your own copy, pass its path, or set SAEN_DATA to the folder of {name}.zip."
+    )
+    return DatasetNotFoundError(
+        "\n".join([f"dataset {name!r} not found. Searched", *searched, *hints])
+    )
 
 
 # -- the cache of parsed text ------------------------------------------------------------------
 
 
-def _parsed_path(path: Path, directed: bool, target: Target | None) -> Path | None:
-    """Where the parsed copy of this content, read in this way, is kept."""
+def _parsed_path(path: Path, directed: bool, target: TargetFile | None) -> Path | None:
+    """Where the parsed copy of this content, read with these options, is kept."""
     key = hashlib.blake2b(f"{_PARSER_VERSION} {directed} {target}".encode(), digest_size=16)
     try:
         if path.is_dir():
@@ -265,7 +423,7 @@ def _parsed_path(path: Path, directed: bool, target: Target | None) -> Path | No
         else:
             key.update(b"\n" + _digest(path))
     except OSError:
-        return None  # the reader will say what is wrong
+        return None  # the reader reports what is wrong
     return cache_folder() / "parsed" / f"{path.resolve().stem}-{key.hexdigest()}.saen"
 
 
@@ -274,175 +432,16 @@ def _digest(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def _keep(graphs: Graphs, parsed: Path) -> None:
+def _store_parsed(graphs: Graphs, parsed: Path | None) -> None:
+    if parsed is None:
+        return
     try:
         parsed.parent.mkdir(parents=True, exist_ok=True)
         container.save(graphs, parsed)
     except (OSError, FileError) as error:
         warnings.warn(
-            f"the parsed dataset could not be cached ({error}); set SAEN_CACHE to a folder that "
-            "can be written, or pass cache=False",
+            f"the parsed dataset could not be cached ({error}); set SAEN_CACHE to a writable "
+            "folder, or pass cache=False",
             CacheWarning,
             stacklevel=4,
         )
-
-
-# -- downloading -------------------------------------------------------------------------------
-
-
-class _UnavailableError(Exception):
-    """Why a download came to nothing."""
-
-
-def _download_path(name: str) -> Path:
-    return cache_folder() / "datasets" / f"{name}.zip"
-
-
-def _download(
-    name: str,
-    entry: CatalogEntry | None,
-    directed: bool,
-    target: Target | None,
-    cache: bool,
-    progress: bool | None,
-) -> Graphs:
-    if entry is not None and not entry.served:
-        raise _UnavailableError(f"the TUDataset site does not have it: {entry.note}")
-    if not _NAME.fullmatch(name):
-        raise _UnavailableError("the TUDataset site has no such names")
-    url = f"{BASE_URL}/{name}.zip"
-    final = _download_path(name)
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary_name = tempfile.mkstemp(dir=final.parent, prefix=f".{name}.")
-    except OSError as error:
-        raise _UnavailableError(
-            f"{url}: no download, because {final.parent} cannot be written ({error.strerror}); "
-            "set SAEN_CACHE to a folder that can"
-        ) from error
-    os.close(handle)
-    temporary = Path(temporary_name)
-    try:
-        _fetch(url, temporary, progress)
-        graphs = _checked(temporary, url, entry, directed, target)
-        temporary.chmod(0o644)  # temporary files are private, a cache need not be
-        temporary.replace(final)
-    finally:
-        temporary.unlink(missing_ok=True)
-    parsed = _parsed_path(final, directed, target) if cache else None
-    if parsed is not None:
-        _keep(graphs, parsed)
-    return graphs
-
-
-def _fetch(url: str, file: Path, progress: bool | None) -> None:
-    import pooch
-
-    with _progress_bar(
-        Path(url).name, sys.stderr.isatty() if progress is None else progress
-    ) as bar:
-        download = pooch.HTTPDownloader(
-            progressbar=bar or False, chunk_size=2**16, timeout=(10, 60)
-        )
-        try:
-            download(url, str(file), None)
-        except OSError as error:  # the errors of requests are such
-            status = getattr(getattr(error, "response", None), "status_code", None)
-            if status == 404:
-                reason = "the site has no dataset of that name"
-            elif status is not None:
-                reason = f"the site answered with error {status}"
-            else:
-                reason = f"the download failed ({type(error).__name__}); are you online?"
-            raise _UnavailableError(f"{url}: {reason}") from error
-
-
-def _checked(
-    file: Path, url: str, entry: CatalogEntry | None, directed: bool, target: Target | None
-) -> Graphs:
-    """The graphs in a downloaded file, if they are what the catalog says."""
-    if entry is not None and entry.sha256 not in (None, _digest(file).hex()):
-        raise _UnavailableError(f"{url}: the download is not the known file (its SHA-256 differs)")
-    try:
-        graphs = read_tu(file, directed=directed, target=target)
-    except FileError as error:
-        reason = str(error).replace(str(file), url)
-        raise _UnavailableError(f"the download is not the dataset: {reason}") from error
-    if entry is not None:
-        targets = graphs.targets
-        n_classes = len(set(targets.tolist())) if targets is not None and targets.ndim == 1 else 0
-        counts = (len(graphs), n_classes)
-        if counts != (entry.graphs, entry.classes):
-            raise _UnavailableError(
-                f"{url}: the download has {counts[0]} graphs in {counts[1]} classes, but "
-                f"{entry.name} has {entry.graphs} in {entry.classes}"
-            )
-    return graphs
-
-
-class _Bar:
-    """A progress bar with the few methods that pooch calls."""
-
-    def __init__(self, title: str) -> None:
-        from rich import progress
-        from rich.console import Console
-
-        self._progress = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.DownloadColumn(),
-            progress.TransferSpeedColumn(),
-            progress.TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._progress.add_task(title, total=None)
-
-    @property
-    def total(self) -> float | None:
-        return self._progress.tasks[0].total
-
-    @total.setter
-    def total(self, n_bytes: int) -> None:
-        self._progress.start()
-        self._progress.update(self._task, total=n_bytes or None)
-
-    def update(self, n_bytes: int) -> None:
-        self._progress.advance(self._task, n_bytes)
-
-    def reset(self) -> None:
-        self._progress.update(self._task, completed=0)
-
-    def close(self) -> None:
-        self._progress.stop()
-
-
-@contextmanager
-def _progress_bar(title: str, shown: bool) -> Iterator[_Bar | None]:
-    bar = _Bar(title) if shown else None
-    try:
-        yield bar
-    finally:
-        if bar is not None:
-            bar.close()
-
-
-def _not_found(name: str, entry: CatalogEntry | None, download: str) -> DatasetNotFoundError:
-    folders = [
-        f"  $SAEN_DATA: {folder / name}.zip and {folder / name}" for folder in _data_folders()
-    ]
-    looked = [
-        f"  path: {Path.cwd() / name}",
-        *(folders or ["  $SAEN_DATA: not set"]),
-        f"  cache: {_download_path(name)}",
-        f"  download: {download}",
-    ]
-    names = [*catalog(), GENERATED, *(alias for e in catalog().values() for alias in e.aliases)]
-    folded = {known.casefold(): known for known in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=3) if entry is None else []
-    hints = [f"Did you mean {' or '.join(folded[match] for match in near)}?"] if near else []
-    hints.append(
-        f"To use a copy of your own, pass its path, or set SAEN_DATA to the folder of {name}.zip."
-    )
-    return DatasetNotFoundError(
-        "\n".join([f"no dataset {name!r} could be loaded. Looked at", *looked, *hints])
-    )

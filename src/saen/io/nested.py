@@ -12,10 +12,11 @@ from typing import Any
 from saen._util.atomic import atomic_write
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
+from saen.io.text_files import numbered_lines, parse_json_line
 
 
-def write_nested(structures: NestedData, path: str | Path) -> None:
-    """Write structures to a file of JSON lines, which `read_nested` reads.
+def write_nested(data: NestedData, path: str | Path) -> None:
+    """Write nested data to a file of JSON lines, in the format that `read_nested` reads.
 
     >>> pets = NestedData([{"word": ["the", "dog"]}], ["a"], levels=("words", "notes"))
     >>> file = getfixture("tmp_path") / "pets.jsonl"
@@ -24,32 +25,33 @@ def write_nested(structures: NestedData, path: str | Path) -> None:
     {"levels": ["words", "notes"]}
     {"parts": {"word": ["the", "dog"]}, "target": "a"}
 
-    Raises `FileError` where the file cannot be written.
+    Raises `FileError` if the file cannot be written.
     """
-    lines: list[dict[str, Any]] = [{"parts": parts} for parts in structures.to_mappings()]
-    if structures.targets is not None:
-        for line, target in zip(lines, structures.targets.tolist(), strict=True):
+    lines: list[dict[str, Any]] = [{"parts": parts} for parts in data.to_mappings()]
+    if data.targets is not None:
+        for line, target in zip(lines, data.targets.tolist(), strict=True):
             line["target"] = target
-    header = {"levels": list(structures.levels)}
+    header = {"levels": list(data.levels)}
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in (header, *lines))
 
 
 def read_nested(path: str | Path) -> NestedData:
-    """Read structures from a file of JSON lines, one structure each.
+    """Read nested data from a file of JSON lines, one example per line.
 
-    A line is `{"parts": whole}` or `{"parts": whole, "target": value}`. A whole is an object that
-    maps roles to lists of parts; a label is a whole number, a string, or a list of these. The first
-    line may be `{"levels": [names, bottom first]}`. Empty lines are passed over. The collection is
-    named after the file.
+    A line is `{"parts": parent}` or `{"parts": parent, "target": value}`. A parent is an object
+    that maps roles to lists of parts; a part is a parent or a label: an integer, a string, or a
+    list of these. The first line may be `{"levels": [names, bottom first]}`. Blank lines are
+    ignored. The data are named after the file.
 
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
     >>> read_nested(file)
     NestedData(pets: 2 level 0 → 1 level 1; 1 class)
 
-    Raises `FileError`, which names the line, for anything else.
+    Raises `FileError` with the line for anything else.
     """
+    path = Path(path)
     documents = _documents(path)
     line, first = next(documents, (0, None))
     header = first is not None and [*first] == ["levels"]
@@ -60,53 +62,39 @@ def read_nested(path: str | Path) -> NestedData:
         nonlocal line
         for line, document in rest:
             if "parts" not in document or document.keys() - {"parts", "target"}:
-                found = ", ".join(map(short, document)) or "none"
-                message = f"expected the keys 'parts' and perhaps 'target', found {found}"
+                keys = ", ".join(map(short, document)) or "none"
+                message = f"expected the key 'parts' and optionally 'target', found {keys}"
                 raise FileError(message, path=path, line=line)
             if not isinstance(document["parts"], dict):
-                found = short(document["parts"])
-                message = f"'parts' maps roles to lists of parts, as an object: found {found}"
+                message = (
+                    f"'parts' must map roles to lists of parts, not {short(document['parts'])}"
+                )
                 raise FileError(message, path=path, line=line)
             targets.append(document.get("target"))
-            here, there = _kind(targets[-1]), _kind(targets[0])
-            if here != there:
-                message = f"{here}, but the first structure has {there}"
+            kind, expected = _kind(targets[-1]), _kind(targets[0])
+            if kind != expected:
+                message = f"{kind}, but the first example has {expected}"
                 raise FileError(message, path=path, line=line)
             yield document["parts"]
 
     try:
         levels = first["levels"] if first is not None and header else ()
-        structures = NestedData(items(), levels=levels, name=Path(path).stem)
+        data = NestedData(items(), levels=levels, name=path.stem)
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
     try:
-        return structures.with_targets(targets if targets and targets[0] is not None else None)
+        return data.with_targets(targets if targets and targets[0] is not None else None)
     except InputError as error:
         raise FileError(str(error), path=path) from None
 
 
-def _documents(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number and the object of every line that is not empty."""
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    document = json.loads(line, object_pairs_hook=_mapping)
-                except RecursionError:
-                    raise FileError("nested too deeply", path=path, line=number) from None
-                except ValueError as error:
-                    reason = f"not readable as JSON ({error})"
-                    raise FileError(reason, path=path, line=number) from None
-                if not isinstance(document, dict):
-                    message = f"expected an object, found {short(document)}"
-                    raise FileError(message, path=path, line=number)
-                yield number, document
-    except FileNotFoundError:
-        raise FileError("no such file", path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot be read ({error})", path=path) from None
+def _documents(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number and the object of every line that is not blank."""
+    for line, data in numbered_lines(path):
+        document = parse_json_line(data, path, line, _DECODER)
+        if not isinstance(document, dict):
+            raise FileError(f"expected an object, found {short(document)}", path=path, line=line)
+        yield line, document
 
 
 def _kind(target: Any) -> str:
@@ -116,7 +104,7 @@ def _kind(target: Any) -> str:
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are distinct; among parts, a list is a label of several."""
+    """An object whose keys are distinct; among parts, a list is a label with several values."""
     out = {
         key: [tuple(part) if isinstance(part, list) else part for part in value]
         if isinstance(value, list)
@@ -126,5 +114,8 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(out) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"{twice!r} stands twice in one object")
+        raise InputError(f"duplicate key {twice!r} in one object")
     return out
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_mapping)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
 from saen._util.arrays import Array, segment_ids
 from saen.data.graphs import Graphs
-from saen.errors import InputError, MissingExtraError
-from saen.io.directions import check_both_directions
-
-if TYPE_CHECKING:
-    import networkx as nx
+from saen.errors import InputError
+from saen.io.records import check_both_directions
 
 _LABEL = "label"
 _ATTRIBUTES = "attributes"
@@ -32,20 +29,18 @@ def from_networkx(
     edge_attributes: Sequence[str] | None = None,
     targets: ArrayLike | None = None,
 ) -> Graphs:
-    """Build from networkx graphs, which are left as they are.
+    """Build from networkx graphs, which are not modified.
 
     Nodes are numbered in the order in which networkx iterates over them. The graphs must be all
     directed or all undirected, and without parallel edges.
 
-    `node_label` and `edge_label` name the attribute that holds the labels: whole numbers, strings,
-    or tuples of one of these. The attribute `"label"` is used where every node (edge) of every
-    graph has it, and not missed where none has; one that you name yourself must be there. `None`
-    takes no labels. `node_attributes` and `edge_attributes` name attributes that hold numbers or
-    flat sequences of numbers, which become columns in the order given. `targets` has one value
-    per graph.
+    `node_label` and `edge_label` name the attribute that holds the labels: integers, strings, or
+    tuples of one of these. The default `"label"` is optional: either all nodes (edges) of all
+    graphs have it, or none. Any other name must exist. `None` reads no labels. `node_attributes`
+    and `edge_attributes` name attributes that hold numbers or flat sequences of numbers, which
+    become columns in the order given. `targets` has one value per graph.
 
-    Raises `InputError`, naming graph and node, where an attribute is missing or of the wrong type,
-    and `MissingExtraError` where networkx is not installed.
+    Raises `InputError`, naming graph and node, if an attribute is missing or has the wrong type.
 
     >>> import networkx as nx
     >>> water = nx.Graph([("H1", "O"), ("H2", "O")])
@@ -56,15 +51,14 @@ def from_networkx(
     >>> graphs.node_labels.tolist()
     ['H', 'O', 'H']
     """
-    networkx = _networkx()
-    if isinstance(graphs, networkx.Graph):
+    if isinstance(graphs, nx.Graph):
         raise InputError("expected a list of networkx graphs, found a single one: pass [graph]")
-    nodes, edges = _Things("node", node_label), _Things("edge", edge_label)
+    nodes, edges = _Items("node", node_label), _Items("edge", edge_label)
     sizes: list[int] = []
     pairs: list[tuple[int, int]] = []
     directed: bool | None = None
     for number, graph in enumerate(graphs):
-        _check_graph(networkx, number, graph, directed)
+        _check_graph(number, graph, directed)
         directed = graph.is_directed()
         start = len(nodes.data)
         position = dict(zip(graph, range(start, start + len(graph)), strict=True))
@@ -86,15 +80,14 @@ def from_networkx(
 
 
 def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
-    """One networkx graph (`DiGraph` where directed) per graph, with nodes 0 … n - 1.
+    """Convert each graph to a networkx `Graph` (or `DiGraph`) with nodes 0 … n - 1.
 
-    Labels are stored as the attribute `"label"` of nodes and edges (a tuple where there are
-    several columns), real attributes as a list of floats under `"attributes"`, and the target as
-    `graph.graph["target"]`. With the names given, `from_networkx` reads it all back.
+    Labels are stored as the attribute `"label"` of nodes and edges (a tuple if there are several
+    columns), real attributes as a list of floats under `"attributes"`, and the target as
+    `graph.graph["target"]`. With these names, `from_networkx` restores everything.
 
-    Raises `InputError` where the two directions of an undirected edge have different labels or
-    attributes, which a networkx graph cannot hold, and `MissingExtraError` where networkx is not
-    installed.
+    Raises `InputError` if the two directions of an undirected edge have different labels or
+    attributes, which a networkx graph cannot store.
 
     >>> [triangle] = to_networkx(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0)]], targets=["3"]))
     >>> triangle.edges
@@ -102,18 +95,17 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     >>> triangle.graph["target"]
     '3'
     """
-    networkx = _networkx()
-    kind = networkx.DiGraph if graphs.directed else networkx.Graph
+    kind = nx.DiGraph if graphs.directed else nx.Graph
     if not graphs.directed:
         check_both_directions(graphs, "networkx")
     rows = segment_ids(graphs.indptr)
-    kept = slice(None) if graphs.directed else rows <= graphs.indices
+    listed = slice(None) if graphs.directed else rows <= graphs.indices
     ends = graphs.edges()
     local = ends - graphs.node_offsets[segment_ids(graphs.node_offsets)][ends]
     node_data = _dictionaries(graphs.node_labels, graphs.node_attributes)
     edge_data = _dictionaries(
         *(
-            None if column is None else column[kept]
+            None if column is None else column[listed]
             for column in (graphs.edge_labels, graphs.edge_attributes)
         )
     )
@@ -122,7 +114,7 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     first_nodes = graphs.node_offsets.tolist()
     out = []
     for number in range(len(graphs)):
-        graph = kind() if targets is None else kind(target=targets[number])
+        graph: nx.Graph[int] = kind() if targets is None else kind(target=targets[number])
         its_nodes = slice(first_nodes[number], first_nodes[number + 1])
         its_edges = slice(first_edges[number], first_edges[number + 1])
         n_nodes = its_nodes.stop - its_nodes.start
@@ -136,8 +128,8 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
 
 
 @dataclass
-class _Things:
-    """The nodes or the edges of all graphs: where they are from, and what networkx stores."""
+class _Items:
+    """The nodes or the edges of all graphs: their graphs, names and attributes."""
 
     what: str
     label: str | None
@@ -168,16 +160,16 @@ class _Things:
                 return None
             raise InputError(
                 f"no {self.what} has an attribute {self.label!r} "
-                f"(pass {self.what}_label=None to take no labels)"
+                f"(pass {self.what}_label=None to read no labels)"
             )
         values = self.values(
-            self.label, f", which others have (pass {self.what}_label=None to take no labels)"
+            self.label, f", but others have one (pass {self.what}_label=None to read no labels)"
         )
         kinds = [_kind_of_label(value) for value in values]
         for row, kind in enumerate(kinds):
             if kind is None:
                 raise InputError(
-                    f"{self.place(row)}: the label {values[row]!r} is neither a whole number nor "
+                    f"{self.place(row)}: the label {values[row]!r} is neither an integer nor "
                     f"a string (for real numbers, pass {self.what}_attributes=[{self.label!r}])"
                 )
             if kind != kinds[0]:
@@ -196,7 +188,7 @@ class _Things:
         return np.concatenate(columns, axis=1) if columns else None
 
     def _columns(self, name: str) -> Array:
-        """The named attribute of all as floats, shape (n, k)."""
+        """The named attribute of all nodes or edges as floats, shape (n, k)."""
         rows: list[Array] = []
         for row, value in enumerate(self.values(name)):
             try:
@@ -234,22 +226,22 @@ def _kind_of_label(value: Any) -> tuple[type, int | None] | None:
 
 def _describe(kind: tuple[type, int | None] | None) -> str:
     assert kind is not None
-    plural, one = {int: ("whole numbers", "a whole number"), str: ("strings", "a string")}[kind[0]]
+    plural, one = {int: ("integers", "an integer"), str: ("strings", "a string")}[kind[0]]
     return one if kind[1] is None else f"a tuple of {kind[1]} {plural}"
 
 
-def _check_graph(networkx: ModuleType, number: int, graph: Any, directed: bool | None) -> None:
-    if not isinstance(graph, networkx.Graph):
+def _check_graph(number: int, graph: Any, directed: bool | None) -> None:
+    if not isinstance(graph, nx.Graph):
         raise InputError(f"graph {number}: expected a networkx graph, found {type(graph).__name__}")
     if graph.is_multigraph():
         raise InputError(
-            f"graph {number} is a {type(graph).__name__}, whose edges may be parallel: merge them "
-            f"with networkx.{'DiGraph' if graph.is_directed() else 'Graph'}(graph)"
+            f"graph {number} is a {type(graph).__name__}: merge its parallel edges with "
+            f"networkx.{'DiGraph' if graph.is_directed() else 'Graph'}(graph)"
         )
     if directed is not None and graph.is_directed() != directed:
         raise InputError(
-            f"graph {number} is {'' if graph.is_directed() else 'un'}directed, but those before "
-            "it are not: convert them with to_directed() or to_undirected()"
+            f"graph {number} is {'' if graph.is_directed() else 'un'}directed, but earlier graphs "
+            "are not: convert them with to_directed() or to_undirected()"
         )
 
 
@@ -263,11 +255,3 @@ def _dictionaries(labels: Array | None, attributes: Array | None) -> list[dict[s
     return [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
-
-
-def _networkx() -> ModuleType:
-    try:
-        import networkx
-    except ImportError:
-        raise MissingExtraError("networkx", extra="networkx") from None
-    return networkx

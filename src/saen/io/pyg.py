@@ -7,19 +7,38 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
-from saen.data._adjacency import is_symmetric
+from saen.data.compression import Decomposer
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError, MissingExtraError
 
+try:
+    from torch_geometric.data import Data  # type: ignore[import-untyped]
+except ImportError:  # every function says what to install
+    Data = object
+
 Names = Sequence[Any]
+
+PARTS, ROLES, COUNTS = "part_index_", "part_role_", "part_count_"
+"""Attributes of `HierarchyData` per level l ≥ 1, followed by l."""
+PREFIXES = (PARTS, ROLES, COUNTS, "bottom_", "level_sizes", "hierarchy_schema")
+"""How the attributes start that `ToHierarchy` attaches."""
+
+
+class FittedDecomposition(Decomposer, Protocol):
+    """A decomposition, as far as `ToHierarchy` needs to know it."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The labels seen in `fit`; None before."""
 
 
 def from_pyg(
@@ -29,19 +48,18 @@ def from_pyg(
     node_labels: Names | None = None,
     edge_labels: Names | None = None,
 ) -> Graphs:
-    """Build from PyG's `Data`, `Batch`, dataset, loader or list of `Data`, which stay as they are.
+    """Build from PyG's `Data`, `Batch`, dataset, loader or list of `Data`, without changing them.
 
-    - `x` of whole numbers, or of rows that are all one-hot (several columns), becomes node labels;
-      other `x` becomes node attributes. `edge_attr` likewise for edges.
-    - `node_labels` says more: the names of labels. The last columns of `x`, one per name, must
-      then be one-hot, and those before them are attributes (so does `TUDataset` write both); or
-      `x` holds positions in the names as whole numbers. `()` makes all of `x` attributes.
-      `edge_labels` likewise for `edge_attr`.
-    - `y` becomes the targets where it has one row per graph.
-    - `directed=None` takes the graphs as undirected where every edge of all of them stands in both
-      directions. Edges that are listed more than once are merged; the first one's label is kept.
+    - `x` of integers, or with one-hot rows only (several columns), becomes node labels; any other
+      `x` becomes node attributes. `edge_attr` likewise for edges.
+    - `node_labels` gives the names of labels. The last columns of `x`, one per name, must then be
+      one-hot, and those before them are attributes (as in `TUDataset`); or `x` holds integers that
+      index the names. `()` makes all of `x` attributes. `edge_labels` likewise for `edge_attr`.
+    - `y` becomes the targets if it has one row per graph.
+    - `directed=None` means undirected if every edge of all graphs is listed in both directions.
+      Duplicate edges are merged; the first label is kept.
 
-    Raises `InputError`, naming the graph, for anything else, and `MissingExtraError` where PyTorch
+    Raises `InputError`, naming the graph, for anything else, and `MissingExtraError` if PyTorch
     Geometric is not installed.
 
     >>> import torch
@@ -59,39 +77,42 @@ def from_pyg(
     pairs = [_pairs(number, item) for number, item in enumerate(items)]
     counts = np.array([len(edges) for edges in pairs], dtype=np.int64)
     shifted = [edges + start for edges, start in zip(pairs, starts[:-1], strict=True)]
+    edges = np.concatenate([np.empty((0, 2), dtype=np.int64), *shifted])
     nodes = _Features.stacked(items, "x", "nodes", starts).split(node_labels)
-    edges = _Features.stacked(items, "edge_attr", "edges", offsets(counts)).split(edge_labels)
-    graphs = Graphs.from_edges(
-        np.concatenate([np.empty((0, 2), dtype=np.int64), *shifted]),
+    entries = _Features.stacked(items, "edge_attr", "edges", offsets(counts)).split(edge_labels)
+    one_way = _one_way_nodes(edges, int(starts[-1]))
+    if directed is False and len(one_way):
+        graph = int(segment_ids(starts)[one_way[0]])
+        raise InputError(
+            f"graph {graph} has an edge in one direction only (pass directed=True, or transform "
+            "with ToUndirected)"
+        )
+    return Graphs.from_edges(
+        edges,
         sizes,
-        directed=True,
+        directed=bool(directed or len(one_way)),
         node_labels=nodes[0],
         node_attributes=nodes[1],
-        edge_labels=edges[0],
-        edge_attributes=edges[1],
+        edge_labels=entries[0],
+        edge_attributes=entries[1],
         targets=_targets(items),
         duplicates="merge",
     )
-    if directed or (directed is None and not is_symmetric(graphs.indptr, graphs.indices)):
-        return graphs
-    _check_symmetric(graphs)
-    return graphs._with(directed=False)
 
 
 def to_pyg(graphs: Graphs) -> list[Any]:
-    """One PyG `Data` per graph, ready for PyG's layers.
+    """Convert each graph to a PyG `Data`, ready for PyG's layers.
 
-    - `x`: real attributes, then labels as one-hot, as `TUDataset` has them, or nothing where there
-      are neither (then `num_nodes` is set); `edge_attr` likewise. Columns of labels are the
-      distinct labels of the whole collection in sorted order, `np.unique(labels, axis=0)`: convert
-      first, split into training and test graphs afterwards.
+    - `x`: real attributes, then one-hot labels, as in `TUDataset`; if there are neither,
+      `num_nodes` is set instead. `edge_attr` likewise. The one-hot columns are the distinct labels
+      of all graphs in sorted order, `np.unique(labels, axis=0)`: convert first, split into
+      training and test graphs afterwards.
     - `edge_index`: undirected edges in both directions, self-loops once.
-    - `y`: one row per graph; classes that are strings become their position in
-      `np.unique(targets)`.
+    - `y`: one row per graph; string classes become their index in `np.unique(targets)`.
 
-    Real numbers become PyTorch's default type (float32). With the distinct labels as
-    `node_labels` and `edge_labels`, `from_pyg` reads the rest back. Raises `MissingExtraError`
-    where PyTorch Geometric is not installed.
+    Real numbers get PyTorch's default type (float32). With the distinct labels as `node_labels`
+    and `edge_labels`, `from_pyg` restores the graphs. Raises `MissingExtraError` if PyTorch
+    Geometric is not installed.
 
     >>> two = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], node_labels=["C", "O", "C", "N"])
     >>> first, second = to_pyg(two)
@@ -100,7 +121,7 @@ def to_pyg(graphs: Graphs) -> list[Any]:
     >>> second.x.tolist()  # C, N, O
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
-    make = _pyg().Data
+    make_data = _pyg().Data
     starts, entries = graphs.node_offsets.tolist(), graphs.indptr[graphs.node_offsets].tolist()
     rows = segment_ids(graphs.indptr)
     ends = np.stack([rows, graphs.indices])
@@ -123,18 +144,43 @@ def to_pyg(graphs: Graphs) -> list[Any]:
         tensors: dict[str, Any] = {key: _tensor(value) for key, value in values.items()}
         if x is None:
             tensors["num_nodes"] = last - first
-        out.append(make(**tensors))
+        out.append(make_data(**tensors))
     return out
+
+
+class HierarchyData(Data):  # type: ignore[misc]
+    """A PyG graph with its own attributes and those of its hierarchy.
+
+    For n_l objects and E_l entries on level l = 1 … L:
+
+    - `part_index_l`: (2, E_l), parents of level l over parts of level l - 1, `part_role_l`: (E_l,)
+      role indices, `part_count_l`: (E_l,) multiplicities;
+    - `bottom_codes`: (n_0,) and `bottom_vectors`: (n_0, p), if the bottom level has them;
+    - `level_sizes`: (1, L + 1), the number of objects of every level;
+    - `hierarchy_schema`: names of levels and roles and the vocabulary as JSON.
+
+    In a batch, objects are numbered through all graphs, as nodes are.
+    """
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if not key.startswith(PARTS):
+            return super().__inc__(key, value, *args, **kwargs)
+        level = int(key.removeprefix(PARTS))
+        return self.level_sizes.sum(dim=0)[[level, level - 1]][:, None]
+
+
+# Saved datasets name the class of their graphs, and PyTorch loads only classes known to be safe.
+torch.serialization.add_safe_globals([HierarchyData])
 
 
 @dataclass(frozen=True)
 class ToHierarchy:
     """A PyG transform that attaches the hierarchy of a graph: `transform=` or `pre_transform=`.
 
-    Graphs become `HierarchyData` with the attributes that are listed there, which PyG's loaders
-    batch as they batch the rest; `hierarchy_from_pyg` makes a `Hierarchy` of a batch. The
-    decomposition must be fitted, so that a label has the same code in every graph. The other
-    arguments are those of `from_pyg`; that graphs are directed must be said.
+    Graphs become `HierarchyData`, whose attributes PyG's loaders batch correctly;
+    `hierarchy_from_pyg` turns a batch into a `Hierarchy`. The decomposition must be fitted, so
+    that a label has the same code in every graph. The other arguments are those of `from_pyg`,
+    but directed graphs need `directed=True`.
 
     >>> import torch
     >>> from torch_geometric.data import Batch
@@ -148,23 +194,22 @@ class ToHierarchy:
     True
     """
 
-    decomposition: Any
+    decomposition: FittedDecomposition
     directed: bool = False
     node_labels: Names | None = None
     edge_labels: Names | None = None
 
     def __post_init__(self) -> None:
-        _hierarchy_data()  # a saved dataset is read only once the class of its graphs is known
+        _pyg()
         if self.decomposition.takes != "graphs":
             name, takes = type(self.decomposition).__name__, self.decomposition.takes
-            raise InputError(f"PyG has graphs, but {name} takes {takes} apart")
+            raise InputError(f"PyG data are graphs, but {name} decomposes {takes}")
 
     def __call__(self, data: Any) -> Any:
-        """The graph with its hierarchy; `data` itself is left as it is."""
-        names = _hierarchy_data()
-        if not isinstance(data, _pyg().Data) or isinstance(data, _pyg().Batch):
+        """The graph with its hierarchy; `data` itself is not modified."""
+        if not isinstance(data, Data) or isinstance(data, _pyg().Batch):
             raise InputError(f"expected a single PyG Data, found {type(data).__name__}")
-        if type(data).__inc__ not in (_pyg().Data.__inc__, names.HierarchyData.__inc__):
+        if type(data).__inc__ not in (Data.__inc__, HierarchyData.__inc__):
             raise InputError(
                 f"{type(data).__name__} has an __inc__ of its own, which HierarchyData would lose"
             )
@@ -177,23 +222,23 @@ class ToHierarchy:
         hierarchy = self.decomposition.decompose(graph)
         if hierarchy.attributes.vocabulary is not None and self.decomposition.vocabulary is None:
             raise InputError(
-                "the decomposition is not fitted, so labels would have other codes in every "
+                "the decomposition is not fitted, so labels would have different codes in every "
                 "graph: pass decomposition.fit(from_pyg(dataset))"
             )
-        # Of a graph that was taken apart before, perhaps into more levels, only the graph is kept.
-        own = {key: v for key, v in data.to_dict().items() if not key.startswith(names.PREFIXES)}
-        return names.HierarchyData.from_dict({**own, **_attached(hierarchy)})
+        # An earlier hierarchy, perhaps with more levels, is dropped.
+        own = {key: v for key, v in data.to_dict().items() if not key.startswith(PREFIXES)}
+        return HierarchyData.from_dict({**own, **hierarchy_attributes(hierarchy)})
 
 
 def hierarchy_from_pyg(data: Any) -> Hierarchy:
-    """The hierarchy that `ToHierarchy` attached, of one graph or of all graphs of a batch.
+    """The hierarchy that `ToHierarchy` attached to a graph, or to the graphs of a batch.
 
-    Equal to the decomposition of these graphs as one collection. Raises `InputError` where nothing
-    is attached, or not by the same decomposition.
+    It equals the decomposition of these graphs together. Raises `InputError` if there is no
+    hierarchy, or if the graphs of a batch have hierarchies of different decompositions.
     """
-    names = _hierarchy_data()
-    if not isinstance(data, names.HierarchyData):
-        raise InputError(f"expected a graph or a batch of ToHierarchy, found {type(data).__name__}")
+    _pyg()
+    if not isinstance(data, HierarchyData):
+        raise InputError(f"expected a graph or batch from ToHierarchy, found {type(data).__name__}")
     texts = data.hierarchy_schema
     distinct = {texts} if isinstance(texts, str) else set(texts)
     if len(distinct) > 1:
@@ -204,14 +249,12 @@ def hierarchy_from_pyg(data: Any) -> Hierarchy:
     sizes = _array(data.level_sizes).sum(axis=0).tolist()
     relations = []
     for level, alphabet in enumerate(schema["roles"], start=1):
-        parents, parts = _array(data[f"{names.PARTS}{level}"])
+        parents, parts = _array(data[f"{PARTS}{level}"])
         order = np.argsort(parents, kind="stable")
-        roles, counts = (
-            _array(data[f"{key}{level}"])[order] for key in (names.ROLES, names.COUNTS)
-        )
+        roles, counts = (_array(data[f"{key}{level}"])[order] for key in (ROLES, COUNTS))
         indptr = offsets(np.bincount(parents, minlength=sizes[level]))
-        alone = None if (counts == 1).all() else counts
-        relations.append(Relation(indptr, parts[order], roles, alphabet, sizes[level - 1], alone))
+        several = None if (counts == 1).all() else counts
+        relations.append(Relation(indptr, parts[order], roles, alphabet, sizes[level - 1], several))
     codes = vocabulary = vectors = None
     if schema["vocabulary"] is not None:
         vocabulary = Vocabulary.from_json(schema["vocabulary"])
@@ -234,31 +277,31 @@ class _Features:
 
     @staticmethod
     def stacked(items: list[Any], key: str, what: str, starts: Array) -> _Features:
-        found = _arrays(items, key)
-        for number, (array, count) in enumerate(zip(found, np.diff(starts), strict=False)):
+        arrays = _arrays(items, key)
+        for number, (array, count) in enumerate(zip(arrays, np.diff(starts), strict=False)):
             if array.ndim != 2 or len(array) != count:
                 raise InputError(
                     f"graph {number}: {key} must have one row for each of {count} {what}, "
                     f"found shape {array.shape}"
                 )
-            if array.shape[1] != found[0].shape[1]:
+            if array.shape[1] != arrays[0].shape[1]:
                 raise InputError(
                     f"graph {number}: {array.shape[1]} columns of {key}, but graph 0 has "
-                    f"{found[0].shape[1]}"
+                    f"{arrays[0].shape[1]}"
                 )
-        return _Features(key, np.concatenate(found) if found else None, starts)
+        return _Features(key, np.concatenate(arrays) if arrays else None, starts)
 
     def split(self, names: Names | None) -> tuple[Array | None, Array | None]:
         """Labels and attributes."""
         values = self.values
         if values is None:
             if names is not None and len(names):
-                raise InputError(f"names of {len(names)} labels, but the graphs have no {self.key}")
+                raise InputError(f"{len(names)} label names, but the graphs have no {self.key}")
             return None, None
         n_columns = values.shape[1]
-        whole = values.dtype.kind in "iu"
+        integers = values.dtype.kind in "iu"
         if names is None:
-            if whole:
+            if integers:
                 return values[:, 0] if n_columns == 1 else values, None
             if n_columns > 1 and not len(_not_one_hot(values)):
                 return values.argmax(axis=1), None
@@ -266,32 +309,32 @@ class _Features:
         width = len(names)
         if width == 0:
             return None, values.astype(np.float64)
-        if whole and n_columns == 1:
+        if integers and n_columns == 1:
             codes = values[:, 0]
             self._refuse(
-                np.flatnonzero((codes < 0) | (codes >= width)), f"no position in {width} names"
+                np.flatnonzero((codes < 0) | (codes >= width)), f"not an index of {width} names"
             )
             return np.asarray(list(names))[codes], None
         if width > n_columns:
-            raise InputError(f"names of {width} labels, but {self.key} has {n_columns} columns")
+            raise InputError(f"{width} label names, but {self.key} has {n_columns} columns")
         last = values[:, n_columns - width :]
         self._refuse(_not_one_hot(last), f"not one-hot in the last {width} columns")
         before = values[:, : n_columns - width].astype(np.float64)
         return np.asarray(list(names))[last.argmax(axis=1)], before if before.shape[1] else None
 
-    def _refuse(self, rows: Array, trouble: str) -> None:
+    def _refuse(self, rows: Array, reason: str) -> None:
         if len(rows):
             graph = int(np.searchsorted(self.starts, rows[0], side="right")) - 1
             place = int(rows[0] - self.starts[graph])
             assert self.values is not None
             raise InputError(
                 f"graph {graph}, row {place} of {self.key} is {self.values[rows[0]].tolist()}: "
-                f"{trouble}"
+                f"{reason}"
             )
 
 
 def _items(data: Any) -> list[Any]:
-    """The `Data` objects of a collection in any of its forms."""
+    """The `Data` objects of a list, batch, dataset or loader."""
     pyg = _pyg()
     items: list[Any] = []
     for item in [data] if isinstance(data, pyg.Data) else _listed(data):
@@ -300,9 +343,7 @@ def _items(data: Any) -> list[Any]:
         if not hasattr(item, "edge_index") or getattr(item, "num_nodes", None) is None:
             raise InputError(f"graph {number} is a {type(item).__name__}, not a PyG Data")
         if item.edge_index is None:
-            raise InputError(
-                f"graph {number} has no edge_index (one of shape (2, 0) means no edges)"
-            )
+            raise InputError(f"graph {number} has no edge_index (use shape (2, 0) for no edges)")
     return items
 
 
@@ -319,14 +360,14 @@ def _pairs(number: int, item: Any) -> Array:
     edges = _array(item.edge_index)
     if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
         raise InputError(
-            f"graph {number}: edge_index must be whole numbers of shape (2, n), "
+            f"graph {number}: edge_index must be integers of shape (2, n), "
             f"not {edges.dtype} {edges.shape}"
         )
     if edges.size and (edges.min() < 0 or edges.max() >= item.num_nodes):
         wrong = edges.min() if edges.min() < 0 else edges.max()
         raise InputError(
             f"graph {number} has {item.num_nodes} nodes, numbered from 0, but edge_index "
-            f"names {wrong}"
+            f"contains {wrong}"
         )
     return edges.T
 
@@ -336,7 +377,7 @@ def _array(values: Any) -> Array:
 
 
 def _arrays(items: list[Any], key: str) -> list[Array]:
-    """One array of rows per graph, or nothing where no graph has any."""
+    """One array of rows per graph; empty if no graph has any."""
     values = [getattr(item, key, None) for item in items]
     present = [value is not None for value in values]
     if not any(present):
@@ -356,29 +397,23 @@ def _targets(items: list[Any]) -> Array | None:
 
 
 def _not_one_hot(values: Array) -> Array:
-    """Rows that are anything but zeros and a single one."""
+    """The indices of rows other than zeros and a single one."""
     binary = ((values == 0) | (values == 1)).all(axis=1)
     return np.flatnonzero(~binary | (values.sum(axis=1) != 1))
 
 
-def _check_symmetric(graphs: Graphs) -> None:
-    if is_symmetric(graphs.indptr, graphs.indices):
-        return
-    matrix = graphs.adjacency("out").astype(np.int8)
-    lacking = sparse.coo_array(matrix - matrix.T)
-    node = int(lacking.coords[0][lacking.data != 0].min())
-    graph = int(segment_ids(graphs.node_offsets)[node])
-    raise InputError(
-        f"graph {graph} has an edge in one direction only (pass directed=True, or transform with "
-        "ToUndirected)"
-    )
+def _one_way_nodes(edges: Array, n_nodes: int) -> Array:
+    """The nodes, in order, with an edge that is listed in one direction only."""
+    ones = np.ones(len(edges), dtype=np.bool_)
+    matrix = sparse.csr_array((ones, edges.T), shape=(n_nodes, n_nodes)).astype(np.int8)
+    return np.unique((matrix - matrix.T).nonzero()[0])
 
 
 # -- writing -----------------------------------------------------------------------------------
 
 
 def _columns(labels: Array | None, attributes: Array | None) -> Array | None:
-    """Attributes, then labels as one-hot, shape (n, k)."""
+    """Attributes, then one-hot labels, shape (n, k)."""
     blocks = [] if attributes is None else [attributes]
     if labels is not None:
         distinct, codes = np.unique(labels, axis=0, return_inverse=True)
@@ -389,18 +424,13 @@ def _columns(labels: Array | None, attributes: Array | None) -> Array | None:
 
 
 def _tensor(values: Array) -> Any:
-    """A copy as a tensor: whole numbers as int64, real ones in PyTorch's default type."""
-    import torch
-
+    """A copy as a tensor: integers as int64, real numbers in PyTorch's default type."""
     kind = torch.get_default_dtype() if values.dtype.kind == "f" else torch.int64
     return torch.tensor(values, dtype=kind)
 
 
-def _attached(hierarchy: Hierarchy) -> dict[str, Any]:
-    """The attributes of `HierarchyData` beyond those of the graph."""
-    import torch
-
-    names = _hierarchy_data()
+def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
+    """The attributes of `HierarchyData` that hold a hierarchy."""
     attributes = hierarchy.attributes
     vocabulary = attributes.vocabulary
     out: dict[str, Any] = {
@@ -422,9 +452,9 @@ def _attached(hierarchy: Hierarchy) -> dict[str, Any]:
             np.ones(relation.n_entries, np.int64) if relation.counts is None else relation.counts
         )
         ends = np.stack([segment_ids(relation.indptr), relation.parts.astype(np.int64)])
-        out[f"{names.PARTS}{level}"] = _tensor(ends)
-        out[f"{names.ROLES}{level}"] = _tensor(relation.roles)
-        out[f"{names.COUNTS}{level}"] = _tensor(counts)
+        out[f"{PARTS}{level}"] = _tensor(ends)
+        out[f"{ROLES}{level}"] = _tensor(relation.roles)
+        out[f"{COUNTS}{level}"] = _tensor(counts)
     return out
 
 
@@ -435,10 +465,3 @@ def _pyg() -> ModuleType:
         raise MissingExtraError("torch-geometric", extra="pyg") from None
     module: ModuleType = torch_geometric.data
     return module
-
-
-def _hierarchy_data() -> ModuleType:
-    _pyg()
-    import saen.io.pyg_data
-
-    return saen.io.pyg_data

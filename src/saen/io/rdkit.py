@@ -1,8 +1,10 @@
-"""Molecules from and to RDKit: atoms as nodes, bonds as edges."""
+"""Molecules, from and to RDKit and from SMILES: atoms as nodes, bonds as edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -10,26 +12,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from saen._util.arrays import Array, segment_ids
+from saen._util.progress import bar
 from saen.data.graphs import Graphs
-from saen.errors import InputError, MissingExtraError
-from saen.io.directions import check_both_directions
+from saen.errors import FileError, InputError, MissingExtraError
+from saen.io.records import BadGraphs, check_both_directions, with_targets
+from saen.io.tables import Table, target_column, target_values
 
 Atoms = Literal["symbol", "smiles"]
+
+SMILES = "smiles"
+"""The column of a table that makes it a table of molecules."""
+
+_MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
 def from_rdkit(
     molecules: Iterable[Any], *, atoms: Atoms = "symbol", targets: ArrayLike | None = None
 ) -> Graphs:
-    """Build from RDKit molecules, which are left as they are: one node per atom.
+    """Build graphs from RDKit molecules, which are not modified: one node per atom.
 
-    `node_labels` are what `atoms` says: the `symbol` of the element, or the atom as `smiles`
-    writes it, which tells aromatic atoms, charges and the hydrogens of unusual valences as well
-    (`c`, `[nH]`, `[N+]`). `edge_labels` are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`.
-    Hydrogens are nodes only where the molecule holds them as atoms. Stereochemistry, isotopes
-    and coordinates are not read. `targets` has one value per molecule.
+    `atoms` chooses the node labels: the `symbol` of the element, or the atom in `smiles`, which
+    also tells aromatic atoms, charges and the hydrogens of unusual valences (`c`, `[nH]`, `[N+]`).
+    Edge labels are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`. Hydrogens are nodes only
+    if the molecule has them as atoms. Stereochemistry, isotopes and coordinates are ignored.
+    `targets` has one value per molecule.
 
-    Raises `InputError`, naming the molecule, for anything else, and `MissingExtraError` where
-    RDKit is not installed.
+    Raises `InputError`, naming the molecule, for anything else, and `MissingExtraError` if RDKit
+    is not installed.
 
     >>> from rdkit import Chem
     >>> graphs = from_rdkit([Chem.MolFromSmiles("CC(=O)O")], targets=["acid"])
@@ -50,7 +59,7 @@ def from_rdkit(
     bonds: list[str] = []
     for number, molecule in enumerate(molecules):
         if not isinstance(molecule, chem.Mol):
-            hint = ", which RDKit returns for what it cannot read" if molecule is None else ""
+            hint = " (RDKit returns None for invalid molecules)" if molecule is None else ""
             raise InputError(
                 f"molecule {number}: expected an RDKit molecule, "
                 f"found {type(molecule).__name__}{hint}"
@@ -74,37 +83,37 @@ def from_rdkit(
 def from_smiles(
     smiles: Iterable[str], targets: ArrayLike | None = None, *, atoms: Atoms = "symbol"
 ) -> Graphs:
-    """Build from SMILES, one string per molecule: `from_rdkit` of what RDKit reads.
+    """Build graphs from SMILES, one string per molecule; see `from_rdkit`.
 
-    Raises `InputError` with position, text and reason for a string that is no molecule, and
-    `MissingExtraError` where RDKit is not installed.
+    Raises `InputError` with position, text and reason for an invalid string, and
+    `MissingExtraError` if RDKit is not installed.
 
     >>> from_smiles(["CCO", "c1ccccc1"]).edge_labels.tolist()[:6]
     ['SINGLE', 'SINGLE', 'SINGLE', 'SINGLE', 'AROMATIC', 'AROMATIC']
     >>> from_smiles(["CCO", "C=O=C"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    saen.errors.InputError: SMILES 1, 'C=O=C': Explicit valence ... is greater than permitted
+    saen.errors.InputError: SMILES 1, 'C=O=C': invalid SMILES: Explicit valence ...
     """
     rdkit = _rdkit()
     if isinstance(smiles, str):
         raise InputError(f"expected a list of SMILES, found a single one: pass [{smiles!r}]")
-    with rdkit.rdBase.BlockLogs():  # RDKit writes to stderr what the error says
+    with rdkit.rdBase.BlockLogs():  # RDKit prints the reasons to stderr
         molecules = [_read(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
     return from_rdkit(molecules, atoms=atoms, targets=targets)
 
 
 def to_rdkit(graphs: Graphs) -> list[Any]:
-    """One sanitised RDKit molecule per graph, with atoms in the order of the nodes.
+    """Convert each graph to a sanitised RDKit molecule, with atoms in the order of the nodes.
 
     Reads the labels that `from_rdkit` writes: symbols of elements or atoms in SMILES, and bond
-    types. From `smiles` labels every molecule comes back, but for stereochemistry, isotopes and
-    the direction of dative bonds (the smaller number gives). From `symbol` labels so do those
-    without charges, radicals and hydrogens on aromatic atoms; where these are lost, hydrogens fill
-    the valence (`[O-]` becomes `OH`), and what is no molecule then is an error. Attributes and
-    targets are left out.
+    types. `smiles` labels restore every molecule except for stereochemistry, isotopes and the
+    direction of dative bonds (from the smaller to the larger index). `symbol` labels restore those
+    without charges, radicals and hydrogens on aromatic atoms; these are lost, hydrogens fill the
+    valence (`[O-]` becomes `OH`), and an invalid result is an error. Attributes and targets are
+    not converted.
 
-    Raises `InputError`, naming the graph, where it is no molecule, and `MissingExtraError` where
+    Raises `InputError`, naming the graph, if it is not a molecule, and `MissingExtraError` if
     RDKit is not installed.
 
     >>> from rdkit import Chem
@@ -128,7 +137,7 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
         types = rdkit.Chem.BondType.names
         for bond in set(bonds) - set(types):
             raise InputError(
-                f"{bond!r} is no type of bond that RDKit knows, such as SINGLE, DOUBLE or AROMATIC"
+                f"{bond!r} is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)"
             )
         first_bonds = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
         first_atoms = graphs.node_offsets.tolist()
@@ -148,8 +157,8 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
                 )
             except rdkit.Chem.MolSanitizeException as error:
                 raise InputError(
-                    f"graph {number} is no molecule: {' '.join(str(error).split())} (charges and "
-                    "hydrogens are kept by labels of from_rdkit(…, atoms='smiles'))"
+                    f"graph {number} is not a molecule: {' '.join(str(error).split())} "
+                    "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)"
                 ) from None
     return out
 
@@ -161,8 +170,8 @@ def _read(chem: ModuleType, number: int, text: Any) -> Any:
     if molecule is None:
         raw = chem.MolFromSmiles(text, sanitize=False)
         problems = [] if raw is None else chem.DetectChemistryProblems(raw)
-        reason = problems[0].Message() if problems else "not in the grammar of SMILES"
-        raise InputError(f"SMILES {number}, {text!r}: {' '.join(reason.split())}")
+        reason = problems[0].Message() if problems else "syntax error"
+        raise InputError(f"SMILES {number}, {text!r}: invalid SMILES: {' '.join(reason.split())}")
     return molecule
 
 
@@ -173,27 +182,27 @@ def _columns(graphs: Graphs) -> tuple[list[str], list[str]]:
         ("edge", graphs.edge_labels, graphs.n_edges),
     ):
         if count and (column is None or column.ndim != 1 or column.dtype.kind != "U"):
-            expected = "elements" if what == "node" else "types of bonds"
+            expected = "elements" if what == "node" else "bond types"
             found = "none" if column is None else f"{column.dtype} of shape {column.shape}"
             raise InputError(f"molecules need {expected} as {what} labels, found {found}")
     if graphs.directed:
-        raise InputError("bonds have no direction, but these graphs are directed")
+        raise InputError("molecules are undirected, but these graphs are directed")
     check_both_directions(graphs, "RDKit")
     rows = segment_ids(graphs.indptr)
     loops = np.flatnonzero(rows == graphs.indices)
     if len(loops):
         graph = int(segment_ids(graphs.node_offsets)[rows[loops[0]]])
-        raise InputError(f"graph {graph} has a self-loop, which is no bond")
+        raise InputError(f"graph {graph} has a self-loop, which is not a bond")
     listed = rows <= graphs.indices
     return _texts(graphs.node_labels), _texts(graphs.edge_labels, listed)
 
 
-def _texts(column: Array | None, kept: Any = slice(None)) -> list[str]:
-    return [] if column is None else column[kept].tolist()
+def _texts(column: Array | None, rows: Any = slice(None)) -> list[str]:
+    return [] if column is None else column[rows].tolist()
 
 
 def _atom(chem: ModuleType, label: str) -> Any:
-    """The atom that a label stands for; None where it stands for none."""
+    """The atom that a label stands for, if any."""
     atom = chem.AtomFromSmiles(label)
     if atom is not None:
         return atom
@@ -222,3 +231,73 @@ def _rdkit() -> ModuleType:
     except ImportError:
         raise MissingExtraError("rdkit", extra="chem") from None
     return rdkit
+
+
+# -- tables of molecules -----------------------------------------------------------------------
+
+
+def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
+    """Read molecules from a table with a column `smiles` and an optional column `target`.
+
+    >>> from saen.io.tables import read_table
+    >>> file = getfixture("tmp_path") / "acids.csv"
+    >>> _ = file.write_text("smiles,target\\nCC(=O)O,acid\\nCCO,alcohol\\n")
+    >>> read_smiles(read_table(file), BadGraphs(skip=False, report=print))
+    Graphs(acids: 2 graphs, 7 nodes, 5 edges, undirected; 2 classes, 2 node labels, edge labels)
+    """
+    for _, error in table.broken:
+        bad_graph(error)
+    texts = [text.strip() for text in table.texts(SMILES)]
+    column = target_column(table)
+    targets = target_values(table.texts(column).tolist()) if column in table.columns else None
+    with bar("reading molecules", len(texts), progress) as update:
+
+        def counted() -> Iterator[str]:
+            for row, text in enumerate(texts):
+                if row % _MOLECULES_PER_UPDATE == 0:
+                    update(row)
+                if not text:
+                    raise InputError("an empty molecule, whose row is reported below")
+                yield text
+
+        rows = list(range(len(texts)))
+        try:
+            graphs = from_smiles(counted())
+        except InputError:
+            rows = [row for row in rows if _is_molecule(table, row, texts[row], bad_graph)]
+            graphs = from_smiles([texts[row] for row in rows])
+    return with_targets(
+        replace(graphs, name=table.path.stem),
+        [None if targets is None else targets[row] for row in rows],
+        _Rows(table, rows),
+        bad_graph,
+    )
+
+
+def _is_molecule(table: Table, row: int, text: str, bad_graph: BadGraphs) -> bool:
+    try:
+        if not text:
+            raise InputError(f"column {SMILES!r} is empty")
+        from_smiles([text])
+    except InputError as error:
+        bad_graph(table.error(row, str(error).removeprefix("SMILES 0, ")))
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The row of every molecule."""
+
+    table: Table
+    rows: list[int]
+
+    @property
+    def target_file(self) -> Path:
+        return self.table.path
+
+    def graph(self, graph: int) -> str:
+        return self.table.place(self.rows[graph])
+
+    def graph_error(self, graph: int, message: str) -> FileError:
+        return self.table.error(self.rows[graph], message)

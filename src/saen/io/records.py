@@ -1,38 +1,88 @@
-"""From what stands in the files to `Graphs`: one record per graph, or whole columns."""
+"""From the content of files to `Graphs`: one record per graph, or whole columns.
+
+A graph that cannot be used stops the reading, or is skipped and reported (`BadGraphs`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.problems import BadGraphs
-from saen.io.sources import FREE_NODES, check_text, check_width
+from saen.io.text_files import FREE_NODES, check_text, check_width
 
-Label = str | int | float
+TargetValue = str | int | float
 
 NODE_COLUMNS = ("node_labels", "node_attributes")
 EDGE_COLUMNS = ("edge_labels", "edge_attributes")
 
-LONGEST_LABEL = 1000  # of a graph: the targets are a column as wide as the longest
+MAX_TARGET_LENGTH = 1000  # the array of targets is as wide as the longest
+_MAX_LISTED = 5
 
-_KINDS = {"i": "whole numbers", "U": "strings", "f": "numbers"}
+_KINDS = {"i": "integer", "U": "string"}
+
+Report = Callable[[FileError], None]
+"""Called with the error of every graph that is skipped."""
+
+
+class SkippedWarning(UserWarning):
+    """Graphs were skipped, and no `report` was passed."""
+
+
+@dataclass(frozen=True)
+class BadGraphs:
+    """Called with the error of every bad graph: raises it, or reports it to skip the graph."""
+
+    skip: bool
+    report: Report
+
+    def __call__(self, error: FileError) -> None:
+        """Raise or report."""
+        if not self.skip:
+            raise error
+        self.report(error)
+
+
+@contextmanager
+def bad_graphs(skip_bad: bool, report: Report | None) -> Iterator[BadGraphs]:
+    """Raise the first error, or skip bad graphs; without a `report`, a warning lists them.
+
+    >>> errors = []
+    >>> with bad_graphs(True, errors.append) as bad:
+    ...     bad(FileError("invalid", path="a.jsonl", line=3))
+    >>> print(errors[0])
+    a.jsonl, line 3: invalid
+    """
+    skipped: list[FileError] = []
+    yield BadGraphs(skip_bad, report or skipped.append)
+    if skipped:
+        listed = "; ".join(map(str, skipped[:_MAX_LISTED]))
+        n_more = len(skipped) - _MAX_LISTED
+        more = f"; and {n_more:,} more" if n_more > 0 else ""
+        warnings.warn(
+            f"skipped {plural(len(skipped), 'bad graph')}: {listed}{more}",
+            SkippedWarning,
+            stacklevel=5,
+        )
 
 
 class Places(Protocol):
-    """Where graphs stand, for messages."""
+    """Where graphs are in their files, for messages."""
 
     @property
-    def labels(self) -> Path:
-        """The file that has the labels of graphs."""
+    def target_file(self) -> Path:
+        """The file that has the targets."""
 
     def graph(self, graph: int) -> str:
         """A graph in words, such as `line 3`."""
@@ -42,104 +92,130 @@ class Places(Protocol):
 
 
 class EdgePlaces(Places, Protocol):
-    """Where graphs and their edges stand, for messages."""
+    """Where graphs and their edges are in their files, for messages."""
 
     def clash(self, later: int, earlier: int, what: str) -> FileError:
-        """The error for an edge that repeats another one with other labels or attributes."""
+        """The error for an edge that repeats another one with a different label or attributes."""
 
 
 def assemble(
     sizes: NDArray[np.int64],
     edges: NDArray[np.int64],
     columns: Mapping[str, Array],
-    targets: Sequence[Label | None],
+    targets: Sequence[TargetValue | None],
     *,
     directed: bool,
     name: str,
     places: EdgePlaces,
-    found: BadGraphs,
+    bad_graph: BadGraphs,
 ) -> Graphs:
-    """Graphs from columns over all of them; the bad ones go to `found` and are left out.
+    """Build graphs from columns over all of them; bad ones go to `bad_graph` and are skipped.
 
-    `edges`, shape (E, 2), are numbered through the collection. An edge may be listed again, and an
-    undirected one from its other end, with the same labels and attributes.
+    `edges`, shape (E, 2), number the nodes through the collection. An edge may be repeated, and an
+    undirected one also from its other end, with the same label and attributes.
     """
     bad = np.zeros(len(sizes), dtype=np.bool_)
     graph_of = segment_ids(offsets(sizes))
-    for later, earlier, what in _clashes(edges, columns, directed):
+    for later, earlier, what in clashing_edges(edges, columns, directed):
         graph = int(graph_of[edges[later, 0]])
         if not bad[graph]:
             bad[graph] = True
-            found(places.clash(later, earlier, what))
+            bad_graph(places.clash(later, earlier, what))
     graphs = Graphs.from_edges(
         edges, sizes, directed=directed, duplicates="merge", name=name, **columns
     )
-    return labelled(graphs, targets, places, found, bad)
+    return with_targets(graphs, targets, places, bad_graph, bad)
 
 
-def labelled(
+def with_targets(
     graphs: Graphs,
-    targets: Sequence[Label | None],
+    targets: Sequence[TargetValue | None],
     places: Places,
-    found: BadGraphs,
+    bad_graph: BadGraphs,
     bad: NDArray[np.bool_] | None = None,
 ) -> Graphs:
-    """The graphs that are not `bad`, with their targets; either all have one, or none has."""
+    """The graphs that are not `bad`, with their targets: either all have one, or none has."""
     bad = np.zeros(len(graphs), dtype=np.bool_) if bad is None else bad.copy()
     for graph, target in enumerate(targets):
-        if isinstance(target, str) and len(target) > LONGEST_LABEL and not bad[graph]:
+        if isinstance(target, str) and len(target) > MAX_TARGET_LENGTH and not bad[graph]:
             bad[graph] = True
-            found(
-                places.graph_error(
-                    graph,
-                    f"a label of {len(target):,} characters, at most {LONGEST_LABEL:,} can be",
-                )
-            )
+            message = f"a target of {len(target):,} characters (at most {MAX_TARGET_LENGTH:,})"
+            bad_graph(places.graph_error(graph, message))
     known = np.array([target is not None for target in targets], dtype=np.bool_)
     missing = np.flatnonzero(~known & ~bad).tolist()
     if (known & ~bad).any():
-        if missing and not found.skip:
+        if missing and not bad_graph.skip:
             have = "has" if len(missing) == 1 else "have"
             raise FileError(
-                f"{len(missing):,} of {plural(len(graphs), 'graph')} {have} no label (the first is "
-                f"{places.graph(missing[0])}): label all of them, or none",
-                path=places.labels,
+                f"{len(missing):,} of {plural(len(graphs), 'graph')} {have} no target (first: "
+                f"{places.graph(missing[0])}); either all graphs need one, or none",
+                path=places.target_file,
             )
         for graph in missing:
             bad[graph] = True
-            found(places.graph_error(graph, "no label, which other graphs have"))
-    kept = np.flatnonzero(~bad).tolist()
-    graphs = graphs[kept] if bad.any() else graphs
-    has_targets = len(kept) and known[kept].all()
+            bad_graph(places.graph_error(graph, "no target, but other graphs have one"))
+    good = np.flatnonzero(~bad).tolist()
+    graphs = graphs[good] if bad.any() else graphs
+    has_targets = len(good) and known[good].all()
     return graphs.with_targets(
-        _targets([targets[graph] for graph in kept]) if has_targets else None
+        _target_array([targets[graph] for graph in good]) if has_targets else None
     )
 
 
-def _clashes(
-    edges: NDArray[np.int64], columns: Mapping[str, Array], directed: bool
+def clashing_edges(
+    edges: Array, columns: Mapping[str, Array], directed: bool
 ) -> list[tuple[int, int, str]]:
-    """Edges that repeat an earlier one with other labels or attributes, by their number."""
+    """Edges that repeat an earlier one with a different label or attributes.
+
+    The result has the indices of the later and of the earlier edge, and what differs.
+    """
     per_edge = {key: columns[key] for key in EDGE_COLUMNS if key in columns}
     if not per_edge or not len(edges):
         return []
-    ends = edges if directed else np.sort(edges, axis=1)
+    ends = edges.astype(np.int64) if directed else np.sort(edges, axis=1).astype(np.int64)
     codes = ends[:, 0] * (int(ends.max()) + 1) + ends[:, 1]
     order = np.argsort(codes, kind="stable")
     again = np.flatnonzero(codes[order][1:] == codes[order][:-1])
+    earlier, later = order[again], order[again + 1]
     out = []
     for key, column in per_edge.items():
-        earlier, later = order[again], order[again + 1]
         unequal = column[later] != column[earlier]
         differs = unequal if unequal.ndim == 1 else unequal.any(axis=1)
-        what = "another label" if key == "edge_labels" else "other attributes"
+        what = "a different label" if key == "edge_labels" else "different attributes"
         pairs = zip(later[differs].tolist(), earlier[differs].tolist(), strict=True)
         out += [(*pair, what) for pair in pairs]
     return sorted(out)
 
 
-def _targets(values: Sequence[Label | None]) -> Array:
-    """Classes, or real numbers where one of them has a fraction."""
+def check_both_directions(graphs: Graphs, library: str) -> None:
+    """Raise if the two directions of an undirected edge differ in labels or attributes.
+
+    For formats that store an undirected edge once.
+    """
+    entries = np.arange(len(graphs.indices))
+    square = (graphs.n_nodes, graphs.n_nodes)
+    matrix = sparse.csr_array((entries, graphs.indices, graphs.indptr), shape=square)
+    opposite = sparse.csr_array(matrix.T).data
+    for key in EDGE_COLUMNS:
+        column = getattr(graphs, key)
+        if column is None:
+            continue
+        differ = column != column[opposite]
+        if column.dtype.kind == "f":
+            differ &= ~(np.isnan(column) & np.isnan(column[opposite]))
+        if differ.any():
+            entry = int(np.flatnonzero(differ.reshape(len(column), -1).any(axis=1))[0])
+            source, target = int(segment_ids(graphs.indptr)[entry]), int(graphs.indices[entry])
+            graph = int(segment_ids(graphs.node_offsets)[source])
+            start = int(graphs.node_offsets[graph])
+            raise InputError(
+                f"graph {graph}: the two directions of edge {source - start} – {target - start} "
+                f"have different {key.replace('_', ' ')}, but {library} stores only one"
+            )
+
+
+def _target_array(values: Sequence[TargetValue | None]) -> Array:
+    """Classes, or real numbers if one of them has a fraction."""
     if any(isinstance(value, str) for value in values):
         return np.array(values, dtype=np.str_)
     numbers = [value for value in values if isinstance(value, int | float)]
@@ -149,23 +225,23 @@ def _targets(values: Sequence[Label | None]) -> Array:
 
 
 def check_target(value: object) -> None:
-    """Raise `InputError` for what is no label of a graph (or none, which is None)."""
+    """Raise `InputError` unless a value can be a target (None for none)."""
     if value is None:
         return
     if isinstance(value, str):
-        check_text([value], "labels of graphs")
+        check_text([value], "targets")
         return
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"the label of the graph must be a string or a number, not {value!r:.80}")
+        raise InputError(f"the target must be a string or a number, not {value!r:.80}")
     if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
-        raise InputError("the label of the graph is a number that does not fit into 64 bits")
+        raise InputError("the target does not fit into 64 bits")
 
 
 @dataclass(frozen=True)
 class Record:
-    """One graph as it stands in a file: E `edges`, shape (E, 2), over nodes 0 … `size` - 1.
+    """One graph as its file describes it: E `edges`, shape (E, 2), over nodes 0 … `size` - 1.
 
-    `columns` are by their names in `Graphs`, `names` those of attributes where the file has any.
+    `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any.
     """
 
     path: Path
@@ -175,7 +251,7 @@ class Record:
     columns: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     directed: bool = False
-    target: Label | None = None
+    target: TargetValue | None = None
 
     def error(self, message: str) -> FileError:
         """The error for this graph."""
@@ -183,30 +259,30 @@ class Record:
 
 
 class Records:
-    """Collects graphs one by one; what does not go with those before it is a bad graph.
+    """Collects graphs one by one; one that does not match those before it is a bad graph.
 
-    `labels` is the file that graphs have their labels from.
+    `target_file` is the file that the targets come from.
     """
 
-    def __init__(self, found: BadGraphs, labels: Path) -> None:
-        self.found = found
-        self.labels = labels
+    def __init__(self, bad_graph: BadGraphs, target_file: Path) -> None:
+        self.bad_graph = bad_graph
+        self.target_file = target_file
         self.records: list[Record] = []
         self.n_bytes = 0
         self._n_nodes = 0
-        self._known: dict[str, tuple[object, str]] = {}
+        self._expected: dict[str, tuple[object, str]] = {}
 
     def add(self, record: Record, n_bytes: int) -> None:
-        """Take a graph that stood in `n_bytes` of text. Raises `FileError` where it is bad."""
+        """Add a graph that took `n_bytes` of text. Raises `FileError` if it is bad."""
         self.n_bytes += n_bytes
         if self._n_nodes + record.size > self.n_bytes + FREE_NODES:
-            raise record.error(f"{record.size:,} nodes, which is too many for a file of this size")
-        facts = _facts(record)
-        for key, fact in facts.items():
-            known, words = self._known.get(key, fact)
-            if fact[0] != known:
-                raise record.error(f"{fact[1]}, but graphs before it have {words}")
-        self._known = facts | self._known
+            raise record.error(f"{record.size:,} nodes are too many for a file of this size")
+        schema = _schema(record)
+        for key, (value, words) in schema.items():
+            expected, expected_words = self._expected.get(key, (value, words))
+            if value != expected:
+                raise record.error(f"{words}, but earlier graphs have {expected_words}")
+        self._expected = schema | self._expected
         self._n_nodes += record.size
         self.records.append(record)
 
@@ -230,21 +306,20 @@ class Records:
             directed=self._directed(),
             name=name,
             places=self,
-            found=self.found,
+            bad_graph=self.bad_graph,
         )
 
     def _directed(self) -> bool:
-        """As the graphs with edges are; where there are none, as they say."""
+        """As the graphs with edges are; if there are none, as they say."""
         known = [record.directed for record in self.records if len(record.edges)]
         return any(known or [record.directed for record in self.records])
 
     def _check_width(self, key: str, parts: list[Array]) -> None:
         if parts[0].dtype.kind == "U":
             longest = max(part.dtype.itemsize // 4 for part in parts)
+            count = sum(part.size for part in parts)
             try:
-                check_width(
-                    longest, sum(p.size for p in parts), self.n_bytes, key.replace("_", " ")
-                )
+                check_width(longest, count, self.n_bytes, key.replace("_", " "))
             except InputError as error:
                 raise FileError(str(error), path=self.records[0].path) from None
 
@@ -268,10 +343,10 @@ class Records:
         )
 
 
-def _facts(record: Record) -> dict[str, tuple[object, str]]:
-    """What must be the same for all graphs, with words; a graph without edges has no say on them.
+def _schema(record: Record) -> dict[str, tuple[object, str]]:
+    """What all graphs must share: values to compare, each with words to show.
 
-    Every fact has a value to compare and words to show.
+    A graph without nodes or edges says nothing about their columns.
     """
     direction = "directed" if record.directed else "undirected"
     out: dict[str, tuple[object, str]] = {}
@@ -279,19 +354,22 @@ def _facts(record: Record) -> dict[str, tuple[object, str]]:
         out["directed"] = (record.directed, f"{direction} edges")
     for keys, count in ((NODE_COLUMNS, record.size), (EDGE_COLUMNS, len(record.edges))):
         for key in keys if count else ():
-            out[key] = _fact(key.replace("_", " "), record.columns.get(key), record.names.get(key))
+            what = key.replace("_", " ")
+            out[key] = _column_schema(what, record.columns.get(key), record.names.get(key))
     if record.target is not None:
         text = isinstance(record.target, str)
-        out["target"] = (text, "a string as label" if text else "a number as label")
+        out["target"] = (text, "a string as target" if text else "a number as target")
     return out
 
 
-def _fact(what: str, column: Array | None, names: tuple[str, ...] | None) -> tuple[object, str]:
+def _column_schema(
+    what: str, column: Array | None, names: tuple[str, ...] | None
+) -> tuple[object, str]:
     if column is None:
         return None, f"no {what}"
     if column.dtype.kind == "f":
         listed = f" ({', '.join(names)})" if names else ""
         count = plural(column.shape[1], what.removesuffix("s"))
         return (column.shape[1], names), f"{count}{listed}"
-    width = f" ({column.shape[1]} each)" if column.ndim == 2 else ""
-    return (column.dtype.kind, column.shape[1:]), f"{_KINDS[column.dtype.kind]} as {what}{width}"
+    width = f" with {column.shape[1]} columns" if column.ndim == 2 else ""
+    return (column.dtype.kind, column.shape[1:]), f"{_KINDS[column.dtype.kind]} {what}{width}"

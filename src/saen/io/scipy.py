@@ -23,12 +23,12 @@ def from_scipy(
     directed: bool = False,
     weights: bool = False,
 ) -> Graphs:
-    """Build from one square sparse adjacency matrix per graph; the matrices are left as they are.
+    """Build from one square sparse adjacency matrix per graph; the matrices are not modified.
 
-    Any sparse format will do. An entry (i, j) that is not zero is an edge from i to j; entries that
-    are stored but zero are none, and repeated ones are added up first, as scipy does. The pattern
-    of an undirected graph must be symmetric. The values do not matter unless `weights=True`, which
-    keeps them as `edge_attributes` of one column (the two directions of an edge may differ).
+    Any sparse format works. A non-zero entry (i, j) is an edge from i to j; stored zeros are not
+    edges, and repeated entries are summed first, as scipy does. The pattern of an undirected graph
+    must be symmetric. The values are ignored unless `weights=True`, which keeps them as
+    `edge_attributes` with one column (the two directions of an edge may differ).
 
     `node_labels` has one sequence per matrix, `targets` one value per matrix.
 
@@ -64,15 +64,15 @@ def from_scipy(
 
 
 def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[Any]]:
-    """One square adjacency matrix in CSR per graph: 1 for an edge from row to column.
+    """Convert each graph to a square adjacency matrix in CSR: 1 for an edge from row to column.
 
-    With `weights=True` the values are those of the one column of `edge_attributes`. Labels and
-    targets have no place in a matrix: pass `[graph.node_labels for graph in graphs]` and
-    `graphs.targets` to `from_scipy` to have the same graphs again. Edge labels, and attributes of
-    several columns or of nodes, are left out.
+    With `weights=True` the values are the one column of `edge_attributes`. A matrix has no labels
+    or targets: pass `[graph.node_labels for graph in graphs]` and `graphs.targets` to `from_scipy`
+    to restore the graphs. Edge labels, node attributes and further edge attributes are not
+    converted.
 
-    Raises `InputError` where the weights are not one column, or one of them is 0, which a sparse
-    matrix takes for no edge.
+    Raises `InputError` if the weights are not one column, or one of them is 0, which would not be
+    an edge in a sparse matrix.
 
     >>> [path] = to_scipy(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
     >>> path.toarray()
@@ -96,7 +96,7 @@ def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[
 
 
 def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
-    """A copy in canonical CSR: sorted, without repetitions and without stored zeros."""
+    """A copy in canonical CSR: sorted, without duplicates and without stored zeros."""
     is_sparse: bool = sparse.issparse(matrix)
     if not is_sparse:
         raise InputError(
@@ -105,7 +105,7 @@ def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
         )
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(
-            f"graph {number}: an adjacency matrix is square, this one has shape {matrix.shape}"
+            f"graph {number}: an adjacency matrix must be square, but the shape is {matrix.shape}"
         )
     out: sparse.csr_array[Any] = sparse.csr_array(matrix, copy=True)
     out.sum_duplicates()
@@ -117,7 +117,7 @@ def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
             and np.array_equal(reverse.indices, out.indices)
         ):
             raise InputError(
-                f"graph {number}: some entry (i, j) has no counterpart (j, i) "
+                f"graph {number}: the matrix is not symmetric "
                 "(pass directed=True, or matrix + matrix.T)"
             )
     return out
@@ -134,7 +134,7 @@ def _labels(node_labels: Sequence[ArrayLike], sizes: list[int]) -> Any:
             )
     filled = [labels for labels in columns if labels.size]
     if len({labels.dtype.kind in "US" for labels in filled}) > 1:
-        raise InputError("node labels mix whole numbers and strings")
+        raise InputError("node labels mix integers and strings")
     if len({labels.shape[1:] for labels in filled}) > 1:
         raise InputError("node labels differ in their number of columns")
     return np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
@@ -152,11 +152,11 @@ def _values(graphs: Graphs) -> Any:
     column = graphs.edge_attributes
     if column is None or column.shape[1] != 1:
         found = "none" if column is None else f"{column.shape[1]} columns"
-        raise InputError(f"weights are one column of edge attributes, found {found}")
+        raise InputError(f"weights must be one column of edge attributes, found {found}")
     zero = np.flatnonzero(column[:, 0] == 0)
     if len(zero):
         graph = int(np.searchsorted(graphs.indptr[graphs.node_offsets], zero[0], "right")) - 1
         raise InputError(
-            f"graph {graph} has an edge of weight 0, which a sparse matrix takes for no edge"
+            f"graph {graph} has an edge of weight 0, which a sparse matrix cannot store"
         )
     return column[:, 0]

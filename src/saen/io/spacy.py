@@ -22,17 +22,17 @@ def from_spacy(
     targets: ArrayLike | None = None,
     name: str = "",
 ) -> Documents:
-    """Build from parsed spaCy documents, as `nlp.pipe(texts)` gives them.
+    """Build from parsed spaCy documents, as `nlp.pipe(texts)` returns them.
 
-    `word` is what stands for a word: its `form`, its `lemma` or its part of speech (`upos`); forms
-    and lemmas are made `lowercase`. Edges lead from head to dependent, labelled by `token.dep_`.
-    `targets` has one value per document.
+    `word` says what to read as the word: its `form`, its `lemma` or its part of speech (`upos`);
+    forms and lemmas are converted to `lowercase`. Edges go from head to dependent, labelled by
+    `token.dep_`. `targets` has one value per document.
 
-    Raises `InputError`, naming the document, where there are no sentences or no dependencies: the
+    Raises `InputError`, naming the document, if there are no sentences or no dependencies: the
     pipeline needs a parser.
     """
     if word not in COLUMNS:
-        raise InputError(f"word is one of {', '.join(COLUMNS)}, not {word!r}")
+        raise InputError(f"word must be one of {', '.join(COLUMNS)}, not {word!r}")
     attribute = _ATTRIBUTES[word]
     documents: list[list[list[Word]]] = []
     for number, doc in enumerate(docs):
@@ -40,8 +40,7 @@ def from_spacy(
             sentences = [list(sentence) for sentence in doc.sents]
         except ValueError:
             raise InputError(
-                f"document {number} has no sentence boundaries: parse it with a pipeline that "
-                "has a parser"
+                f"document {number} has no sentence boundaries: use a pipeline with a parser"
             ) from None
         except AttributeError:
             raise InputError(
@@ -50,7 +49,7 @@ def from_spacy(
         documents.append([_words(sentence, attribute) for sentence in sentences])
     words = [word for document in documents for sentence in document for word in sentence]
     if any(len(s) > 1 for d in documents for s in d) and all(head is None for _, head, _ in words):
-        raise InputError("no word depends on another: parse with a pipeline that has a parser")
+        raise InputError("there are no dependencies: use a pipeline with a parser")
     if words and not any(text for text, _, _ in words):
         raise InputError(f"no word has a {word}: the pipeline does not set it")
     if lowercase and word != "upos":

@@ -1,4 +1,4 @@
-"""Functions of Python's own standard library: which package does one come from?"""
+"""A generated dataset: functions of Python's standard library, with their package as target."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ PACKAGES = (
     *("asyncio", "email", "http", "importlib", "logging"),
     *("multiprocessing", "unittest", "urllib", "xml"),
 )
-"""Sizeable ones that every CPython from 3.11 on comes with."""
+"""Large packages that every CPython since 3.11 has."""
 LEVELS = ("node types", "paths", "statements", "functions")
 
-_FEWEST_STATEMENTS = 2
-_DEEPEST = 3  # blocks within blocks that are told apart
-_LONGEST = 8  # nodes of a path that are told apart
+MIN_STATEMENTS = 2
+MAX_DEPTH = 3  # deeper blocks share a role
+MAX_LENGTH = 8  # longer paths share a role
 
 Pairs = Iterator[tuple[str, Any]]
 
 
 def stdlib_functions(packages: Sequence[str] = PACKAGES, n_per_package: int = 200) -> NestedData:
-    """Functions of the standard library of the Python that runs, each with its package as target.
+    """Functions of the standard library of the running Python, each with its package as target.
 
-    The sources are parsed, never imported or run. A function or method is made of statements, at
-    any depth of its blocks; a statement of the paths from the root of its syntax tree to the
-    leaves (without the statements inside it, which are parts of their own); a path of the types
-    of its nodes. No names that the authors chose are used. Roles are the depth of a statement's
-    block, the length of a path, and the place of a node on its path.
+    The sources are parsed, never imported or run. The parts of a function or method are its
+    statements, at any depth; the parts of a statement are the paths from the root of its syntax
+    tree to the leaves (without nested statements, which are parts of their own); the parts of a
+    path are the types of its nodes. Identifiers are not used. Roles are the depth of a statement,
+    the length of a path, and the position of a node on its path.
 
-    Functions within functions belong to the outer one; doc strings and functions of fewer than two
-    statements are left out. A package gives at most `n_per_package` functions, evenly spaced over
-    its files in order, so that the same Python gives the same functions.
+    Nested functions belong to the outer one; docstrings and functions with fewer than two
+    statements are skipped. At most `n_per_package` functions are taken from each package, evenly
+    spaced over its files, so that the same Python gives the same functions.
 
-    Raises `DatasetNotFoundError` where the sources of a package are not installed.
+    Raises `DatasetNotFoundError` if the sources of a package are not installed.
 
     >>> functions = stdlib_functions(["json", "queue"], n_per_package=2)
     >>> functions  # doctest: +ELLIPSIS
@@ -49,17 +49,17 @@ def stdlib_functions(packages: Sequence[str] = PACKAGES, n_per_package: int = 20
     ['json', 'json', 'queue', 'queue']
     """
     if isinstance(packages, str) or not all(isinstance(package, str) for package in packages):
-        raise InputError(f"packages are a list of names, not {packages!r}")
+        raise InputError(f"packages must be a list of names, not {packages!r}")
     if isinstance(n_per_package, bool) or not isinstance(n_per_package, int) or n_per_package < 1:
-        raise InputError(f"n_per_package must be a whole number from 1 on, not {n_per_package!r}")
-    chosen: list[ast.AST] = []
+        raise InputError(f"n_per_package must be an integer ≥ 1, not {n_per_package!r}")
+    functions: list[ast.AST] = []
     targets: list[str] = []
     for package in packages:
-        found = [node for file in _sources(package) for node in _functions(_parsed(file))]
-        evenly = np.linspace(0, len(found), min(n_per_package, len(found)), endpoint=False)
-        chosen += [found[place] for place in evenly.astype(int)]
+        nodes = [node for file in _sources(package) for node in _functions(_parsed(file))]
+        evenly = np.linspace(0, len(nodes), min(n_per_package, len(nodes)), endpoint=False)
+        functions += [nodes[index] for index in evenly.astype(int)]
         targets += [package] * len(evenly)
-    parts = map(_function, chosen)
+    parts = map(_function, functions)
     return NestedData(parts, np.array(targets, np.str_), levels=LEVELS, name="stdlib-functions")
 
 
@@ -67,18 +67,18 @@ def _sources(package: str) -> list[Path]:
     """The files of a package or a module, without its tests, in order."""
     stdlib = Path(sysconfig.get_paths()["stdlib"])
     if not package.isidentifier():
-        raise InputError(f"a package is named by one word, not {package!r}")
+        raise InputError(f"{package!r} is not the name of a package")
     module, folder = stdlib / f"{package}.py", stdlib / package
     if module.is_file():
         return [module]
     files = sorted(folder.rglob("*.py"))
-    kept = [file for file in files if not {"test", "tests"} & {*file.relative_to(folder).parts}]
-    if not kept:
+    sources = [file for file in files if not {"test", "tests"} & {*file.relative_to(folder).parts}]
+    if not sources:
         raise DatasetNotFoundError(
-            f"no sources of {package!r} in {stdlib}: this Python comes without them, "
-            "or its standard library has no such package"
+            f"no sources of {package!r} in {stdlib}: they are not installed, or the standard "
+            "library has no such package"
         )
-    return kept
+    return sources
 
 
 def _parsed(file: Path) -> ast.Module:
@@ -87,7 +87,7 @@ def _parsed(file: Path) -> ast.Module:
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=file) from None
     except (SyntaxError, ValueError) as error:
-        raise FileError(f"not readable as Python ({error})", path=file) from None
+        raise FileError(f"invalid Python: {error}", path=file) from None
 
 
 def _functions(node: ast.AST) -> Iterator[ast.AST]:
@@ -95,7 +95,7 @@ def _functions(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _functions(child)
-        elif len([*_statements(child)]) >= _FEWEST_STATEMENTS:
+        elif len([*_statements(child)]) >= MIN_STATEMENTS:
             yield child
 
 
@@ -107,7 +107,7 @@ def _statements(node: ast.AST, depth: int = 0) -> Iterator[tuple[int, ast.stmt]]
                 yield depth, child
             yield from _statements(child, depth + 1)
         else:
-            yield from _statements(child, depth)  # except clauses and cases hold statements too
+            yield from _statements(child, depth)  # except clauses and cases contain statements
 
 
 def _is_doc_string(node: ast.stmt) -> bool:
@@ -128,19 +128,19 @@ def _paths(node: ast.AST, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
         yield path
 
 
-# -- parts: the whole decomposition, said in Python ---------------------------------------------
+# -- parts ---------------------------------------------------------------------------------------
 
 
 def _function(node: ast.AST) -> Pairs:
     for depth, statement in _statements(node):
-        yield f"depth {min(depth, _DEEPEST)}", _statement(statement)
+        yield f"depth {min(depth, MAX_DEPTH)}", _statement(statement)
 
 
 def _statement(node: ast.stmt) -> Pairs:
     for path in _paths(node):
-        yield f"length {min(len(path), _LONGEST)}", _path(path)
+        yield f"length {min(len(path), MAX_LENGTH)}", _path(path)
 
 
 def _path(path: tuple[str, ...]) -> Pairs:
-    for place, node_type in enumerate(path):
-        yield f"node {min(place, _LONGEST)}", node_type
+    for position, node_type in enumerate(path):
+        yield f"node {min(position, MAX_LENGTH)}", node_type

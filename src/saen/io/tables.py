@@ -1,46 +1,65 @@
-"""Tables of rows and named columns: CSV, TSV and Parquet."""
+"""Tables of rows and named columns: reading CSV, TSV and Parquet, and writing results."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array
+from saen._util.atomic import atomic_write
 from saen._util.strings import plural
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
-from saen.io.records import Label
-from saen.io.sources import FREE_CHARACTERS, check_width, read_bytes, read_text
-from saen.io.tu import EXACT
+from saen.io.records import TargetValue
+from saen.io.text_files import (
+    EXACT_FLOATS,
+    FREE_CHARACTERS,
+    check_width,
+    read_bytes,
+    read_text,
+)
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
+"""Tables that `read_table` reads."""
+FORMATS = (".csv", ".jsonl", ".parquet")
+"""Tables that `open_table` writes."""
 
-MAX_COLUMNS = 1000
+MAX_COLUMNS = 10_000
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
+# Networks compute with 7 significant digits; more would only be noise.
+_DIGITS = "%.7g"
+
+Columns = Mapping[str, Array]
+"""Named columns of equal length."""
+Write = Callable[[Columns], None]
+"""Adds rows to a table. The first call decides its columns."""
 
 
 class Table(ABC):
-    """Columns by name; rows are counted from 0."""
+    """Columns by name; rows are numbered from 0."""
 
     path: Path
     n_bytes: int
     columns: tuple[str, ...]
     broken: list[tuple[list[str], FileError]]
-    """Rows with too many or too few columns, which are no rows of the table."""
+    """Rows with too many or too few columns, which are not rows of the table."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -48,7 +67,7 @@ class Table(ABC):
 
     @abstractmethod
     def _column(self, column: str) -> pd.Series[Any]:
-        """A column in the type that it has."""
+        """A column in its own type."""
 
     @abstractmethod
     def texts(self, column: str) -> pd.Series[str]:
@@ -56,78 +75,88 @@ class Table(ABC):
 
     @abstractmethod
     def place(self, row: int) -> str:
-        """A row in words: its line where there are lines."""
+        """A row in words: its line, if the file has lines."""
 
     @abstractmethod
     def error(self, row: int, message: str) -> FileError:
         """The error for a row."""
 
     def values(self, column: str) -> pd.Series[Any]:
-        """A column of whole numbers (int64), or as text where one value is none."""
-        found = self._column(column)
-        whole = found.dtype.kind in "iu" and (found.dtype != np.uint64 or found.max() < 2**63)
-        return found.astype(np.int64) if whole else self.texts(column)
+        """A column of integers (int64), or as text if one value is not an integer."""
+        values = self._column(column)
+        fits = values.dtype.kind in "iu" and (values.dtype != np.uint64 or values.max() < 2**63)
+        return values.astype(np.int64) if fits else self.texts(column)
+
+    def array(self, column: str) -> Array:
+        """A column as an array of numbers, Booleans or strings, shape (rows,)."""
+        values = self._column(column).to_numpy()
+        return values if values.dtype.kind in "iufb" else self.texts(column).to_numpy().astype(str)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """A column of numbers; NaN where there is no finite one."""
-        found = self._column(column)
-        if found.dtype.kind not in "iuf":
-            found = pd.to_numeric(self.texts(column), errors="coerce")
-        out = found.to_numpy(dtype=np.float64)
+        """A column of numbers; NaN for everything that is not a finite number."""
+        values = self._column(column)
+        if values.dtype.kind not in "iuf":
+            values = pd.to_numeric(self.texts(column), errors="coerce")
+        out = values.to_numpy(dtype=np.float64)
         return np.where(np.isfinite(out), out, np.nan)
 
     def labels(self, column: str, rows: NDArray[np.int64]) -> Array:
-        """The labels in some rows: an array of whole numbers or of strings, shape (rows,)."""
+        """The labels in some rows: an array of integers or of strings, shape (rows,)."""
         values = self.values(column).iloc[rows]
-        if values.dtype.kind != "i" and len(rows) < len(self) and self._may_be_whole(column):
-            # What was text may have been in the rows that are left out.
-            whole = pd.to_numeric(values, errors="coerce")
-            values = whole if whole.dtype == np.int64 else values
+        if values.dtype.kind != "i" and len(rows) < len(self) and self._may_be_integers(column):
+            # The only text may have been in the rows that are skipped.
+            numbers = pd.to_numeric(values, errors="coerce")
+            values = numbers if numbers.dtype == np.int64 else values
         if values.dtype.kind == "i":
             return values.to_numpy()
         longest = max(map(len, values), default=0)
         try:
-            check_width(longest, len(values), self.n_bytes, f"values of the column {column}")
+            check_width(longest, len(values), self.n_bytes, f"values in column {column}")
         except InputError as error:
             raise FileError(str(error), path=self.path) from None
         return values.to_numpy(dtype=object).astype(np.str_)
 
-    def _may_be_whole(self, column: str) -> bool:
-        """Whether text that looks like a whole number is one."""
+    def _may_be_integers(self, column: str) -> bool:
+        """Whether text that looks like an integer is one."""
         return True
 
 
 def read_table(path: Path, required: Sequence[str] = ()) -> Table:
-    """Read a table that has rows and the columns that are needed, by their names in small letters.
+    """Read a table with at least one row and the `required` columns (names in lower case).
 
-    >>> file = getfixture("tmp_path") / "labels.csv"
-    >>> _ = file.write_text("Graph,label\\n1,yes\\n")
-    >>> read_table(file, ["graph", "label"]).columns
-    ('graph', 'label')
+    >>> file = getfixture("tmp_path") / "targets.csv"
+    >>> _ = file.write_text("Graph,target\\n1,yes\\n")
+    >>> read_table(file, ["graph", "target"]).columns
+    ('graph', 'target')
     """
     table: Table = _ParquetTable(path) if path.suffix == ".parquet" else _CsvTable(path)
     require(table, required)
     if not len(table):
-        no_rows = FileError("no rows below the names of the columns", path=path)
+        no_rows = FileError("no rows below the header", path=path)
         raise table.broken[0][1] if table.broken else no_rows
     return table
 
 
 def require(table: Table, columns: Sequence[str]) -> None:
-    """Raise `FileError` where a table does not have the columns that are needed."""
+    """Raise `FileError` if a table lacks one of these columns."""
     for column in columns:
         if column not in table.columns:
             raise FileError(
-                f"no column {column}: expected {', '.join(columns)}, found "
+                f"no column {column!r}: expected {', '.join(columns)}, found "
                 f"{', '.join(table.columns)[:200]}",
                 path=table.path,
             )
 
 
-def label_values(texts: Sequence[str]) -> list[Label | None]:
-    """Labels of graphs from text: numbers where all are, else text; None where it is empty.
+def target_column(table: Table) -> str:
+    """The column that holds targets: `target`, or its alias `label`."""
+    return "label" if "label" in table.columns and "target" not in table.columns else "target"
 
-    >>> label_values(["1", "", "0"]), label_values(["1", "x"]), label_values(["0.5", "1"])
+
+def target_values(texts: Sequence[str]) -> list[TargetValue | None]:
+    """Targets from text: numbers if all of them are, else text; None for an empty field.
+
+    >>> target_values(["1", "", "0"]), target_values(["1", "x"]), target_values(["0.5", "1"])
     ([1, None, 0], ['1', 'x'], [0.5, 1])
     """
     known = [None if text.strip().casefold() in ("", "nan") else text.strip() for text in texts]
@@ -136,7 +165,7 @@ def label_values(texts: Sequence[str]) -> list[Label | None]:
 
 
 def _number(text: str) -> int | float | None:
-    if _WHOLE.fullmatch(text):
+    if _INTEGER.fullmatch(text):
         return int(text) if abs(int(text)) < 2**63 else None
     return float(text) if _REAL.fullmatch(text) and abs(float(text)) < 2.0**1023 else None
 
@@ -163,10 +192,10 @@ class _CsvTable(Table):
         return self._frame[column]
 
     def texts(self, column: str) -> pd.Series[str]:
-        found = self._frame[column]
-        if pd.api.types.is_string_dtype(found):
-            return found
-        # Numbers, and yes and no, have lost how they were written.
+        values = self._frame[column]
+        if pd.api.types.is_string_dtype(values):
+            return values
+        # Numbers and Booleans have lost how they were written.
         return self._parse(usecols=[self.columns.index(column)], dtype=str).iloc[:, 0]
 
     def place(self, row: int) -> str:
@@ -176,27 +205,27 @@ class _CsvTable(Table):
         return FileError(message, path=self.path, line=self._line(row))
 
     def _line(self, row: int) -> int:
-        # Where odd quotes or lone carriage returns count as lines for one parser only, the last.
+        # Odd quotes or lone carriage returns can be lines for one parser only: then the last one.
         return self._lines[min(row, len(self._lines) - 1)] if self._lines else 1
 
     def _read(self) -> pd.DataFrame:
-        # More cells than characters: rows are broken, and to fill them up could take any memory.
+        # More cells than characters: rows are broken, and filling them could take any memory.
         n_cells = self._text.count("\n") * len(self.columns)
         frame = None if n_cells > len(self._text) + FREE_CHARACTERS else self._parsed()
         if frame is None:
-            self._take_out_broken()
+            self._remove_broken_rows()
             frame = self._parsed()
         if frame is None:
-            raise FileError("not readable as CSV", path=self.path)
+            raise FileError("invalid CSV", path=self.path)
         frame.columns = pd.Index(self.columns)
         return frame
 
     def _parsed(self) -> pd.DataFrame | None:
-        """The table, or None where a row is broken."""
+        """The table, or None if a row is broken."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                frame = self._parse(**EXACT)
+                frame = self._parse(**EXACT_FLOATS)
         except (ValueError, OverflowError, pd.errors.ParserWarning):
             return None
         return frame if frame.shape[1] == len(self.columns) else None
@@ -214,22 +243,22 @@ class _CsvTable(Table):
         )
         return frame
 
-    def _take_out_broken(self) -> None:
-        """Row by row, leave only those that have all columns."""
-        kept, lines = io.StringIO(), []
-        writer = csv.writer(kept, delimiter=self._separator, lineterminator="\n")
+    def _remove_broken_rows(self) -> None:
+        """Leave only the rows that have all columns."""
+        good, lines = io.StringIO(), []
+        writer = csv.writer(good, delimiter=self._separator, lineterminator="\n")
         for line, fields in self._rows():
             if len(fields) == len(self.columns):
                 writer.writerow(fields)
                 lines.append(line)
             else:
-                found = f"{plural(len(fields), 'column')}, expected {len(self.columns)}"
-                self.broken.append((fields, FileError(found, path=self.path, line=line)))
-        self._text = kept.getvalue()
+                message = f"{plural(len(fields), 'column')}, expected {len(self.columns)}"
+                self.broken.append((fields, FileError(message, path=self.path, line=line)))
+        self._text = good.getvalue()
         self._lines = lines[1:]
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """The fields of every row that is not blank, and the line that it begins at."""
+        """The first line and the fields of every row that is not blank."""
         reader = csv.reader(
             io.StringIO(self._text, newline=""),
             delimiter=self._separator,
@@ -243,7 +272,7 @@ class _CsvTable(Table):
                     yield line, fields
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise FileError(f"not readable as CSV ({error})", path=self.path, line=line) from None
+            raise FileError(f"invalid CSV: {error}", path=self.path, line=line) from None
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -251,13 +280,13 @@ class _CsvTable(Table):
 
 
 def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
-    """The names of columns in small letters."""
+    """Column names in lower case."""
     if len(header) > MAX_COLUMNS:
-        raise FileError(f"{len(header):,} columns, expected at most {MAX_COLUMNS:,}", path=path)
+        raise FileError(f"{len(header):,} columns (at most {MAX_COLUMNS:,})", path=path)
     names = tuple(" ".join(name.split()).casefold() for name in header)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileError(f"two columns are called {twice!r}", path=path)
+        raise FileError(f"two columns named {twice!r}", path=path)
     return names
 
 
@@ -280,26 +309,29 @@ class _ParquetTable(Table):
             schema = parquet.read_schema(source)
             self.columns = _names(schema.names, path)
             texts = [f.name for f in schema if _is_text(arrow.types, f.type)]
-            whole = [arrow.types.is_integer(field.type) for field in schema]
-            self._whole = {c for c, is_whole in zip(self.columns, whole, strict=True) if is_whole}
-            # Kept as codes of their distinct values: a few bytes may repeat a long text any times.
+            self._integers = {
+                column
+                for column, field in zip(self.columns, schema, strict=True)
+                if arrow.types.is_integer(field.type)
+            }
+            # As codes of their distinct values: a few bytes may repeat a long text many times.
             file = parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
             self._check(file.metadata, schema, arrow.types)
-            # In one thread: with several, one crashed after a damaged file had been refused.
+            # Several threads crashed after a damaged file had been refused.
             self._table = file.read(use_threads=False)
         except FileError:
             raise
         except Exception as error:
-            # What pyarrow makes of a damaged file is an error of any kind.
+            # pyarrow raises errors of any kind for a damaged file.
             reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise FileError(f"not readable as Parquet ({reason})", path=path) from None
+            raise FileError(f"invalid Parquet: {reason}", path=path) from None
 
     def _check(self, claims: Any, schema: Any, types: Any) -> None:
         groups = (claims.row_group(group).total_byte_size for group in range(claims.num_row_groups))
         claimed = claims.num_rows * claims.num_columns * 8 + sum(groups)
         if claimed > max(FREE_BYTES, MAX_RATIO * self.n_bytes):
             raise FileError(
-                f"refused: {self.n_bytes:,} bytes that claim to hold {claims.num_rows:,} rows of "
+                f"refused: {self.n_bytes:,} bytes that claim {claims.num_rows:,} rows of "
                 f"{plural(claims.num_columns, 'column')} look like a compression bomb",
                 path=self.path,
             )
@@ -307,7 +339,7 @@ class _ParquetTable(Table):
             number = types.is_integer(field.type) or types.is_floating(field.type)
             if not (number or types.is_boolean(field.type) or _is_text(types, field.type)):
                 raise FileError(
-                    f"the column {field.name} holds {field.type}, expected numbers or text",
+                    f"column {field.name!r} has type {field.type}, expected numbers or text",
                     path=self.path,
                 )
 
@@ -316,11 +348,11 @@ class _ParquetTable(Table):
 
     def _column(self, column: str) -> pd.Series[Any]:
         arrow = self._table.column(self.columns.index(column))
-        found: pd.Series[Any] = arrow.to_pandas(integer_object_nulls=True)
-        return found
+        values: pd.Series[Any] = arrow.to_pandas(integer_object_nulls=True)
+        return values
 
-    def _may_be_whole(self, column: str) -> bool:
-        return column in self._whole
+    def _may_be_integers(self, column: str) -> bool:
+        return column in self._integers
 
     def texts(self, column: str) -> pd.Series[str]:
         codes, distinct = pd.factorize(self._column(column))
@@ -340,10 +372,118 @@ def _is_text(types: Any, kind: Any) -> bool:
 
 
 def pyarrow() -> tuple[ModuleType, ModuleType]:
-    """The library and its module for Parquet; `MissingExtraError` without it."""
+    """`pyarrow` and `pyarrow.parquet`; `MissingExtraError` if they are not installed."""
     try:
         import pyarrow  # type: ignore[import-untyped]
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ImportError:
         raise MissingExtraError("pyarrow", extra="parquet") from None
     return pyarrow, pyarrow.parquet
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def write_table(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    """Write a table that `read_table` reads back exactly, in the format of the suffix."""
+    if suffix == ".parquet":
+        pyarrow()
+        frame.to_parquet(path, engine="pyarrow", index=False)
+        return
+    separator = "\t" if suffix == ".tsv" else ","
+    with path.open("w", encoding="utf-8", newline="") as out:
+        out.write(separator.join(frame.columns) + "\n")
+        frame.to_csv(
+            out,
+            sep=separator,
+            header=False,
+            index=False,
+            lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC,  # keeps leading and trailing blanks
+        )
+
+
+@contextmanager
+def open_table(path: Path | None) -> Iterator[Write]:
+    """Open a table to add rows to, in the format of the suffix; None writes CSV to stdout.
+
+    The file is replaced when the block ends; if the block fails, the old file stays.
+
+    >>> import numpy as np
+    >>> file = getfixture("tmp_path") / "table.csv"
+    >>> with open_table(file) as write:
+    ...     write({"graph": np.array([0]), "p": np.array([0.25])})
+    ...     write({"graph": np.array([1]), "p": np.array([1 / 3])})
+    >>> print(file.read_text())
+    graph,p
+    0,0.25
+    1,0.3333333
+    <BLANKLINE>
+    """
+    if path is None:
+        yield _csv(sys.stdout)
+        return
+    suffix = check_format(path, FORMATS)
+    if suffix == ".parquet":
+        with atomic_write(path) as temporary, _parquet(temporary) as write:
+            yield write
+        return
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yield _csv(file) if suffix == ".csv" else _json_lines(file)
+
+
+def check_format(path: Path, formats: tuple[str, ...]) -> str:
+    """The suffix of a path; `InputError` unless it is one of `formats`."""
+    suffix = path.suffix.lower()
+    if suffix not in formats:
+        raise InputError(f"cannot write {str(path)!r}: use {', '.join(formats)}")
+    return suffix
+
+
+def _csv(file: IO[str]) -> Write:
+    started = False
+
+    def write(columns: Columns) -> None:
+        nonlocal started
+        frame = pd.DataFrame(dict(columns))
+        frame.to_csv(
+            file, header=not started, index=False, float_format=_DIGITS, lineterminator="\n"
+        )
+        file.flush()
+        started = True
+
+    return write
+
+
+def _json_lines(file: IO[str]) -> Write:
+    def write(columns: Columns) -> None:
+        lists = [
+            [float(_DIGITS % value) for value in column.tolist()]
+            if column.dtype.kind == "f"
+            else column.tolist()
+            for column in columns.values()
+        ]
+        for row in zip(*lists, strict=True):
+            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+        file.flush()
+
+    return write
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Write]:
+    arrow, parquet = pyarrow()
+    writer: Any = None
+
+    def write(columns: Columns) -> None:
+        nonlocal writer
+        table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
+        if writer is None:
+            writer = parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()

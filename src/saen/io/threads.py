@@ -1,4 +1,4 @@
-"""Generated collections of online threads: social-network-like graphs with classes."""
+"""Generated datasets of online threads: graphs like those of social networks, in classes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from saen.data.graphs import Graphs
 from saen.errors import InputError
 
 # The habits of a class: how often a new user answers the original poster, one of a few early
-# hubs, somebody popular, the latest user, anybody; how often a user does as the one before; how
-# often a second answer goes to a hub. The two named classes resemble each other in their numbers of
-# edges and leaves and in their largest degrees: the degrees of neighbours tell them apart better.
+# hubs, a popular user, the latest user, any user; how often a user does what the previous one did;
+# how often a second answer goes to a hub. The two named classes have similar numbers of edges and
+# leaves and similar maximum degrees: the degrees of neighbours separate them better.
 _POSTER, _HUBS, _POPULAR, _LATEST, _ANYBODY = range(5)
 _SAME_AGAIN, _SECOND_TO_HUB = 5, 6
 _NAMED_HABITS = np.array(
@@ -26,14 +26,14 @@ _NAMED_HABITS = np.array(
         [0.22, 0.34, 0.06, 0.24, 0.14, 0.05, 0.95],  # questions: several hubs, short exchanges
     ]
 )
-_MOST_CLASSES = 20
+MAX_CLASSES = 20
 
-# The smaller these are, the more the graphs of one class differ from one another, and the less
-# the best classifier can reach.
+# The smaller these are, the more the graphs of one class differ, and the lower the accuracy of
+# the best classifier.
 _CONCENTRATION_OF_ANSWERS = 20.0
 _CONCENTRATION_OF_RATES = 12.0
 
-_SMALLEST = 3
+MIN_NODES = 3
 _SPREAD_OF_SIZES = 0.8
 _EXTRA_THREADS = 1.5
 _SECOND_ANSWERS = 0.15
@@ -50,22 +50,22 @@ def generate_threads(
     seed: int = 0,
     name: str = "threads",
 ) -> Graphs:
-    """Generate a collection of reply graphs of online threads, in balanced classes.
+    """Generate reply graphs of online threads, in balanced classes.
 
     A node is a user; an edge joins two users of whom one answered the other. Users join one
-    after another and answer the original poster, one of a few hubs, somebody popular (by degree),
-    the latest user, or anybody; some answer a second time, a few start a thread of their own. The
-    classes differ in how often each happens, and every graph draws its own habits around those of
-    its class, so that classes overlap. Sizes are log-normal around `average_nodes` and say nothing
-    about the class. The graphs are undirected, without loops and without node labels: the degrees
-    are the information.
+    after another and answer the original poster, one of a few hubs, a popular user (by degree),
+    the latest user, or any user; some answer a second time, a few start a new thread. The classes
+    differ in how often each happens, and every graph draws its own habits around those of its
+    class, so that classes overlap. Sizes are log-normal around `average_nodes` and independent of
+    the class. The graphs are undirected, without loops and without node labels: all information
+    is in the degrees.
 
-    Two classes are called `"discussion"` (one hub, long chains) and `"questions"` (several hubs,
-    short exchanges); more, up to 20, are called `"community 0"`, `"community 1"` … A community has
+    Two classes are named `"discussion"` (one hub, long chains) and `"questions"` (several hubs,
+    short exchanges); more, up to 20, are named `"community 0"`, `"community 1"` … A community has
     the same habits for every seed and every number of classes. The same arguments give the same
     graphs.
 
-    Raises `InputError` where an argument makes no sense.
+    Raises `InputError` for invalid arguments.
 
     >>> threads = generate_threads(40, average_nodes=25, seed=7)
     >>> threads.summary()["classes"]
@@ -73,11 +73,11 @@ def generate_threads(
     >>> threads == generate_threads(40, average_nodes=25, seed=7)
     True
     """
-    n_graphs = _whole("n_graphs", n_graphs, lowest=0)
-    n_classes = _whole("n_classes", n_classes, lowest=2, highest=_MOST_CLASSES)
-    seed = _whole("seed", seed, lowest=0)
+    n_graphs = _integer("n_graphs", n_graphs, lowest=0)
+    n_classes = _integer("n_classes", n_classes, lowest=2, highest=MAX_CLASSES)
+    seed = _integer("seed", seed, lowest=0)
     if not isinstance(average_nodes, Real) or not 4 <= average_nodes < np.inf:
-        raise InputError(f"average_nodes must be a number from 4 on, not {average_nodes!r}")
+        raise InputError(f"average_nodes must be a finite number ≥ 4, not {average_nodes!r}")
     random = np.random.Generator(np.random.PCG64(seed))
 
     classes = random.permutation(np.arange(n_graphs) % n_classes)
@@ -105,20 +105,20 @@ class _Users:
     sizes: NDArray[np.int64]  # users of each graph
     hubs: NDArray[np.int64]  # how many of the first users of each graph are hubs
     graph: NDArray[np.int64]  # the graph of each user
-    position: NDArray[np.int64]  # how many came before in the same graph
+    position: NDArray[np.int64]  # the number of earlier users of the same graph
 
     @staticmethod
     def drawn(random: np.random.Generator, n_graphs: int, average: float) -> _Users:
         weights = np.exp(_SPREAD_OF_SIZES * random.standard_normal(n_graphs))
-        scale = n_graphs * (average - _SMALLEST) / max(float(weights.sum()), 1e-300)
-        sizes = _SMALLEST + np.rint(scale * weights).astype(np.int64)
+        scale = n_graphs * (average - MIN_NODES) / max(float(weights.sum()), 1e-300)
+        sizes = MIN_NODES + np.rint(scale * weights).astype(np.int64)
         starts = offsets(sizes)
         graph = segment_ids(starts)
         position = np.arange(starts[-1]) - starts[graph]
         return _Users(sizes, random.integers(2, 8, size=n_graphs), graph, position)
 
     def earlier(self, random: np.random.Generator, who: Nodes, *, hubs: bool = False) -> Nodes:
-        """For each of `who` anybody (or any hub) who came before; the first user for herself."""
+        """For each of `who` a random earlier user (or hub); the first user for the first."""
         before = self.position[who]
         choices = np.minimum(before, self.hubs[self.graph[who]]) if hubs else before
         return who - before + (random.random(len(who)) * choices).astype(np.int64)
@@ -134,8 +134,8 @@ def _habits(n_classes: int) -> Floats:
     """The habits of each class, shape (classes, 7); the first five are shares of one."""
     if n_classes == 2:
         return _NAMED_HABITS
-    # Multiples of the powers of a generalised golden ratio lie evenly spread however many there
-    # are, so that a class need not depend on how many others follow.
+    # Multiples of the powers of a generalised golden ratio are evenly spread for any number of
+    # classes, so that a class does not depend on how many others there are.
     ratio = 1.0969815577985598  # ratio ** 8 == ratio + 1
     numbers = np.arange(1, n_classes + 1)[:, None]
     spread = (0.5 + numbers * ratio ** -np.arange(1.0, 8.0)) % 1.0
@@ -146,13 +146,13 @@ def _habits(n_classes: int) -> Floats:
 
 
 def _first_answers(random: np.random.Generator, users: _Users, habits: Floats) -> Nodes:
-    """The earlier node that each node answers, or itself where it starts a thread."""
+    """The earlier node that each node answers, or itself if it starts a thread."""
     kind = _kinds_of_answers(random, users, habits)
     everyone = np.arange(len(kind))
     # About _EXTRA_THREADS more threads in a large graph, fewer in a small one.
     rate = random.standard_exponential(len(users.sizes)) * _EXTRA_THREADS / (users.sizes + 50)
     starts = (random.random(len(kind)) < rate[users.graph]) | (users.position == 0)
-    # The next user answers whoever starts a thread, so that few remain alone.
+    # The next user answers the one who starts a thread, so that few nodes are isolated.
     kind[1:][starts[:-1]] = _LATEST
 
     answered = users.earlier(random, everyone)
@@ -160,8 +160,8 @@ def _first_answers(random: np.random.Generator, users: _Users, habits: Floats) -
     np.copyto(answered, users.earlier(random, everyone, hubs=True), where=kind == _HUBS)
     np.copyto(answered, everyone - 1, where=kind == _LATEST)
     np.copyto(answered, everyone, where=starts)
-    # Somebody popular is either end of the first answer of anybody: a node drawn in proportion
-    # to its degree. The other end is known only once all answers are.
+    # A popular user is either end of a random first answer: a node drawn in proportion to its
+    # degree. The other end is known only once all answers are.
     other_end = (kind == _POPULAR) & ~starts & (random.random(len(kind)) < 0.5)
     return _follow(answered, other_end)
 
@@ -182,9 +182,9 @@ def _kinds_of_answers(
 
 
 def _follow(answered: Nodes, copies: NDArray[np.bool_]) -> Nodes:
-    """Let each of `copies` answer whom the one in its place of `answered` answers.
+    """Let each of `copies` answer the same node as the one that it would answer itself.
 
-    That one may be a copy as well: all chains are followed together, in jumps that double.
+    That one may be a copy as well: all chains are followed at once, in steps that double.
     """
     model = np.where(copies, answered, np.arange(len(answered)))
     while copies[model].any():
@@ -195,7 +195,7 @@ def _follow(answered: Nodes, copies: NDArray[np.bool_]) -> Nodes:
 def _second_answers(
     random: np.random.Generator, users: _Users, habits: Floats, first: Nodes
 ) -> tuple[Nodes, Nodes]:
-    """More edges, as sources and targets: to a hub, or to whom the answered one answered."""
+    """Sources and targets of more edges: to a hub, or to the node answered by the answered one."""
     share = random.standard_gamma(2.0, len(users.sizes)) * (_SECOND_ANSWERS / 2)
     source = np.flatnonzero(random.random(len(first)) < np.minimum(share, 0.6)[users.graph])
     to_hub = (
@@ -210,16 +210,16 @@ def _second_answers(
 
 
 def _around(random: np.random.Generator, rates: Floats) -> Floats:
-    """A rate for each graph, spread around that of its class."""
+    """A rate for each graph, drawn around that of its class."""
     return random.beta(_CONCENTRATION_OF_RATES * rates, _CONCENTRATION_OF_RATES * (1 - rates))
 
 
-def _whole(what: str, value: Any, *, lowest: int, highest: int | None = None) -> int:
+def _integer(what: str, value: Any, *, lowest: int, highest: int | None = None) -> int:
+    bounds = f"≥ {lowest}" if highest is None else f"from {lowest} to {highest}"
     try:
         number = index(value)
     except TypeError:
-        raise InputError(f"{what} must be a whole number, not {value!r}") from None
+        number = lowest - 1
     if number < lowest or (highest is not None and number > highest):
-        expected = f"{lowest} or more" if highest is None else f"{lowest} to {highest}"
-        raise InputError(f"{what} must be {expected}, not {number}")
+        raise InputError(f"{what} must be an integer {bounds}, not {value!r}")
     return number

@@ -1,8 +1,8 @@
-"""The TUDataset text format: a handful of files of comma-separated numbers, one line per thing.
+"""The TUDataset text format: files of comma-separated numbers, one line per node, edge or graph.
 
-Big files are parsed chunk by chunk in worker threads while the main thread decompresses, and the
-whole text is never in memory. A chunk that the fast parser does not take is read again line by
-line, which gives either the right numbers or the first bad line.
+Big files are parsed in chunks by worker threads while the main thread decompresses, and the whole
+text is never in memory. A chunk that the fast parser rejects is parsed again line by line, which
+gives either the right numbers or the first bad line.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, segment_ids
 from saen._util.atomic import make_folder
+from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.archive import Member, members
+from saen.io.records import clashing_edges
+from saen.io.text_files import BYTE_ORDER_MARK, EXACT_FLOATS
 
-Target = Literal["labels", "attributes"]
+TargetFile = Literal["labels", "attributes"]
+"""Which file has the targets: `NAME_graph_labels.txt` or `NAME_graph_attributes.txt`."""
 
 REQUIRED = ("A", "graph_indicator")
 OPTIONAL = (
@@ -44,32 +48,28 @@ ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL))
 NAMES_ENDING = "_label_names.txt"
 
 CHUNK_BYTES = 2**22
-_EMPTY_GRAPHS = 2**20
+MAX_EMPTY_GRAPHS = 2**20
 
-# Before pandas 3.1, the default could be off by one in the last place.
-_NEW_PANDAS = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-EXACT = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
-
-_WHOLE = re.compile(rb"[+-]?[0-9]+")
+_INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Number = type[np.int64] | type[np.float64]
 
 
 def read_tu(
-    path: str | os.PathLike[str], *, directed: bool = False, target: Target | None = None
+    path: str | os.PathLike[str], *, directed: bool = False, target: TargetFile | None = None
 ) -> Graphs:
     """Read a dataset in TUDataset's text format from a folder or a zip.
 
     The name of the dataset is that of its files (`NAME_A.txt`, `NAME_graph_indicator.txt`, …).
     Nodes keep their order within a graph, graphs are ordered by their number. An undirected
-    edge may be listed from one end or from both; a line that repeats another one is dropped.
+    edge may be listed in one direction or in both; duplicate lines are ignored.
 
-    `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (whole numbers, as they
-    stand in the file) or the graph `"attributes"` (real numbers); by default the labels if there
-    are any, else the attributes.
+    `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (integers, as in the file)
+    or the graph `"attributes"` (real numbers); by default the labels if there are any, else the
+    attributes.
 
-    Raises `FileError` with file and line for anything that is not such a dataset.
+    Raises `FileError` with file and line for anything else.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,28 +84,28 @@ def read_tu(
     """
     if target not in (None, "labels", "attributes"):
         raise InputError(f"target must be 'labels' or 'attributes', not {target!r}")
-    with members(Path(path)) as found, ThreadPoolExecutor(_workers()) as pool:
-        name, files = _dataset_files(found, Path(path))
+    with members(Path(path)) as all_files, ThreadPoolExecutor(_workers()) as pool:
+        name, files = _dataset_files(all_files, Path(path))
         return _Reader(files, pool).graphs(name, directed, target, Path(path))
 
 
 def write_tu(graphs: Graphs, folder: Path, name: str | None = None) -> None:
     """Write the files of a dataset, `NAME_A.txt` and so on, into a folder.
 
-    The name is that of the folder, unless you give another. Whole numbers stay as they are. Text
-    becomes the numbers 1, 2, … in alphabetical order, which `NAME_label_names.txt` lists. Real
-    targets are written as graph attributes. The format does not say whether edges are directed.
+    The name is that of the folder by default. Text becomes the numbers 1, 2, … in alphabetical
+    order, listed in `NAME_label_names.txt`. Real targets are written as graph attributes. The
+    format does not say whether edges are directed.
 
     >>> folder = getfixture("tmp_path") / "toy"
     >>> write_tu(Graphs.from_edge_lists([[(0, 1)], [(0, 0)]], targets=[1, -1]), folder)
     >>> read_tu(folder)
     Graphs(toy: 2 graphs, 3 nodes, 2 edges (1 self-loop), undirected; 2 classes)
 
-    Raises `InputError` where the format cannot say that the last graph, without a target, is empty.
+    Raises `InputError` if the last graph is empty and without a target: the format cannot say so.
     """
     targets = graphs.targets
     if targets is None and len(graphs) and graphs.sizes[-1] == 0:
-        raise InputError("the last graph is empty and without a target, which TUDataset cannot say")
+        raise InputError("TUDataset files cannot end with an empty graph without a target")
     real = targets is not None and targets.dtype.kind == "f"
     columns = {
         "A": np.column_stack([segment_ids(graphs.indptr), graphs.indices]) + 1,
@@ -132,10 +132,10 @@ def _workers() -> int:
     return min(3, os.cpu_count() or 1)
 
 
-def _dataset_files(found: list[Member], path: Path) -> tuple[str, dict[str, Member]]:
-    """The name of the only dataset among the files, and its files by what they hold."""
+def _dataset_files(all_files: list[Member], path: Path) -> tuple[str, dict[str, Member]]:
+    """The name of the only dataset among the files, and its files by content."""
     stems: dict[tuple[str, str], None] = {}
-    for member in found:
+    for member in all_files:
         # macOS adds shadow copies with the same endings.
         if member.filename.startswith("._") or "__MACOSX" in member.folder.split("/"):
             continue
@@ -146,14 +146,14 @@ def _dataset_files(found: list[Member], path: Path) -> tuple[str, dict[str, Memb
     if not stems:
         inner = sorted(path.glob("*/*_A.txt")) if path.is_dir() else []
         hint = f"; did you mean {inner[0].parent}?" if inner else ""
-        raise FileError(f"not a TUDataset: there is no file *_A.txt inside{hint}", path=path)
+        raise FileError(f"not a TUDataset: no file named *_A.txt{hint}", path=path)
     if len(stems) > 1:
         names = ", ".join("/".join(filter(None, stem)) for stem in sorted(stems))
-        raise FileError(f"holds more than one dataset: {names}", path=path)
+        raise FileError(f"contains more than one dataset: {names}", path=path)
     ((folder, name),) = stems
     files = {
         part: member
-        for member in found
+        for member in all_files
         for part in (*REQUIRED, *OPTIONAL)
         if member.folder == folder and member.filename == f"{name}_{part}.txt"
     }
@@ -170,7 +170,7 @@ class _Reader:
         self.files = files
         self.pool = pool
 
-    def graphs(self, name: str, directed: bool, target: Target | None, path: Path) -> Graphs:
+    def graphs(self, name: str, directed: bool, target: TargetFile | None, path: Path) -> Graphs:
         targets, counted = self._targets(target, path)
         graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
         edges = self._edges(graph_of)
@@ -184,7 +184,8 @@ class _Reader:
             for key in ("edge_labels", "edge_attributes")
             if key in self.files
         }
-        self._check_repeated(edges, edge_columns)
+        for row, earlier, what in clashing_edges(edges, edge_columns, directed=True):
+            raise self._error("A", row, f"repeats the edge of line {earlier + 1} with {what}")
         sizes = np.bincount(graph_of, minlength=n_graphs)
         if (graph_of[1:] < graph_of[:-1]).any():
             order = np.argsort(graph_of, kind="stable")
@@ -203,10 +204,10 @@ class _Reader:
             **edge_columns,
         )
 
-    def _targets(self, target: Target | None, path: Path) -> tuple[Array | None, str]:
-        """One target per graph, and the file that counts the graphs."""
+    def _targets(self, target: TargetFile | None, path: Path) -> tuple[Array | None, str]:
+        """One target per graph, and the file with one line per graph."""
         if target is not None and f"graph_{target}" not in self.files:
-            raise FileError(f"there are no graph {target} to use as targets", path=path)
+            raise FileError(f"no graph {target} to use as targets", path=path)
         for kind in (target,) if target else ("labels", "attributes"):
             if f"graph_{kind}" in self.files:
                 table = self._table(f"graph_{kind}", np.int64 if kind == "labels" else np.float64)
@@ -225,15 +226,15 @@ class _Reader:
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
             known = (
-                f"{self.files[counted].filename} has {_count(n_graphs or 0, 'line')}"
+                f"{self.files[counted].filename} has {plural(n_graphs or 0, 'line')}"
                 if counted and numbers[row] > 0
                 else "graphs are numbered from 1"
             )
             raise self._error("graph_indicator", row, f"graph {numbers[row]}, but {known}")
-        # Without a file of labels, one wrong number could ask for any amount of empty graphs.
-        if n_graphs is None and largest > len(numbers) + _EMPTY_GRAPHS:
+        # Without targets, one wrong number could ask for any number of empty graphs.
+        if n_graphs is None and largest > len(numbers) + MAX_EMPTY_GRAPHS:
             row = int(np.argmax(numbers))
-            only = f"there are only {_count(len(numbers), 'node')}"
+            only = f"there are only {plural(len(numbers), 'node')}"
             raise self._error("graph_indicator", row, f"graph {largest}, but {only}")
         return numbers - 1, largest if n_graphs is None else n_graphs
 
@@ -248,7 +249,7 @@ class _Reader:
                 row, column = np.argwhere((pairs < 1) | (pairs > n_nodes))[0]
                 number = int(pairs[row, column])
                 known = (
-                    f"{indicator} has {_count(n_nodes, 'line')}"
+                    f"{indicator} has {plural(n_nodes, 'line')}"
                     if number > 0
                     else "nodes are numbered from 1"
                 )
@@ -260,9 +261,8 @@ class _Reader:
                 first, second = (int(node) for node in pairs[row])
                 raise _BadLineError(
                     row,
-                    f"an edge across two graphs: node {first} is in graph "
-                    f"{graph_of[first - 1] + 1}, node {second} in graph "
-                    f"{graph_of[second - 1] + 1}",
+                    f"an edge between two graphs: node {first} is in graph "
+                    f"{graph_of[first - 1] + 1}, node {second} in graph {graph_of[second - 1] + 1}",
                 )
             return ends
 
@@ -273,29 +273,11 @@ class _Reader:
         table = self._table(part, np.int64 if labels else np.float64)
         if len(table) != length:
             raise FileError(
-                f"{_count(len(table), 'line')}, but {self.files[other].filename} has "
-                f"{_count(length, 'line')}: one for each {what} is needed in both",
+                f"{plural(len(table), 'line')}, but {self.files[other].filename} has "
+                f"{plural(length, 'line')}: both need one per {what}",
                 path=self.files[part].place,
             )
         return table[:, 0] if labels and table.shape[1] == 1 else table
-
-    def _check_repeated(self, edges: Array, columns: dict[str, Array]) -> None:
-        """An edge may come twice only with the same labels and attributes."""
-        if not columns or not len(edges):
-            return
-        codes = edges[:, 0].astype(np.int64) * (int(edges.max()) + 1) + edges[:, 1]
-        order = np.argsort(codes, kind="stable")
-        again = np.flatnonzero(codes[order][1:] == codes[order][:-1])
-        for part, column in columns.items():
-            earlier, later = order[again], order[again + 1]
-            differs = column[later] != column[earlier]
-            rows = later[differs if differs.ndim == 1 else differs.any(axis=1)]
-            if len(rows):
-                row = int(rows.min())
-                ends = " → ".join(str(end + 1) for end in edges[row])
-                raise self._error(
-                    "A", row, f"the edge {ends} comes again, with other {part.replace('_', ' ')}"
-                )
 
     def _table(
         self,
@@ -338,12 +320,12 @@ def _map_in_order(
 
 
 def _line_chunks(member: Member, size: int) -> Iterator[bytes]:
-    """Whole lines, about `size` bytes at a time, without a newline at the end.
+    """Complete lines, about `size` bytes at a time, without a newline at the end.
 
-    Drops a byte-order mark, and blank lines at the very end of the file: a chunk ends with its last
-    line that is not blank, and the blank ones wait for what follows.
+    Drops a byte-order mark, and blank lines at the end of the file: a chunk ends with its last
+    line that is not blank, and blank lines after it go to the next chunk.
     """
-    mark = b"\xef\xbb\xbf"
+    mark = BYTE_ORDER_MARK
     held: list[bytes] = []
     length = 0
     for block in member.blocks():
@@ -354,11 +336,9 @@ def _line_chunks(member: Member, size: int) -> Iterator[bytes]:
         text = b"".join(held).removeprefix(mark)
         lines = text[: text.rfind(b"\n") + 1]
         if not lines:
-            raise FileError(
-                f"not a file of numbers: a line of more than {size:,} bytes", path=member.place
-            )
+            raise FileError(f"a line has more than {size:,} bytes", path=member.place)
         mark = b""
-        # Nothing but blank lines: let them through, to be reported.
+        # Only blank lines: they are reported by the parser.
         filled = lines.rstrip() or lines
         yield filled
         held = [text[text.find(b"\n", len(filled) - 1) + 1 :]]
@@ -369,7 +349,7 @@ def _line_chunks(member: Member, size: int) -> Iterator[bytes]:
 
 
 class _BadLineError(Exception):
-    """A line that makes no sense, counted from 0 within its chunk."""
+    """An invalid line, counted from 0 within its chunk."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
@@ -383,14 +363,14 @@ def _parse(chunk: bytes, columns: int, number: Number, convert: Callable[[Array]
 
 
 def _parse_fast(chunk: bytes, columns: int, number: Number) -> Array | None:
-    """The numbers of a well-formed chunk, shape (lines, columns); None if it is not one."""
+    """The numbers of a valid chunk, shape (lines, columns); None if it is invalid."""
     if b"\r" in chunk:
         chunk = chunk.replace(b"\r\n", b"\n")
     # The parser would end a line at a lone carriage return and a number at a null.
     if b"\r" in chunk or b"\0" in chunk:
         return None
-    # Whole numbers are inferred, never asked for: asked, the parser would take "1.0" as well.
-    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **EXACT}
+    # The integer type is inferred: asked for it, the parser would accept "1.0" as well.
+    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **EXACT_FLOATS}
     try:
         frame = pd.read_csv(
             io.BytesIO(chunk),
@@ -423,27 +403,23 @@ def _parse_lines(chunk: bytes, columns: int, number: Number) -> Array:
 
 def _parse_line(line: bytes, columns: int, number: Number) -> list[int] | list[float]:
     if not line.strip():
-        raise ValueError("an empty line between the numbers")
+        raise ValueError("an empty line")
     fields = [field.strip() for field in line.split(b",")]
     if len(fields) != columns:
-        raise ValueError(f"{_count(len(fields), 'column')}, expected {columns}")
-    pattern, what = (_WHOLE, "a whole number") if number is np.int64 else (_REAL, "a number")
+        raise ValueError(f"{plural(len(fields), 'column')}, expected {columns}")
+    pattern, what = (_INTEGER, "an integer") if number is np.int64 else (_REAL, "a finite number")
     for field in fields:
         if not pattern.fullmatch(field):
-            missing = " (missing and infinite values are not supported)"
-            special = number is np.float64 and re.fullmatch(
-                rb"(?i)[+-]?(nan|na|null|none|inf|infinity)?", field
-            )
-            raise ValueError(f"{_shown(field)} is not {what}{missing if special else ''}")
+            raise ValueError(f"{_shown(field)} is not {what}")
     if number is np.int64:
-        whole = [int(field) for field in fields if len(field) < 30]
-        if len(whole) < columns or min(whole) < -(2**63) or max(whole) >= 2**63:
-            raise ValueError("a number that does not fit into 64 bits")
-        return whole
-    real = [float(field) for field in fields]
-    if not np.isfinite(real).all():
-        raise ValueError("a number that is too large")
-    return real
+        integers = [int(field) for field in fields if len(field) < 30]
+        if len(integers) < columns or min(integers) < -(2**63) or max(integers) >= 2**63:
+            raise ValueError("a number does not fit into 64 bits")
+        return integers
+    reals = [float(field) for field in fields]
+    if not np.isfinite(reals).all():
+        raise ValueError("a number is too large")
+    return reals
 
 
 def _shown(field: bytes) -> str:
@@ -456,8 +432,3 @@ def _narrowed(table: Array) -> Array:
     if table.dtype == np.int64 and table.min() >= -(2**31) and table.max() < 2**31:
         return table.astype(np.int32)
     return table
-
-
-def _count(number: int, what: str) -> str:
-    many = {"node": "nodes"}.get(what, what + "s")
-    return f"{number:,} {what if number == 1 else many}"

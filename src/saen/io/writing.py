@@ -1,8 +1,7 @@
-"""Which writer for which path, and files that are whole or not there at all."""
+"""Choose the writer for a path, and write atomically."""
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import secrets
@@ -18,12 +17,11 @@ import pandas as pd
 from saen._util.atomic import atomic_write, make_folder
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io import container, folder, tables
-from saen.io.directions import check_both_directions
+from saen.io import container, jsonl, tables
 from saen.io.edge_tables import beside, tables_of
 from saen.io.graphml import write_graphml
-from saen.io.jsonl import write_jsonl
-from saen.io.reading import JSON_LINES
+from saen.io.loading import TARGET_FILES
+from saen.io.records import check_both_directions
 from saen.io.tu import ENDINGS, NAMES_ENDING, write_tu
 
 FORMATS = ("jsonl", "saen", "csv", "tsv", "parquet", "tu", "graphml")
@@ -34,169 +32,139 @@ _NOT_IN_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def write_graphs(
     graphs: Graphs, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
 ) -> list[Path]:
-    """Write graphs in the format that the ending of the name says; the files that were written.
+    """Write graphs in the format of the suffix; returns the files that were written.
 
     - `.jsonl`, `.ndjson`: JSON lines;
     - `.saen`: the binary format;
-    - `.csv`, `.tsv`, `.parquet`: a table of edges, with those of nodes and labels beside it;
+    - `.csv`, `.tsv`, `.parquet`: a table of edges, with tables of nodes and targets beside it;
     - `.zip`: TUDataset's text format, zipped;
-    - no ending: a folder in the `format` "tu" or "graphml".
+    - no suffix: a folder in the `format` "tu" or "graphml".
 
-    What is there stays, unless `force`. A write that fails leaves what was there before.
+    Existing files are overwritten only with `force`. If writing fails, the old files stay.
 
     >>> folder = getfixture("tmp_path")
     >>> two = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], targets=["short", "long"])
     >>> [file.name for file in write_graphs(two, folder / "edges.csv")]
-    ['edges.csv', 'nodes.csv', 'labels.csv']
-    >>> from saen.io.reading import read_graphs
+    ['edges.csv', 'nodes.csv', 'targets.csv']
+    >>> from saen.io.loading import read_graphs
     >>> read_graphs(folder / "edges.csv") == two
     True
 
-    Raises `InputError` for graphs that the format cannot hold, and `FileError` for places that
-    cannot be written.
+    Raises `InputError` if the format cannot store the graphs, and `FileError` if a file cannot be
+    written.
     """
-    chosen, files = output_files(path, format=format, force=force)
-    place = files[0]
-    if chosen == "saen":
-        container.save(graphs, place)
+    format, files = output_files(path, format=format, force=force)
+    file = files[0]
+    if format == "saen":
+        container.save(graphs, file)
         return files
-    _check(graphs, chosen)
+    _check(graphs, format)
     try:
-        if chosen == "jsonl":
-            with atomic_write(place) as temporary:
-                write_jsonl(graphs, temporary)
+        if format == "jsonl":
+            with atomic_write(file) as temporary:
+                jsonl.write_jsonl(graphs, temporary)
         elif len(files) > 1:
-            _write_tables(graphs, dict(zip(("edges", "nodes", "labels"), files, strict=True)))
-        elif place.suffix == ".zip":
-            _write_zip(graphs, place)
+            with ExitStack() as stack:  # all are written before the first is replaced
+                for part, frame in zip(files, tables_of(graphs).values(), strict=True):
+                    tables.write_table(frame, stack.enter_context(atomic_write(part)), part.suffix)
+        elif file.suffix == ".zip":
+            _write_zip(graphs, file)
         else:
-            with _atomic_folder(place) as temporary:
-                if chosen == "tu":
-                    write_tu(graphs, temporary, place.name)
+            with _atomic_folder(file) as temporary:
+                if format == "tu":
+                    write_tu(graphs, temporary, file.name)
                 else:
-                    _write_labels(graphs, temporary / folder.NAME, write_graphml(graphs, temporary))
+                    names = write_graphml(graphs, temporary)
+                    if graphs.targets is not None:
+                        frame = pd.DataFrame({"graph": names, "target": graphs.targets})
+                        tables.write_table(frame, temporary / TARGET_FILES[0], ".csv")
     except UnicodeEncodeError:
-        raise InputError("a label holds half of a surrogate pair, which is no text") from None
+        raise InputError("a label contains an unpaired surrogate, which is not text") from None
     return files
 
 
 def output_files(
     path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
 ) -> tuple[str, list[Path]]:
-    """The format that `write_graphs` would write, and the files; an error where they may not be.
+    """The format and the files that `write_graphs` would write; raises if it may not.
 
-    >>> chosen, files = output_files("toy.csv")
-    >>> chosen, [file.name for file in files]
-    ('csv', ['toy.csv', 'toy_nodes.csv', 'toy_labels.csv'])
+    >>> format, files = output_files("toy.csv")
+    >>> format, [file.name for file in files]
+    ('csv', ['toy.csv', 'toy_nodes.csv', 'toy_targets.csv'])
     """
-    place = Path(path).expanduser()
-    chosen = _format(place, format)
-    others = ("nodes", "labels") if place.suffix in tables.SUFFIXES else ()
-    files = [place, *(beside(place, kind) for kind in others)]
+    path = Path(path).expanduser()
+    format = _format(path, format)
+    others = ("nodes", "targets") if path.suffix in tables.SUFFIXES else ()
+    files = [path, *(beside(path, kind) for kind in others)]
     for file in files:
         if not force and file.exists() and not _is_empty_folder(file):
-            raise FileError("is there already, and stays without --force (force=True)", path=file)
-    return chosen, files
+            raise FileError("already exists (use --force or force=True to overwrite)", path=file)
+    return format, files
 
 
-def _format(path: Path, asked: str | None) -> str:
-    """The format that ending and option agree on."""
-    by_suffix = {".saen": "saen", ".zip": "tu", **dict.fromkeys(JSON_LINES, "jsonl")}
+def _format(path: Path, requested: str | None) -> str:
+    """The format of the suffix, which must agree with the requested one."""
+    by_suffix = {".saen": "saen", ".zip": "tu", **dict.fromkeys(jsonl.SUFFIXES, "jsonl")}
     by_suffix |= {suffix: suffix[1:] for suffix in tables.SUFFIXES}
-    if asked is not None and asked not in FORMATS:
-        raise InputError(f"the format is one of {', '.join(FORMATS)}, not {asked!r}")
-    found = by_suffix.get(path.suffix)
-    if found is None and asked in ("tu", "graphml"):
-        return asked
-    if found is None:
-        endings = ", ".join(by_suffix)
+    if requested is not None and requested not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {requested!r}")
+    format = by_suffix.get(path.suffix)
+    if format is None and requested in ("tu", "graphml"):
+        return requested
+    if format is None:
+        suffixes = ", ".join(by_suffix)
         raise InputError(
-            f"{path.name}: no format is known by this name (endings are {endings}); for a folder, "
-            "say --format tu or --format graphml"
+            f"{path.name}: unknown format (known suffixes: {suffixes}); for a folder, use "
+            "--format tu or --format graphml"
         )
-    if asked not in (None, found):
-        raise InputError(f"{path.name} is the name of a file of {found}, not of {asked}")
-    return found
+    if requested not in (None, format):
+        raise InputError(f"{path.name}: the suffix means {format}, not {requested}")
+    return format
 
 
-def _check(graphs: Graphs, chosen: str) -> None:
-    """Refuse what a file of text cannot hold."""
+def _check(graphs: Graphs, format: str) -> None:
+    """Raise if a format other than .saen cannot store the graphs."""
     if not len(graphs):
         raise InputError("there are no graphs to write")
     for key in ("node_attributes", "edge_attributes", "targets"):
         column = getattr(graphs, key)
         if column is not None and column.dtype.kind == "f" and not np.isfinite(column).all():
             raise InputError(
-                f"{key.replace('_', ' ')} are missing or infinite: only .saen keeps them"
+                f"{key.replace('_', ' ')} contain NaN or infinity, which only .saen stores"
             )
-    if chosen == "tu":
+    if format == "tu":
         return
     targets = graphs.targets
     if targets is not None and (targets.ndim > 1 or targets.dtype.kind == "b"):
-        raise InputError("one label or number per graph can be written; only .saen keeps others")
+        raise InputError("targets must be one class or number per graph; only .saen stores others")
     if not graphs.directed:
-        check_both_directions(graphs, f"a file of {chosen}")
-    if chosen == "jsonl":
+        check_both_directions(graphs, format)
+    if format == "jsonl":
         return
     for key in ("node_labels", "edge_labels"):
         column = getattr(graphs, key)
         if column is not None and column.ndim > 1:
             raise InputError(
-                f"{key.replace('_', ' ')} have {column.shape[1]} columns, and {chosen} keeps one"
+                f"{key.replace('_', ' ')} have {column.shape[1]} columns, but {format} stores one"
             )
-    _check_text(graphs, chosen)
-    if chosen != "graphml" and not graphs.n_edges:
-        raise InputError("no graph has an edge, and a table of edges needs one")
-    if chosen != "graphml" and (graphs.sizes == 0).any():
+    _check_text(graphs, format)
+    if format != "graphml" and not graphs.n_edges:
+        raise InputError("an edge table needs at least one edge")
+    if format != "graphml" and (graphs.sizes == 0).any():
         empty = int(np.argmin(graphs.sizes))
-        raise InputError(f"graph {empty} has no nodes, which a table of edges cannot say")
+        raise InputError(f"graph {empty} has no nodes, which an edge table cannot store")
 
 
-def _check_text(graphs: Graphs, chosen: str) -> None:
+def _check_text(graphs: Graphs, format: str) -> None:
     for key in ("node_labels", "edge_labels", "targets"):
         column = getattr(graphs, key)
         if column is None or column.dtype.kind != "U":
             continue
         distinct = np.unique(column).tolist()
         if "" in distinct:
-            raise InputError(
-                f"{key.replace('_', ' ')}: an empty text, which {chosen} does not keep"
-            )
-        if chosen == "graphml" and any(_NOT_IN_XML.search(text) for text in distinct):
-            raise InputError(f"{key.replace('_', ' ')}: a character that XML does not keep")
-
-
-# -- tables ------------------------------------------------------------------------------------
-
-
-def _write_tables(graphs: Graphs, files: dict[str, Path]) -> None:
-    frames = tables_of(graphs)
-    with ExitStack() as stack:  # all are written before the first takes its place
-        for kind, file in files.items():
-            _write_table(frames[kind], stack.enter_context(atomic_write(file)), file.suffix)
-
-
-def _write_table(frame: pd.DataFrame, file: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        tables.pyarrow()
-        frame.to_parquet(file, engine="pyarrow", index=False)
-        return
-    separator = "\t" if suffix == ".tsv" else ","
-    with file.open("w", encoding="utf-8", newline="") as out:
-        out.write(separator.join(frame.columns) + "\n")
-        frame.to_csv(
-            out,
-            sep=separator,
-            header=False,
-            index=False,
-            lineterminator="\n",
-            quoting=csv.QUOTE_NONNUMERIC,  # so that blanks at the ends of text are kept
-        )
-
-
-def _write_labels(graphs: Graphs, file: Path, names: list[str]) -> None:
-    if graphs.targets is not None:
-        _write_table(pd.DataFrame({"graph": names, "label": graphs.targets}), file, ".csv")
+            raise InputError(f"{key.replace('_', ' ')}: {format} cannot store empty text")
+        if format == "graphml" and any(_NOT_IN_XML.search(text) for text in distinct):
+            raise InputError(f"{key.replace('_', ' ')}: a character that XML cannot store")
 
 
 # -- folders -----------------------------------------------------------------------------------
@@ -221,7 +189,7 @@ def _scratch_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _atomic_folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside `path` to write to, which takes its place once the block is done."""
+    """An empty folder to write to, which replaces `path` when the block ends."""
     _check_replaceable(path)
     try:
         with _scratch_folder(path) as scratch:
@@ -240,15 +208,15 @@ def _atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Only a folder of graphs and nothing else may be replaced."""
+    """Raise unless `path` is absent or a folder with nothing but graphs."""
     if not path.exists():
         return
     if not path.is_dir():
         raise FileError("is a file, expected a folder", path=path)
-    ours = (".graphml", folder.NAME, NAMES_ENDING, *ENDINGS)
+    ours = (".graphml", *TARGET_FILES, NAMES_ENDING, *ENDINGS)
     for file in sorted(path.iterdir()):
         if not file.is_file() or not file.name.endswith(ours):
-            raise FileError(f"holds {file.name}, which would be lost: choose another", path=path)
+            raise FileError(f"contains {file.name}, which would be lost", path=path)
 
 
 def _is_empty_folder(path: Path) -> bool:

@@ -189,10 +189,10 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> tuple[list[str], int]:
-    from saen.io.result_tables import import_pyarrow
+    from saen.io.tables import pyarrow
 
     try:
-        metadata = import_pyarrow("pyarrow.parquet").read_metadata(path)
+        metadata = pyarrow()[1].read_metadata(path)
     except (OSError, ValueError) as error:
         raise FileError(f"not readable as parquet ({error})", path=path) from None
     return list(metadata.schema.names), int(metadata.num_rows)

@@ -10,7 +10,7 @@ from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import load_data, load_dataset
-from saen.io.problems import Report
+from saen.io.records import Report
 from saen.learning.presets import Preset, load_preset
 
 

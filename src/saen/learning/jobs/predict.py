@@ -14,8 +14,8 @@ from saen._util.progress import bar
 from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
-from saen.io.problems import Report
-from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.io.records import Report
+from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.estimators import choose_device
 from saen.learning.jobs.job import load_input
 from saen.learning.metrics import prediction_scores
@@ -148,7 +148,7 @@ def embed_dataset(
         with bar("embedding", len(examples)) as update:
             for chunk in embed_chunks(model, examples, number):
                 yield chunk
-                update(int(chunk.structures[-1]) + 1 if len(chunk.structures) else 0)
+                update(int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else 0)
 
     rows, width = write_embeddings(out, chunks(), examples.targets, name, lower=number < depth)
     return EmbeddingReport(str(out), number, name, rows, width)

@@ -1,0 +1,215 @@
+"""Every format that is written is read back, and writing is atomic."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import FileError, Graphs, InputError, load, load_dataset
+from saen.io.tu import read_tu, write_tu
+from saen.io.writing import write_graphs
+from tests.properties.plain import PlainGraphs, plain_graphs
+
+# Text that looks like a number, or has blanks at its ends, does not come back from every format.
+plain_words = st.sampled_from(["C", "N", "é", "two words", 'quo"te', "com,ma", "<&>", "π", "x\ty"])
+
+TWO = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]], targets=["long", "short"])
+
+
+# -- round trips -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "x.saen", "graphml"])
+@given(plain_graphs(text=plain_words))
+def test_what_is_written_is_read_back(
+    name: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
+) -> None:
+    out = tmp_path_factory.mktemp("out") / name
+    write_graphs(plain.graphs(), out, format="graphml" if name == "graphml" else None)
+    assert load_dataset(out) == plain.graphs()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@given(plain_graphs(min_size=1, text=plain_words).filter(lambda plain: any(plain.edges)))
+def test_tables_that_are_written_are_read_back(
+    suffix: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
+) -> None:
+    out = tmp_path_factory.mktemp("out") / f"edges{suffix}"
+    write_graphs(plain.graphs(), out)
+    assert load_dataset(out, directed=plain.directed) == plain.graphs()
+
+
+@pytest.mark.parametrize("name", ["x.zip", "tu"])
+@given(plain_graphs(min_size=1, text=plain_words).filter(lambda plain: any(plain.edges)))
+def test_tudataset_text_that_is_written_is_read_back_with_numbers_for_text(
+    name: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
+) -> None:
+    out = tmp_path_factory.mktemp("out") / name
+    graphs = plain.graphs()
+    write_graphs(graphs, out, format="tu")
+    found = read_tu(out, directed=plain.directed)
+    assert found.name == out.stem
+    for key in ("node_offsets", "indptr", "indices", "node_attributes", "edge_attributes"):
+        np.testing.assert_array_equal(getattr(found, key), getattr(graphs, key))
+    for key in ("node_labels", "edge_labels", "targets"):
+        expected = getattr(graphs, key)
+        if expected is not None and expected.dtype.kind == "U":
+            expected = [1 + sorted(set(expected.tolist())).index(text) for text in expected]
+        np.testing.assert_array_equal(getattr(found, key), expected)
+
+
+def test_names_of_labels_stand_beside_the_numbers_of_tudataset_text(tmp_path: Path) -> None:
+    write_tu(TWO, tmp_path / "toy")
+    names = (tmp_path / "toy" / "toy_label_names.txt").read_text(encoding="utf-8")
+    assert names == "graph_labels 1 long\ngraph_labels 2 short\n"
+    with zipfile.ZipFile(write_graphs(TWO, tmp_path / "toy.zip")[0]) as archive:
+        assert "toy/toy_A.txt" in archive.namelist()
+
+
+def test_several_real_targets_are_kept_by_tudataset_text_and_binary_files(tmp_path: Path) -> None:
+    graphs = TWO.with_targets(np.array([[0.5, 1], [2, 3]]))
+    write_graphs(graphs, tmp_path / "tu", format="tu")
+    assert read_tu(tmp_path / "tu") == graphs
+    write_graphs(graphs, tmp_path / "x.saen")
+    assert load(tmp_path / "x.saen") == graphs
+
+
+@pytest.mark.parametrize(
+    ("graphs", "name", "message"),
+    [
+        (TWO.with_targets(np.array([[0.5, 1], [2, 3]])), "x.jsonl",
+         "targets must be one class or number per graph; only .saen stores others"),
+        (TWO.with_targets([True, False]), "x.csv",
+         "targets must be one class or number per graph; only .saen stores others"),
+        (TWO.with_targets([0.5, np.nan]), "x.jsonl",
+         "targets contain NaN or infinity, which only .saen stores"),
+        (Graphs.from_edge_lists([[(0, 1)]], node_attributes=[[1.0], [np.inf]]), "tu",
+         "node attributes contain NaN or infinity, which only .saen stores"),
+        (Graphs.from_edge_lists([[(0, 1), (1, 0)]], edge_labels=["a", "b"]), "x.jsonl",
+         "graph 0: the two directions of edge 0 – 1 have different edge labels, but jsonl stores "
+         "only one"),
+        (Graphs.from_edge_lists([[(0, 1)]], node_labels=[[1, 2], [3, 4]]), "x.csv",
+         "node labels have 2 columns, but csv stores one"),
+        (Graphs.from_edge_lists([[(0, 1)], []]), "x.csv",
+         "graph 1 has no nodes, which an edge table cannot store"),
+        (Graphs.from_edge_lists([[]], [3]), "x.csv",
+         "an edge table needs at least one edge"),
+        (TWO[:0], "x.jsonl", "there are no graphs to write"),
+        (TWO[:0], "tu", "there are no graphs to write"),
+        (Graphs.from_edge_lists([[(0, 1)], []]), "tu",
+         "TUDataset files cannot end with an empty graph without a target"),
+        (TWO.with_targets(["a", ""]), "x.csv", "targets: csv cannot store empty text"),
+        (Graphs.from_edge_lists([[(0, 1)]], node_labels=["a", "\x01"]), "graphml",
+         "node labels: a character that XML cannot store"),
+        (TWO.with_targets(["a", "\ud800"]), "x.csv",
+         "a label contains an unpaired surrogate, which is not text"),
+    ],
+)  # fmt: skip
+def test_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
+    tmp_path: Path, graphs: Graphs, name: str, message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        write_graphs(graphs, tmp_path / name, format=None if "." in name else name)
+    assert str(caught.value) == message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "message"),
+    [
+        ("x.txt", None, "x.txt: unknown format (known suffixes: .saen, .zip, .jsonl, .ndjson, "
+         ".csv, .tsv, .parquet); for a folder, use --format tu or --format graphml"),
+        ("x.jsonl", "tu", "x.jsonl: the suffix means jsonl, not tu"),
+        ("x", "gml",
+         "format must be one of jsonl, saen, csv, tsv, parquet, tu, graphml, not 'gml'"),
+    ],
+)  # fmt: skip
+def test_names_and_formats_must_agree(
+    tmp_path: Path, name: str, format: str | None, message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        write_graphs(TWO, tmp_path / name, format=format)
+    assert str(caught.value) == message
+
+
+# -- existing files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "other"),
+    [
+        ("x.jsonl", None, "x.jsonl"),
+        ("x.saen", None, "x.saen"),
+        ("x.zip", None, "x.zip"),
+        ("edges.csv", None, "nodes.csv"),
+        ("out", "tu", "out"),
+        ("out", "graphml", "out"),
+    ],
+)
+def test_existing_files_are_overwritten_only_with_force(
+    tmp_path: Path, name: str, format: str | None, other: str
+) -> None:
+    write_graphs(TWO[:1], tmp_path / name, format=format)
+    with pytest.raises(FileError, match=r"already exists"):
+        write_graphs(TWO, tmp_path / name, format=format)
+    if other != name:
+        (tmp_path / name).unlink()
+        with pytest.raises(FileError, match=other):
+            write_graphs(TWO, tmp_path / name, format=format)
+    write_graphs(TWO, tmp_path / name, format=format, force=True)
+    assert len(load_dataset(tmp_path / name)) == 2
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_only_a_folder_of_graphs_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    write_graphs(TWO, tmp_path / "out", format="graphml")  # an empty folder is no loss
+    (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    with pytest.raises(FileError, match=r"out: contains thesis\.tex, which would be lost"):
+        write_graphs(TWO, tmp_path / "out", format="tu", force=True)
+    assert len(load_dataset(tmp_path / "out")) == 2
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileError, match="is a file, expected a folder"):
+        write_graphs(TWO, tmp_path / "file", format="tu", force=True)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "edges.csv", "x.zip", "out"])
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    format = "tu" if name == "out" else None
+    write_graphs(TWO[:1], tmp_path / name, format=format)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("saen.io.jsonl.write_jsonl", full)
+    monkeypatch.setattr("saen.io.tables.write_table", full)
+    monkeypatch.setattr("saen.io.writing.write_tu", full)
+    with pytest.raises(FileError, match=rf"{name}: cannot be written \(No space left on device\)"):
+        write_graphs(TWO, tmp_path / name, format=format, force=True)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_a_folder_that_cannot_be_put_in_place_gives_way_to_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_graphs(TWO[:1], tmp_path / "out", format="graphml")
+    replace = Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(18, "Invalid cross-device link")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(FileError, match=r"out: cannot be written \(Invalid cross-device link\)"):
+        write_graphs(TWO, tmp_path / "out", format="graphml", force=True)
+    assert load_dataset(tmp_path / "out").sizes.tolist() == [3]
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
