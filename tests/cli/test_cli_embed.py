@@ -124,7 +124,7 @@ def test_chunks_of_any_size_give_the_same_vectors(
 )
 def test_owners_are_those_of_graphs_that_are_taken_apart_one_by_one(drawn: Any, name: str) -> None:
     graphs = drawn.graphs
-    decomposition = make_decomposition(name, node_labels="degree").fit(graphs)
+    decomposition = make_decomposition(name, defaults={"node_labels": "degree"}).fit(graphs)
     hierarchy = decomposition.decompose(graphs)
     alone = [decomposition.decompose(graph).sizes for graph in graphs]
     for level in range(hierarchy.depth + 1):

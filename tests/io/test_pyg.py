@@ -467,7 +467,7 @@ def test_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name
     graphs = drawn.graphs
     if len(graphs) == 0:
         return
-    decomposition = make_decomposition(name, node_labels="degree").fit(graphs)
+    decomposition = make_decomposition(name, defaults={"node_labels": "degree"}).fit(graphs)
     transform = ToHierarchy(decomposition, directed=graphs.directed)
     items = [transform(item) for item in to_pyg(graphs.with_targets(None))]
     expected = decomposition.decompose(graphs)

@@ -17,7 +17,6 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
 from saen.errors import FileError, InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import load_data, load_dataset
@@ -107,16 +106,14 @@ def chosen_decomposition(
 ) -> Decomposition:
     """The decomposition that the options ask for, with the catalog's settings as defaults."""
     entry = find_entry(dataset)
-    name, given = parse_decomposition(text)
-    known = {f.name for f in parameters(named_decomposition(name))}
-    asked = {"radii": None if radii is None else parse_radii(radii), "node_labels": node_labels}
-    for key, value in asked.items():
-        if value is not None and (key in given or key not in known):
-            trouble = "is given twice" if key in given else f"is no parameter of {name}"
-            raise InputError(f"--{key} {trouble}: {text!r}")
-    usual = {} if entry is None else {"radii": entry.radii, "node_labels": entry.node_labels}
-    chosen = usual | {key: value for key, value in asked.items() if value is not None}
-    return make_decomposition(text, **chosen)
+    return make_decomposition(
+        text,
+        overrides={
+            "radii": None if radii is None else parse_radii(radii),
+            "node_labels": node_labels,
+        },
+        defaults={} if entry is None else {"radii": entry.radii, "node_labels": entry.node_labels},
+    )
 
 
 def parse_radii(text: str) -> tuple[int, ...]:

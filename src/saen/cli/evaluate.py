@@ -29,7 +29,7 @@ from saen.cli.app import (
     parse_radii,
     print_json,
 )
-from saen.decompositions.registry import named_decomposition, parse_decomposition
+from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import load_data
@@ -189,8 +189,7 @@ def evaluate_dataset(
 
 def _takes(settings: dict[str, Any]) -> str:
     """What the decomposition that the settings name takes apart."""
-    name, _ = parse_decomposition(settings.get("decomposition", "ego"))
-    return named_decomposition(name).takes
+    return decomposition_class(settings.get("decomposition", "ego")).takes
 
 
 def _evaluate(

@@ -40,7 +40,7 @@ from saen.cli.app import (
     read_input,
 )
 from saen.data.compression import ceiling
-from saen.decompositions.registry import named_decomposition, parse_decomposition
+from saen.decompositions.registry import decomposition_class
 from saen.errors import FileError, InputError
 from saen.io.catalog import find_entry
 from saen.learning.runs import versions
@@ -156,7 +156,7 @@ def train_model(
     settings = load_preset(preset).settings(entry.name if entry is not None else data)
     settings |= {key: value for key, value in (overrides or {}).items() if value is not None}
     start = perf_counter()
-    takes = named_decomposition(parse_decomposition(settings.get("decomposition", "ego"))[0]).takes
+    takes = decomposition_class(settings.get("decomposition", "ego")).takes
     structures = read_input(data, takes, target=target, skip_bad=skip_bad)
     times = {"load": perf_counter() - start}
     name = structures.name or data

@@ -7,7 +7,7 @@ from saen.decompositions.ego import Ego
 from saen.decompositions.neighbourhoods import Neighbourhoods
 from saen.decompositions.nested import Nested
 from saen.decompositions.paths import Paths
-from saen.decompositions.registry import DECOMPOSITIONS, make_decomposition
+from saen.decompositions.registry import DECOMPOSITIONS, decomposition_class, make_decomposition
 
 __all__ = [
     "DECOMPOSITIONS",
@@ -19,5 +19,6 @@ __all__ = [
     "Nested",
     "Nodes",
     "Paths",
+    "decomposition_class",
     "make_decomposition",
 ]

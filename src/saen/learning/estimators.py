@@ -30,7 +30,7 @@ from saen._util.progress import bar
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.registry import named_decomposition, parameters, parse_decomposition
+from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.defaults import modern_batch_size, modern_hidden, modern_labels, modern_radii
@@ -179,7 +179,7 @@ class _Estimator(BaseEstimator):
         chosen = self.decomposition
         if not isinstance(chosen, str):
             return chosen.takes
-        return named_decomposition(parse_decomposition(chosen)[0]).takes
+        return decomposition_class(chosen).takes
 
     def prepare(self, X: Data, *, progress: Callable[[int], object] | None = None) -> Prepared:
         """Take structures apart and collapse them, as `fit` does before it trains.
@@ -208,22 +208,19 @@ class _Estimator(BaseEstimator):
         if not isinstance(self.decomposition, str):
             return self.decomposition
         _only_auto("radii", self.radii)
-        name, given = parse_decomposition(self.decomposition)
-        known = {f.name for f in parameters(named_decomposition(name))}
-        chosen: dict[str, Any] = {}
-        for key in ("radii", "node_labels"):
-            if getattr(self, key) != "auto" and (key in given or key not in known):
-                trouble = "is given twice" if key in given else f"is no parameter of {name}"
-                raise InputError(f"{key} {trouble}: {self.decomposition!r}")
-        if "radii" in known and "radii" not in given:
-            auto = self.radii == "auto"
-            chosen["radii"] = modern_radii(structures) if auto else tuple(self.radii)
-        if "node_labels" in known and "node_labels" not in given:
+        radii = None if isinstance(self.radii, str) else tuple(self.radii)
+        labels = None if self.node_labels == "auto" else self.node_labels.split(",")
+        if labels is not None and "auto" in labels:
             usual = modern_labels(structures)
-            chosen["node_labels"] = ",".join(
-                usual if kind == "auto" else kind for kind in self.node_labels.split(",")
-            )
-        return make_decomposition(self.decomposition, **chosen)
+            labels = [usual if kind == "auto" else kind for kind in labels]
+        return make_decomposition(
+            self.decomposition,
+            overrides={"radii": radii, "node_labels": labels and ",".join(labels)},
+            defaults={
+                "radii": lambda: modern_radii(structures),
+                "node_labels": lambda: modern_labels(structures),
+            },
+        )
 
     def _network(
         self, hierarchy: Hierarchy, n_outputs: int, seeds: Sequence[int | Sequence[int]]

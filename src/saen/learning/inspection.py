@@ -122,9 +122,9 @@ def _model(header: Header) -> dict[str, Any]:
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies that `fit` found."""
-    from saen.decompositions.registry import named_decomposition, parameters
+    from saen.decompositions.registry import decomposition_class, parameters
 
-    known = {field.name for field in parameters(named_decomposition(decomposition["name"]))}
+    known = {field.name for field in parameters(decomposition_class(decomposition["name"]))}
     return {key: value for key, value in decomposition.items() if key == "name" or key in known}
 
 
