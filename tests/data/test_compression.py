@@ -326,7 +326,7 @@ def test_a_thousand_collisions_are_told_apart(monkeypatch):
         assert reference.first_met(found.unique_of(level).tolist()) == reference.first_met(
             expected.unique_of(level).tolist()
         )
-    halves = [hierarchy.select(np.arange(500)), hierarchy.select(np.arange(500, 1000))]
+    halves = [hierarchy[np.arange(500)], hierarchy[np.arange(500, 1000)]]
     merged = merge([compress(half) for half in halves])
     assert same_arrays(merged, compress(Hierarchy.concatenate(halves)))
 
@@ -426,7 +426,7 @@ def test_compressed_hierarchies_are_equal_when_everything_is(hierarchy):
     assert compressed != compressed.hierarchy
     assert len(compressed) == len(hierarchy)
     if len(hierarchy):
-        other = hierarchy.select(np.arange(len(hierarchy) - 1))
+        other = hierarchy[np.arange(len(hierarchy) - 1)]
         assert compressed != compress(other)
 
 

@@ -75,7 +75,7 @@ def from_pyg(
     if directed or (directed is None and not is_symmetric(graphs.indptr, graphs.indices)):
         return graphs
     _check_symmetric(graphs)
-    return graphs._with(directed=False)
+    return graphs.as_undirected(check=False)
 
 
 def to_pyg(graphs: Graphs) -> list[Any]:
@@ -418,13 +418,10 @@ def _attached(hierarchy: Hierarchy) -> dict[str, Any]:
     if attributes.vectors is not None:
         out["bottom_vectors"] = torch.tensor(attributes.vectors)
     for level, relation in enumerate(hierarchy.relations, start=1):
-        counts = (
-            np.ones(relation.n_entries, np.int64) if relation.counts is None else relation.counts
-        )
         ends = np.stack([segment_ids(relation.indptr), relation.parts.astype(np.int64)])
         out[f"{names.PARTS}{level}"] = _tensor(ends)
         out[f"{names.ROLES}{level}"] = _tensor(relation.roles)
-        out[f"{names.COUNTS}{level}"] = _tensor(counts)
+        out[f"{names.COUNTS}{level}"] = _tensor(relation.multiplicity)
     return out
 
 

@@ -129,7 +129,7 @@ class _Estimator(BaseEstimator):
         prepared = self.prepare(structures)
         self.decomposition_, compressed = prepared.decomposition, prepared.compressed
         # Names, roles and vocabulary, without any object: what later structures must agree with.
-        self.schema_ = compressed.hierarchy.select([])
+        self.schema_ = compressed.hierarchy[[]]
         seed = _seed(self.random_state)
         self.network_ = self._network(
             compressed.hierarchy, task.n_outputs, [(seed, model) for model in range(self.n_models)]
