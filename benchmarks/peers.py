@@ -137,7 +137,7 @@ def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
             return h
 
     def cut(rows: Any) -> dict[str, Any]:
-        part = hierarchy.select(rows)
+        part = hierarchy[rows]
         levels = []
         for relation in part.relations:
             parents = np.repeat(np.arange(relation.n_parents), np.diff(relation.indptr))

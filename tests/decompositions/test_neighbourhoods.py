@@ -365,7 +365,7 @@ def test_kinds_of_edges_that_fit_did_not_see_are_left_out(drawn, data):
         node_labels=np.zeros(sum(drawn.sizes), dtype=np.int64),
         edge_labels=np.array(flat, dtype=np.str_),
     )
-    labelled = graphs._with(node_labels=known.node_labels)
+    labelled = graphs.with_columns(node_labels=known.node_labels)
     made = Neighbourhoods(2, edges="roles").fit(known)
     assert made.decompose(labelled) == made.decompose(known)
     # What was fitted is decomposed as without fitting.

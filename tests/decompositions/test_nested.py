@@ -152,7 +152,7 @@ def test_chunks_give_what_the_whole_gives(drawn):
     structures = NestedData(listed)
     nested = Nested(levels).fit(structures)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("saen.data.compression._CHUNK", 3)
+        patch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", 3)
         chunks = compress_graphs(structures, nested)
     assert chunks == compress(nested.decompose(structures))
 

@@ -539,7 +539,7 @@ def test_no_graph_depends_on_another(drawn, chosen, data):
     joined = Hierarchy.concatenate(pieces)
     assert equivalent(whole, joined) if paths.edges == "objects" else whole == joined
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("saen.data.compression._CHUNK", 50)
+        patch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", 50)
         patch.setattr("saen._util.arrays.BLOCK", 5)
         streamed = compress_graphs(drawn.graphs, paths).top_only()
     assert streamed == compress(whole).top_only()

@@ -127,7 +127,7 @@ def test_something_else_than_a_hierarchy():
 
 
 def test_too_few_objects_on_top():
-    broken = spoilt(lambda hierarchy, graphs, ego: hierarchy.select(np.arange(len(graphs) - 1)))
+    broken = spoilt(lambda hierarchy, graphs, ego: hierarchy[np.arange(len(graphs) - 1)])
     assert complaint(broken) == (
         "Broken: decompose gives a Hierarchy with one object on top per structure "
         "(17 structures, 16 objects)"
@@ -136,7 +136,7 @@ def test_too_few_objects_on_top():
 
 def test_failing_on_an_empty_collection():
     def decompose(hierarchy, graphs, ego):
-        return hierarchy.select(np.arange(len(graphs))) if graphs.sizes.max() else hierarchy
+        return hierarchy[np.arange(len(graphs))] if graphs.sizes.max() else hierarchy
 
     assert complaint(spoilt(decompose)) == (
         "Broken: decompose gives a Hierarchy with one object on top per structure "
@@ -240,7 +240,7 @@ def test_parts_that_depend_on_other_structures():
 
 def test_structures_out_of_order():
     def decompose(hierarchy, graphs, ego):
-        return hierarchy.select(np.arange(len(graphs))[::-1])
+        return hierarchy[np.arange(len(graphs))[::-1]]
 
     assert complaint(spoilt(decompose)) == (
         "Broken: no structure's parts depend on another's (structure 0 becomes another)"

@@ -442,7 +442,7 @@ def test_hierarchies_are_explained_as_they_are():
     for index in range(20):
         found = explain(model, hierarchy, index, k=1)
         assert_complete(found)
-        assert found.whole.hierarchy.sizes == hierarchy.select([index]).sizes
+        assert found.whole.hierarchy.sizes == hierarchy[[index]].sizes
         assert (found.settings, found.whole.graph) == ({}, None)
         bare += sum(
             int((np.diff(r.indptr) == 0).sum()) for r in found.whole.hierarchy.relations[:-1]

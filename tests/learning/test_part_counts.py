@@ -282,7 +282,7 @@ def test_fitting_and_transforming_apart_is_the_same(kind, hierarchy):
     together = features.fit_transform(hierarchy)
     apart = SAFeatures(kind=kind).fit(hierarchy).transform(hierarchy)
     assert (together != apart).nnz == 0
-    rows = [features.transform(hierarchy.select([row])) for row in range(len(hierarchy))]
+    rows = [features.transform(hierarchy[[row]]) for row in range(len(hierarchy))]
     assert np.array_equal(sparse.vstack(rows).toarray(), together.toarray())
 
 

@@ -547,9 +547,9 @@ def test_structures_without_parts_are_structures_too(normalisation: str, trainin
     assert torch.isfinite(made).all()
     assert torch.equal(made[0], made[1])
     # A batch, or a collection to predict, may hold nothing else.
-    empty = network(hierarchy.select([0, 1]))
+    empty = network(hierarchy[[0, 1]])
     assert torch.isfinite(empty).all()
-    assert network(hierarchy.select([])).shape == (0, 1, 2)
+    assert network(hierarchy[[]]).shape == (0, 1, 2)
 
 
 def test_networks_pickle_and_copy_without_the_hierarchies_they_met() -> None:

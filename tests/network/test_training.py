@@ -191,7 +191,7 @@ def test_a_model_sits_out_the_batches_that_hold_nothing_for_it(hierarchy: Hierar
     )
     rows = np.sort(batches[2])
     own = Task("classes", task.targets[rows], np.ones((8, 1)), n_classes=3)
-    alone, _ = trained(hierarchy.select(rows), own, Settings(epochs=5), [1], normalisation="batch")
+    alone, _ = trained(hierarchy[rows], own, Settings(epochs=5), [1], normalisation="batch")
     assert_same_models(of_model(alone, 0), of_model(network, 1))
 
 
@@ -272,9 +272,7 @@ def test_a_weight_of_two_is_two_copies(hierarchy: Hierarchy, normalisation: str,
     repeated = replace(task, targets=task.targets[copies], weights=np.ones((len(copies), 1)))
     settings = Settings(**steps(None))
     one, weighted = trained(hierarchy, task, settings, [0], normalisation=normalisation)
-    other, copied = trained(
-        hierarchy.select(copies), repeated, settings, [0], normalisation=normalisation
-    )
+    other, copied = trained(hierarchy[copies], repeated, settings, [0], normalisation=normalisation)
     assert_same_models(of_model(one, 0), of_model(other, 0))
     assert_close(weighted.loss, copied.loss, 1e-9)
 
@@ -563,7 +561,7 @@ def test_batches_of_structures_without_parts_are_trained_on(normalisation: str) 
 
 def test_no_structures_at_all_leave_the_network_as_it_is(hierarchy: Hierarchy) -> None:
     task = Task("classes", np.empty(0, int), np.empty((0, 1)), n_classes=3)
-    network, history = trained(hierarchy.select([]), task, Settings(epochs=2), [0])
+    network, history = trained(hierarchy[[]], task, Settings(epochs=2), [0])
     assert history.loss == [[0.0], [0.0]]
     for a, b in zip(
         network.parameters(), make_network(hierarchy, 3, [0]).parameters(), strict=True

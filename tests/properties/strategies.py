@@ -70,8 +70,8 @@ def relations(draw: st.DrawFn, alphabet: tuple[str, ...], n_parts: int) -> Relat
     pattern = st.lists(entry, max_size=4 if n_parts else 0)
     patterns = draw(st.lists(pattern, min_size=draw(least), max_size=4)) or [[]]
     turned = [pattern[::-1] for pattern in patterns]
-    whole = st.sampled_from(patterns + turned)
-    parents = draw(st.lists(whole, min_size=draw(least), max_size=6))
+    parent = st.sampled_from(patterns + turned)
+    parents = draw(st.lists(parent, min_size=draw(least), max_size=6))
     parts, roles, places = np.unravel_index(
         np.array([e for w in parents for e in w], dtype=np.int64), shape
     )

@@ -53,7 +53,7 @@ def blocks_of(entries: int) -> Iterator[None]:
     """Work cut into tiny pieces: every seam between them is met."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(saen._util.arrays, "BLOCK", entries)
-        patch.setattr(saen.data.compression, "_CHUNK", entries)
+        patch.setattr(saen.data.compression, "_MAX_CHUNK_ENTRIES", entries)
         yield
 
 
@@ -65,9 +65,7 @@ def reorderings(draw: st.DrawFn) -> tuple[Hierarchy, list[np.ndarray]]:
 
 @pytest.mark.parametrize("bits", BITS)
 @given(hierarchies())
-def test_objects_share_a_class_exactly_when_they_are_the_same(
-    bits: int, hierarchy: Hierarchy
-) -> None:
+def test_compress_merges_exactly_the_identical_objects(bits: int, hierarchy: Hierarchy) -> None:
     with keys_of(bits):
         compressed = compress(hierarchy)
     for level, expected in enumerate(contents(hierarchy)):
@@ -75,7 +73,7 @@ def test_objects_share_a_class_exactly_when_they_are_the_same(
 
 
 @given(hierarchies())
-def test_every_class_is_what_its_members_were(hierarchy: Hierarchy) -> None:
+def test_compress_keeps_what_every_object_is(hierarchy: Hierarchy) -> None:
     compressed = compress(hierarchy)
     after = contents(compressed.hierarchy)
     for level, before in enumerate(contents(hierarchy)):
@@ -91,9 +89,7 @@ def test_every_class_is_what_its_members_were(hierarchy: Hierarchy) -> None:
 
 
 @given(hierarchies(), st.integers(0, 2**32))
-def test_a_network_on_classes_gives_every_object_its_own_output(
-    hierarchy: Hierarchy, seed: int
-) -> None:
+def test_compress_keeps_the_output_of_every_object(hierarchy: Hierarchy, seed: int) -> None:
     compressed = compress(hierarchy)
     small = reference.network(compressed.hierarchy, seed)
     for level, H in enumerate(reference.network(hierarchy, seed)):
@@ -104,12 +100,12 @@ def test_a_network_on_classes_gives_every_object_its_own_output(
 
 
 @given(hierarchies(kinds=("codes",)))
-def test_the_paper_s_algorithm_gives_the_same_matrices(hierarchy: Hierarchy) -> None:
+def test_compress_gives_the_matrices_of_the_paper_s_algorithm(hierarchy: Hierarchy) -> None:
     compressed = compress(hierarchy)
     R = [reference.relation_matrices(relation) for relation in hierarchy.relations]
     X_comp, R_comp, Cs, Ds = reference.domain_compression(reference.attribute_matrix(hierarchy), R)
     small = compressed.hierarchy
-    # The paper leaves the numbering of classes open: P_l takes ours to the reference's.
+    # The paper leaves the numbering of unique objects open: P_l takes ours to the reference's.
     P = [np.rint(Cs[level] @ compressed.matrices(level)[1]) for level in range(len(Ds))]
     for level, D in enumerate(Ds):
         assert np.array_equal(P[level] @ P[level].T, np.eye(len(P[level])))
@@ -127,7 +123,7 @@ def test_the_paper_s_algorithm_gives_the_same_matrices(hierarchy: Hierarchy) -> 
 
 
 @given(hierarchies())
-def test_c_and_d_are_inverse_on_the_compressed_side(hierarchy: Hierarchy) -> None:
+def test_compress_matrices_satisfy_cd_identity_and_m_equals_dcm(hierarchy: Hierarchy) -> None:
     compressed = compress(hierarchy)
     for level, M in enumerate(reference.network(hierarchy, seed=1)):
         C, D = compressed.matrices(level)
@@ -138,7 +134,7 @@ def test_c_and_d_are_inverse_on_the_compressed_side(hierarchy: Hierarchy) -> Non
 
 @pytest.mark.parametrize("bits", BITS)
 @given(hierarchies())
-def test_compressing_twice_changes_nothing(bits: int, hierarchy: Hierarchy) -> None:
+def test_compress_twice_changes_nothing(bits: int, hierarchy: Hierarchy) -> None:
     with keys_of(bits):
         once = compress(hierarchy)
         twice = compress(once.hierarchy)
@@ -149,7 +145,7 @@ def test_compressing_twice_changes_nothing(bits: int, hierarchy: Hierarchy) -> N
 
 @pytest.mark.parametrize("bits", BITS)
 @given(reorderings())
-def test_the_order_of_objects_does_not_matter(
+def test_compress_does_not_depend_on_the_order_of_objects(
     bits: int, case: tuple[Hierarchy, list[np.ndarray]]
 ) -> None:
     hierarchy, new_orders = case
@@ -164,14 +160,14 @@ def test_the_order_of_objects_does_not_matter(
 
 @pytest.mark.parametrize("bits", BITS)
 @given(collections())
-def test_merging_shards_is_compressing_everything(bits: int, parts: list[Hierarchy]) -> None:
+def test_merge_of_shards_is_compressing_everything(bits: int, parts: list[Hierarchy]) -> None:
     with keys_of(bits):
         direct = compress(Hierarchy.concatenate(parts))
         assert same_arrays(merge([compress(part) for part in parts]), direct)
 
 
 @given(collections(min_size=3), st.data())
-def test_merging_may_be_bracketed_in_any_way(parts: list[Hierarchy], data: st.DataObject) -> None:
+def test_merge_is_associative(parts: list[Hierarchy], data: st.DataObject) -> None:
     shards = [compress(part) for part in parts]
     while len(shards) > 1:
         start = data.draw(st.integers(0, len(shards) - 2))
@@ -181,14 +177,16 @@ def test_merging_may_be_bracketed_in_any_way(parts: list[Hierarchy], data: st.Da
 
 
 @given(collections(), st.booleans())
-def test_a_stream_is_compressed_like_the_whole(parts: list[Hierarchy], lower: bool) -> None:
+def test_compress_stream_gives_what_compressing_everything_gives(
+    parts: list[Hierarchy], lower: bool
+) -> None:
     direct = compress(Hierarchy.concatenate(parts))
     expected = direct if lower else direct.top_only()
     assert same_arrays(compress_stream(iter(parts), lower_inverse=lower), expected)
 
 
 @given(collections(min_size=2))
-def test_new_structures_only_add_classes(parts: list[Hierarchy]) -> None:
+def test_extend_only_adds_unique_objects(parts: list[Hierarchy]) -> None:
     known = compress(Hierarchy.concatenate(parts[:-1]))
     grown = extend(known, parts[-1])
     assert same_arrays(grown, compress(Hierarchy.concatenate(parts)))
@@ -196,13 +194,15 @@ def test_new_structures_only_add_classes(parts: list[Hierarchy]) -> None:
         place = {tuple(key): label for label, key in enumerate(new.tolist())}
         moved = [place[tuple(key)] for key in old.tolist()]
         assert moved == sorted(moved)
-        # The old objects are in the classes of the same keys as before.
+        # The old objects have the unique objects of the same keys as before.
         before = [moved[label] for label in known.unique_of(level)]
         assert grown.unique_of(level)[: known.objects[level]].tolist() == before
 
 
 @given(collections(min_size=2))
-def test_what_is_the_same_has_the_same_key_in_every_collection(parts: list[Hierarchy]) -> None:
+def test_keys_are_equal_exactly_for_identical_objects_of_any_dataset(
+    parts: list[Hierarchy],
+) -> None:
     seen: list[dict[object, tuple[int, ...]]] = [{} for _ in parts[0].sizes]
     for part in parts:
         compressed = compress(part)
@@ -216,20 +216,20 @@ def test_what_is_the_same_has_the_same_key_in_every_collection(parts: list[Hiera
 
 
 @given(hierarchies())
-def test_classes_are_in_the_order_of_their_keys(hierarchy: Hierarchy) -> None:
+def test_compress_orders_unique_objects_by_key(hierarchy: Hierarchy) -> None:
     for keys in compress(hierarchy).keys:
         assert keys.tolist() == sorted(keys.tolist())
 
 
 @given(hierarchies(), st.integers(1, 5))
-def test_working_in_small_blocks_changes_nothing(hierarchy: Hierarchy, entries: int) -> None:
+def test_compress_in_small_blocks_changes_nothing(hierarchy: Hierarchy, entries: int) -> None:
     direct = compress(hierarchy)
     with blocks_of(entries):
         assert same_arrays(compress(hierarchy), direct)
 
 
 @given(graph_collections(), st.integers(1, 30), st.booleans(), st.booleans())
-def test_graphs_compressed_in_chunks_are_compressed_as_a_whole(
+def test_compress_graphs_in_chunks_gives_what_compressing_everything_gives(
     drawn: DrawnGraphs, entries: int, fitted: bool, lower: bool
 ) -> None:
     graphs = drawn.graphs
@@ -243,28 +243,26 @@ def test_graphs_compressed_in_chunks_are_compressed_as_a_whole(
 
 
 @given(hierarchies(), st.data())
-def test_one_part_more_makes_another_hierarchy(hierarchy: Hierarchy, data: st.DataObject) -> None:
+def test_equivalent_is_false_after_adding_a_part(hierarchy: Hierarchy, data: st.DataObject) -> None:
     assert equivalent(hierarchy, hierarchy)
     levels = [level for level, r in enumerate(hierarchy.relations) if r.n_entries]
     assume(levels)
     level = data.draw(st.sampled_from(levels))
     relations = list(hierarchy.relations)
-    counts = np.ones(relations[level].n_entries, np.int64)
-    if relations[level].counts is not None:
-        counts = relations[level].counts.copy()
+    counts = relations[level].multiplicity.copy()
     counts[data.draw(st.integers(0, len(counts) - 1))] += 1
     relations[level] = replace(relations[level], counts=counts)
     assert not equivalent(hierarchy, replace(hierarchy, relations=tuple(relations)))
 
 
 @given(collections(min_size=2))
-def test_equivalence_is_equality_of_multisets(parts: list[Hierarchy]) -> None:
+def test_equivalent_is_equality_of_multisets(parts: list[Hierarchy]) -> None:
     one, other = ([Counter(level) for level in contents(part)] for part in parts[:2])
     assert equivalent(*parts[:2]) == (one == other)
 
 
 @given(hierarchies())
-def test_the_original_is_left_as_it_was(hierarchy: Hierarchy) -> None:
+def test_compress_leaves_the_original_as_it_was(hierarchy: Hierarchy) -> None:
     before = contents(hierarchy)
     compressed: Compressed = compress(hierarchy)
     assert contents(hierarchy) == before

@@ -303,7 +303,7 @@ def test_predictions_do_not_depend_on_the_company(data: st.DataObject) -> None:
     network = data.draw(networks(hierarchy)).eval()
     rows = np.array(data.draw(st.lists(st.sampled_from(range(max(len(hierarchy), 1))))), int)
     rows = rows[rows < len(hierarchy)]
-    assert_close(network(hierarchy.select(rows)), network(hierarchy)[rows], TOLERANCE)
+    assert_close(network(hierarchy[rows]), network(hierarchy)[rows], TOLERANCE)
 
 
 @given(st.data())

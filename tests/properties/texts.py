@@ -53,4 +53,4 @@ def drawn_documents(draw: st.DrawFn, labelled: bool | None = None) -> Documents:
         columns["edge_labels"] = np.array(relations, dtype=np.str_)
     cuts = draw(st.lists(st.integers(0, len(drawn.graphs)), max_size=draw(least) or 1))
     offsets = np.array(sorted([0, *cuts, len(drawn.graphs)]), dtype=np.int64)
-    return Documents(drawn.graphs._with(**columns), offsets)
+    return Documents(drawn.graphs.with_columns(**columns), offsets)

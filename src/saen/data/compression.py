@@ -1,11 +1,11 @@
-"""Domain compression: equal objects collapse, level by level, over a whole collection.
+"""Domain compression: identical objects are merged, level by level, over a whole dataset.
 
-Algorithm 1 of the paper, with the top level included. Two objects are equal when their bottom
-attributes are, or when they consist of the same multiset of (role, equal part). Keys propose which
-objects are equal (`saen.data.content_hash`); every object is then compared with the representative
-of its class, so equality is proved. Classes are numbered by key, which makes the result independent
-of the order and the grouping in which objects were seen: compressing shards and merging them gives
-the same arrays as compressing everything at once.
+Algorithm 1 of the paper, with the top level included. Two objects are identical if their bottom
+attributes are, or if they consist of the same multiset of (role, unique part). Keys propose which
+objects are identical (`saen.data.content_hash`); every object is then compared with the
+representative of its group, so equality is proved. Unique objects are numbered by key, which makes
+the result independent of the order and the grouping in which objects were seen: compressing shards
+and merging them gives the same arrays as compressing everything at once.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.errors import InputError
 
-_CHUNK = 1 << 22  # entries of the uncompressed hierarchy that a thread holds when streaming
-_WORKERS = 4  # threads at most: each holds a chunk
+_MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
+_MAX_THREADS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compressed:
-    """A collapsed hierarchy, and where every original object went.
+    """A hierarchy of unique objects, and for every original object its unique one.
 
-    - `hierarchy`: the classes of every level as objects, with multiplicities on the relations;
-    - `classes[l]`: for every original object of level l its class, shape (|S_l|,), or None where a
-      lower level was dropped to save room;
+    - `hierarchy`: the unique objects of every level, with multiplicities on the relations;
+    - `inverse[l]`: for every original object of level l its unique object, shape (|S_l|,), as in
+      `numpy.unique`; None where a lower level was dropped to save memory;
     - `objects[l]`, `entries[l]`: how large the original was (entries of R_l; 0 for l = 0).
     """
 
@@ -49,20 +49,23 @@ class Compressed:
     def __post_init__(self) -> None:
         depth = self.hierarchy.depth
         if not len(self.inverse) == len(self.objects) == len(self.entries) == depth + 1:
-            raise InputError(f"a hierarchy of {depth + 1} levels needs as many lists of classes")
-        kept = tuple(None if level is None else frozen(level) for level in self.inverse)
-        for level, (column, size) in enumerate(zip(kept, self.hierarchy.sizes, strict=True)):
+            raise InputError(f"a hierarchy of {depth + 1} levels needs an inverse for each")
+        inverse = tuple(None if level is None else frozen(level) for level in self.inverse)
+        for level, (column, size) in enumerate(zip(inverse, self.hierarchy.sizes, strict=True)):
             if column is None:
                 continue
             if len(column) != self.objects[level]:
                 raise InputError(
-                    f"level {level}: {len(column)} classes, {self.objects[level]} objects"
+                    f"level {level}: the inverse has {len(column)} entries for "
+                    f"{self.objects[level]} objects"
                 )
             if len(column) and column.max() >= size:
-                raise InputError(f"level {level} has {size} classes, but one is {column.max()}")
-        if kept[-1] is None:
-            raise InputError("the classes of the top level are needed")
-        object.__setattr__(self, "inverse", kept)
+                raise InputError(
+                    f"level {level} has {size} unique objects, but the inverse names {column.max()}"
+                )
+        if inverse[-1] is None:
+            raise InputError("the inverse of the top level is required")
+        object.__setattr__(self, "inverse", inverse)
 
     def __len__(self) -> int:
         """Original objects of the top level."""
@@ -70,20 +73,20 @@ class Compressed:
 
     @property
     def top(self) -> Ints:
-        """The class of every original object of the top level, shape (|S_L|,)."""
+        """The unique object of every original object of the top level, shape (|S_L|,)."""
         return self.unique_of(len(self.inverse) - 1)
 
     def unique_of(self, level: int) -> Ints:
-        """The class of every original object of a level, shape (|S_l|,)."""
+        """The unique object of every original object of a level, shape (|S_l|,)."""
         column = self.inverse[level]
         if column is None:
-            raise InputError(f"the classes of level {level} were not kept")
+            raise InputError(f"the inverse of level {level} was dropped")
         return column
 
     def members(self, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The original objects of every class: those of class c are `objects[ptr[c]:ptr[c + 1]]`.
+        """The original objects of every unique object u: `objects[ptr[u]:ptr[u + 1]]`.
 
-        Returns `(ptr, objects)`, shapes (classes + 1,) and (|S_l|,).
+        Returns `(ptr, objects)`, shapes (unique + 1,) and (|S_l|,).
         """
         column = self.unique_of(level)
         counts = np.bincount(column, minlength=self.hierarchy.sizes[level])
@@ -94,12 +97,12 @@ class Compressed:
         return _cd(self.unique_of(level), self.hierarchy.sizes[level])
 
     def decompress(self, level: int, rows: Array) -> Array:
-        """H_l = D_l H_l^comp: one row per original object from one row per class."""
+        """H_l = D_l H_l^comp: one row per original object from one row per unique object."""
         return rows[self.unique_of(level)]
 
     @cached_property
     def keys(self) -> tuple[Keys, ...]:
-        """The content key of every class, level by level, shape (classes, 2)."""
+        """The content key of every unique object, level by level, shape (unique, 2)."""
         keys = [attribute_keys(self.hierarchy.attributes)]
         for relation in self.hierarchy.relations:
             rows = _Rows.of(relation, np.arange(relation.n_parts), relation.n_parts)
@@ -107,12 +110,12 @@ class Compressed:
         return tuple(keys)
 
     def top_only(self) -> Compressed:
-        """Without the classes of the lower levels: what training needs."""
+        """Without the inverse of the lower levels, which training does not need."""
         dropped = (None,) * self.hierarchy.depth
         return Compressed(self.hierarchy, (*dropped, self.top), self.objects, self.entries)
 
     def levels(self) -> list[dict[str, Any]]:
-        """Per level, bottom first: objects and entries before and after."""
+        """Per level, bottom first: objects and entries before and after compression."""
         return [
             {
                 "level": level["level"],
@@ -153,7 +156,9 @@ class Compressed:
 
 
 def compress(hierarchy: Hierarchy) -> Compressed:
-    """DOMAIN-COMPRESSION: collapse equal objects on every level, the top included.
+    """DOMAIN-COMPRESSION: merge identical objects on every level, the top included.
+
+    Raises `InputError` for anything but a `Hierarchy`.
 
     >>> from saen import Ego, Graphs
     >>> square, again = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 2), (2, 1), (1, 3), (3, 0)]
@@ -165,12 +170,12 @@ def compress(hierarchy: Hierarchy) -> Compressed:
             f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
             "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
         )
-    attributes, classes, keys = _collapse_attributes(hierarchy.attributes)
-    relations, columns = [], [classes]
+    attributes, inverse, keys = _compress_attributes(hierarchy.attributes)
+    relations, columns = [], [inverse]
     for relation in hierarchy.relations:
-        collapsed, classes, keys = _collapse_relation(relation, classes, keys)
-        relations.append(collapsed)
-        columns.append(classes)
+        compressed, inverse, keys = _compress_relation(relation, inverse, keys)
+        relations.append(compressed)
+        columns.append(inverse)
     return Compressed(
         Hierarchy(attributes, tuple(relations), hierarchy.names),
         tuple(narrow(column) for column in columns),
@@ -182,8 +187,8 @@ def compress(hierarchy: Hierarchy) -> Compressed:
 def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
     """COMPUTE-CD: matrices C and D with M = D · CM and CD = I, from the equal rows of M.
 
-    `matrix` is dense or scipy sparse, shape (n, p). Classes are numbered by first appearance, as
-    in the paper's example.
+    `matrix` is dense or scipy sparse, shape (n, p). Unique rows are numbered by first appearance,
+    as in the paper's example. Raises `InputError` for anything but a matrix.
 
     >>> M = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 0]])
     >>> C, D = compute_cd(M)
@@ -206,24 +211,24 @@ def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
     if rows.ndim != 2:
         raise InputError(f"a matrix has two axes, found shape {rows.shape}")
     rows.sum_duplicates()
-    rows.eliminate_zeros()  # -0.0 among them: -0.0 and 0.0 are one number here
+    rows.eliminate_zeros()  # also -0.0, which equals 0.0 here
     _, codes = np.unique(rows.data, return_inverse=True)
     relation = Relation(
         rows.indptr, rows.indices, np.zeros(rows.nnz, np.uint8), ("row",), rows.shape[1], codes + 1
     )
     labels = Attributes(vectors=np.arange(rows.shape[1], dtype=np.float64)[:, None])
-    _, classes, _ = _collapse_relation(relation, np.arange(rows.shape[1]), attribute_keys(labels))
-    _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
+    _, by_key, _ = _compress_relation(relation, np.arange(rows.shape[1]), attribute_keys(labels))
+    _, first, inverse = np.unique(by_key, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first)] = np.arange(len(first))
     return _cd(order[inverse], len(first))
 
 
-def _cd(classes: Ints, n_classes: int) -> tuple[sparse.csr_array, sparse.csr_array]:
-    n = len(classes)
-    D = sparse.csr_array((np.ones(n), (np.arange(n), classes)), shape=(n, n_classes))
-    sizes = np.bincount(classes, minlength=n_classes)
-    C = sparse.csr_array((1.0 / sizes[classes], (classes, np.arange(n))), shape=(n_classes, n))
+def _cd(inverse: Ints, n_unique: int) -> tuple[sparse.csr_array, sparse.csr_array]:
+    n = len(inverse)
+    D = sparse.csr_array((np.ones(n), (np.arange(n), inverse)), shape=(n, n_unique))
+    sizes = np.bincount(inverse, minlength=n_unique)
+    C = sparse.csr_array((1.0 / sizes[inverse], (inverse, np.arange(n))), shape=(n_unique, n))
     return C, D
 
 
@@ -231,9 +236,10 @@ def _cd(classes: Ints, n_classes: int) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def merge(shards: Iterable[Compressed]) -> Compressed:
-    """One compressed collection of all shards, in order: what compressing everything gives.
+    """One compressed dataset of all shards, in order: the same as compressing everything at once.
 
-    The classes of the shards are themselves a (small) hierarchy, so merging is compressing it.
+    The unique objects of the shards are themselves a (small) hierarchy, so merging is compressing
+    it. Raises `InputError` for an empty list and for shards whose levels or roles differ.
     """
     parts = list(shards)
     if not parts:
@@ -244,14 +250,14 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
     columns: list[Ints | None] = []
     for level in range(joined.hierarchy.depth + 1):
         starts = offsets(np.array([part.hierarchy.sizes[level] for part in parts]))
-        moved = [
+        renumbered = [
             None
             if part.inverse[level] is None
             else joined.unique_of(level)[start:stop][part.unique_of(level)]
             for part, start, stop in zip(parts, starts[:-1], starts[1:], strict=True)
         ]
-        known = [column for column in moved if column is not None]
-        columns.append(np.concatenate(known) if len(known) == len(parts) else None)
+        present = [column for column in renumbered if column is not None]
+        columns.append(np.concatenate(present) if len(present) == len(parts) else None)
     return Compressed(
         joined.hierarchy,
         tuple(columns),
@@ -261,19 +267,19 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
 
 
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
-    """Add new structures to a compressed collection: known classes stay, new ones are added."""
+    """Add the data of another hierarchy; unique objects that exist already are reused."""
     return merge([compressed, compress(hierarchy)])
 
 
 class Decomposer(Protocol):
-    """What turns data into hierarchies, as far as compression needs to know it."""
+    """What compression needs to know of a decomposition."""
 
     @property
     def takes(self) -> str:
         """The kind of data: graphs, documents or nested."""
 
     def costs(self, data: Any, /) -> Ints:
-        """Entries that the hierarchy of each item may have, at most about."""
+        """About how many entries the hierarchy of each example has at most."""
 
     def decompose(self, data: Any, /) -> Hierarchy:
         """The hierarchy of a part of the data."""
@@ -282,8 +288,8 @@ class Decomposer(Protocol):
 def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
     """Compress hierarchies that arrive one after another, holding one of them at a time.
 
-    The result equals `compress` of their concatenation. Without `lower_inverse`, only the class
-    of each object of the top level is kept.
+    The result equals `compress` of their concatenation. Without `lower_inverse`, only the inverse
+    of the top level is kept. Raises `InputError` if there are none.
     """
     shards = (compress(hierarchy) for hierarchy in hierarchies)
     return _gathered(shard if lower_inverse else shard.top_only() for shard in shards)
@@ -296,11 +302,12 @@ def compress_graphs(
     lower_inverse: bool = True,
     progress: Callable[[int], object] | None = None,
 ) -> Compressed:
-    """Decompose and compress in chunks of graphs: the uncompressed hierarchy is never held whole.
+    """Decompose and compress in chunks, without ever holding the whole uncompressed hierarchy.
 
-    `graphs` may be whatever else the decomposition takes: documents, nested structures.
-    A few chunks are in work at a time, one per core; the result does not depend on how many.
-    `progress` is called with the number of graphs done after each chunk.
+    `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
+    compressed in parallel; the result does not depend on how many. Without `lower_inverse`, only
+    the inverse of the top level is kept. `progress` is called with the number of graphs done after
+    each chunk.
 
     >>> from saen import Ego, generate_threads
     >>> threads = generate_threads(20, seed=1)
@@ -308,22 +315,22 @@ def compress_graphs(
     >>> compress_graphs(threads, ego) == compress(ego.decompose(threads))
     True
     """
-    ends = chunk_ends(decomposition.costs(graphs), _CHUNK)
+    ends = chunk_ends(decomposition.costs(graphs), _MAX_CHUNK_ENTRIES)
 
     def shard(start: int, stop: int) -> Compressed:
-        made = compress(decomposition.decompose(graphs[start:stop]))
-        return made if lower_inverse else made.top_only()
+        compressed = compress(decomposition.decompose(graphs[start:stop]))
+        return compressed if lower_inverse else compressed.top_only()
 
     def shards(apply: Callable[..., Iterator[Compressed]]) -> Iterator[Compressed]:
-        for stop, made in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
-            yield made
+        for stop, compressed in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
+            yield compressed
             if progress is not None:
                 progress(stop)
 
     if len(ends) == 1:  # starting a thread takes longer than a small graph
         return _gathered(shards(map))
-    # numpy lets go of the interpreter while it sorts and gathers, so threads are enough.
-    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _WORKERS))
+    # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
+    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
     try:
         return _gathered(shards(pool.map))
     finally:
@@ -362,24 +369,26 @@ def chunk_ends(costs: Ints, limit: int) -> list[int]:
     return ends or [0]
 
 
-# -- what it is good for -----------------------------------------------------------------------
+# -- uses --------------------------------------------------------------------------------------
 
 
-def ceiling(classes: ArrayLike, targets: ArrayLike) -> float:
-    """The accuracy that no single fixed model can pass: equal graphs get equal answers.
+def ceiling(unique: ArrayLike, targets: ArrayLike) -> float:
+    """The accuracy that no single model can exceed: identical graphs get identical predictions.
 
-    `classes` is the top-level class of every graph, `targets` its label, both of shape (G,).
+    `unique` is the unique graph of every graph (`Compressed.top`), `targets` its class, both of
+    shape (G,). Raises `InputError` if the shapes differ.
 
     >>> ceiling([0, 0, 0, 1], ["a", "a", "b", "b"])
     0.75
     """
-    rows = np.asarray(classes)
-    answers = np.asarray(targets)
-    if rows.ndim != 1 or rows.shape != answers.shape:
+    rows = np.asarray(unique)
+    classes = np.asarray(targets)
+    if rows.ndim != 1 or rows.shape != classes.shape:
         raise InputError(
-            f"one class and one target per graph: found shapes {rows.shape} and {answers.shape}"
+            "expected one unique graph and one target per graph, found shapes "
+            f"{rows.shape} and {classes.shape}"
         )
-    _, labels = np.unique(answers, return_inverse=True)
+    _, labels = np.unique(classes, return_inverse=True)
     if not len(rows):
         return 1.0
     pairs, counts = np.unique(
@@ -427,9 +436,9 @@ class _Rows:
     counts: Ints
 
     @staticmethod
-    def of(relation: Relation, part_classes: Ints, n_classes: int) -> _Rows:
-        """R_l D_{l-1}: the parts of every whole replaced by their classes, equal ones counted."""
-        n_codes = max(relation.n_roles * n_classes, 1)
+    def of(relation: Relation, unique_parts: Ints, n_unique: int) -> _Rows:
+        """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts."""
+        n_codes = max(relation.n_roles * n_unique, 1)
         indptr = relation.indptr.astype(np.int64)
         lengths: list[Ints] = []
         codes: list[Ints] = []
@@ -437,8 +446,8 @@ class _Rows:
         for start, stop in row_blocks(indptr):
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
-            block = relation.roles[entries].astype(np.int64) * n_classes
-            block += part_classes[relation.parts[entries]]
+            block = relation.roles[entries].astype(np.int64) * n_unique
+            block += unique_parts[relation.parts[entries]]
             weights = None if relation.counts is None else relation.counts[entries]
             merged = _merge_entries(local, block, weights, n_codes)
             lengths.append(merged[0])
@@ -497,21 +506,21 @@ def _group(
     equal: Callable[[Ints, Ints], NDArray[np.bool_]],
     content: Callable[[int], tuple[Any, ...]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Class of every object, and one representative of every class; classes ordered by key.
+    """Groups of identical objects, ordered by key: every object's group, every group's first.
 
-    Objects of one key that turn out to differ are split into classes ordered by content.
+    Objects of one key that turn out to differ are split into groups ordered by content.
     """
-    classes, representatives = _by_key(keys)
-    others = np.flatnonzero(representatives[classes] != np.arange(len(keys)))
-    collided = np.unique(classes[others[~equal(others, representatives[classes[others]])]])
+    groups, representatives = _by_key(keys)
+    others = np.flatnonzero(representatives[groups] != np.arange(len(keys)))
+    collided = np.unique(groups[others[~equal(others, representatives[groups[others]])]])
     if not len(collided):
-        return classes, representatives
-    return _split(classes, representatives, set(collided.tolist()), content)
+        return groups, representatives
+    return _split(groups, representatives, set(collided.tolist()), content)
 
 
 def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Class of every key and the first object of every class; classes ordered by key."""
-    # Hash on one lane, which is enough unless the other disagrees; only the classes are sorted.
+    """The group of every key and the first object of every group; groups are ordered by key."""
+    # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
     codes, _ = pd.factorize(keys[:, 0])
     first = np.flatnonzero(_running_max_rises(codes))
     if (keys[first, 1][codes] == keys[:, 1]).all():
@@ -521,9 +530,9 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return rank[codes], first[order]
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
-    classes = np.empty(len(keys), dtype=np.int64)
-    classes[order] = np.cumsum(new) - 1
-    return classes, order[new]
+    groups = np.empty(len(keys), dtype=np.int64)
+    groups[order] = np.cumsum(new) - 1
+    return groups, order[new]
 
 
 def _running_max_rises(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -534,36 +543,36 @@ def _running_max_rises(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _split(
-    classes: NDArray[np.int64],
+    groups: NDArray[np.int64],
     representatives: NDArray[np.int64],
     collided: set[int],
     content: Callable[[int], tuple[Any, ...]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Divide the classes whose key is shared by different objects."""
-    out = np.empty_like(classes)
-    chosen: list[int] = []
-    for label in range(len(representatives)):
-        if label not in collided:
-            out[classes == label] = len(chosen)
-            chosen.append(int(representatives[label]))
+    """Divide the groups whose key is shared by different objects."""
+    out = np.empty_like(groups)
+    firsts: list[int] = []
+    for group in range(len(representatives)):
+        if group not in collided:
+            out[groups == group] = len(firsts)
+            firsts.append(int(representatives[group]))
             continue
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for member in np.flatnonzero(classes == label).tolist():
-            groups.setdefault(content(member), []).append(member)
-        for _, members in sorted(groups.items(), key=lambda item: _sortable(item[0])):
-            out[members] = len(chosen)
-            chosen.append(members[0])
-    return out, np.array(chosen, dtype=np.int64)
+        by_content: dict[tuple[Any, ...], list[int]] = {}
+        for member in np.flatnonzero(groups == group).tolist():
+            by_content.setdefault(content(member), []).append(member)
+        for _, members in sorted(by_content.items(), key=lambda item: _sortable(item[0])):
+            out[members] = len(firsts)
+            firsts.append(members[0])
+    return out, np.array(firsts, dtype=np.int64)
 
 
 def _sortable(content: tuple[Any, ...]) -> list[tuple[int, Any]]:
     return [(0, 0) if value is None else (1, value) for value in content]
 
 
-def _collapse_attributes(
+def _compress_attributes(
     attributes: Attributes,
 ) -> tuple[Attributes, NDArray[np.int64], Keys]:
-    """C_0 and D_0 in effect: distinct bottom objects, the class of each, and their keys."""
+    """C_0 and D_0 in effect: unique bottom objects, the inverse, and the keys."""
     if attributes.vectors is None:
         # Equal codes are equal values: nothing to hash per object.
         assert attributes.codes is not None
@@ -596,22 +605,22 @@ def _collapse_attributes(
             out += [None] if code < 0 else [ord(c) for c in repr(small.vocabulary[code])]
         return tuple(out)
 
-    classes, representatives = _group(keys, equal, content)
-    return small.take(representatives), classes[inverse], keys[representatives]
+    groups, representatives = _group(keys, equal, content)
+    return small.take(representatives), groups[inverse], keys[representatives]
 
 
-def _collapse_relation(
-    relation: Relation, part_classes: Ints, part_keys: Keys
+def _compress_relation(
+    relation: Relation, unique_parts: Ints, part_keys: Keys
 ) -> tuple[Relation, NDArray[np.int64], Keys]:
-    """C_l and D_l in effect: the distinct parents, the class of each, and their keys."""
-    rows = _Rows.of(relation, part_classes, len(part_keys))
+    """C_l and D_l in effect: the unique parents, the inverse, and the keys."""
+    rows = _Rows.of(relation, unique_parts, len(part_keys))
     keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
-    classes, representatives = _group(keys, rows.equal, rows.content)
+    inverse, representatives = _group(keys, rows.equal, rows.content)
     lengths = np.diff(rows.indptr)[representatives]
-    kept = ranges(rows.indptr[representatives], lengths)
-    roles, parts = np.divmod(rows.codes[kept].astype(np.int64), max(len(part_keys), 1))
-    counts = rows.counts[kept]
-    collapsed = Relation(
+    entries = ranges(rows.indptr[representatives], lengths)
+    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(len(part_keys), 1))
+    counts = rows.counts[entries]
+    compressed = Relation(
         offsets(lengths),
         narrow(parts),
         narrow(roles),
@@ -619,7 +628,7 @@ def _collapse_relation(
         len(part_keys),
         None if (counts == 1).all() else narrow(counts),
     )
-    return collapsed, classes, keys[representatives]
+    return compressed, inverse, keys[representatives]
 
 
 def _changes(values: Array) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, offsets, owned, ranges
 from saen._util.strings import plural
+from saen.data._collection import (
+    Collection,
+    Rows,
+    checked_targets,
+    class_counts,
+    concatenate_columns,
+    describe_targets,
+    equal_targets,
+)
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 
@@ -19,7 +28,7 @@ Word = tuple[str, int | None, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Documents:
+class Documents(Collection):
     """An immutable, columnar collection of documents: sentences whose words depend on each other.
 
     Document d owns sentences `offsets[d] … offsets[d + 1] - 1`. Each sentence is a graph whose
@@ -54,7 +63,7 @@ class Documents:
         self._check_words()
         pointers = np.asarray(self.offsets)
         if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
-            raise InputError("offsets must be a flat array of whole numbers that starts with 0")
+            raise InputError("offsets must be a flat array of integers that starts with 0")
         if pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any():
             raise InputError("offsets must start at 0 and never decrease")
         if pointers[-1] != len(self.sentences):
@@ -63,15 +72,7 @@ class Documents:
                 f"not at {pointers[-1]}"
             )
         object.__setattr__(self, "offsets", owned(pointers.astype(np.int64, copy=False)))
-        if self.targets is not None:
-            targets = np.asarray(self.targets)
-            if targets.dtype.kind in "OT" and all(isinstance(v, str) for v in targets.flat):
-                targets = targets.astype(np.str_)  # as pandas holds them
-            if targets.ndim not in (1, 2) or len(targets) != len(self):
-                raise InputError(f"targets: expected {len(self)} rows, found shape {targets.shape}")
-            if targets.dtype.kind not in "iufUb":
-                raise InputError(f"targets must be classes or numbers, not {targets.dtype}")
-            object.__setattr__(self, "targets", owned(targets))
+        object.__setattr__(self, "targets", checked_targets(self.targets, len(self)))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -123,8 +124,8 @@ class Documents:
             node_labels=np.array(words, dtype=np.str_),
             edge_labels=np.array(relations, dtype=np.str_),
         )
-        kept = None if targets is None else np.asarray(targets)
-        return cls(sentences, offsets(np.array(lengths, dtype=np.int64)), kept, name)
+        pointers = offsets(np.array(lengths, dtype=np.int64))
+        return cls(sentences, pointers, checked_targets(targets, len(lengths)), name)
 
     @staticmethod
     def concatenate(collections: Iterable[Documents]) -> Documents:
@@ -137,34 +138,21 @@ class Documents:
         parts = list(collections)
         if not parts:
             raise InputError("nothing to concatenate: the list of collections is empty")
-        # Graphs know how targets of different kinds go together.
-        tops = [
-            Graphs.from_edge_lists([[]] * len(part), targets=part.targets, name=part.name)
-            for part in parts
-        ]
-        top = Graphs.concatenate(tops)
-        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-        sentences = Graphs.concatenate([part.sentences for part in parts])
-        return Documents(sentences, offsets(lengths), top.targets, top.name)
+        return Documents(
+            Graphs.concatenate([part.sentences for part in parts]),
+            offsets(np.concatenate([part.sizes for part in parts])),
+            concatenate_columns("targets", [part.targets for part in parts]),
+            parts[0].name if len({part.name for part in parts}) == 1 else "",
+        )
 
     def with_targets(self, targets: ArrayLike | None) -> Documents:
         """The same documents with other targets (or none)."""
-        return replace(self, targets=None if targets is None else np.asarray(targets))
+        return replace(self, targets=checked_targets(targets, len(self)))
 
     # -- what it is --------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    @property
-    def shape(self) -> tuple[int]:
-        """`(number of documents,)`, so that scikit-learn's splitters take the collection whole."""
-        return (len(self),)
-
-    @property
-    def ndim(self) -> int:
-        """1: a collection is a column of documents."""
-        return 1
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -190,7 +178,7 @@ class Documents:
         """
         n = max(len(self), 1)
         relations = self.sentences.edge_labels
-        out: dict[str, Any] = {
+        return {
             "documents": len(self),
             "sentences": len(self.sentences),
             "words": self.sentences.n_nodes,
@@ -199,18 +187,11 @@ class Documents:
             "average_sentences": len(self.sentences) / n,
             "average_words": self.sentences.n_nodes / n,
             "longest_sentence": int(self.sentences.sizes.max(initial=0)),
+            **class_counts(self.targets),
         }
-        if self.targets is not None and self.targets.dtype.kind != "f":
-            values, counts = np.unique(self.targets, return_counts=True)
-            out["classes"] = {str(v): int(c) for v, c in zip(values, counts, strict=True)}
-        return out
 
     def __repr__(self) -> str:
-        targets = ""
-        if self.targets is not None:
-            real = self.targets.dtype.kind == "f"
-            distinct = plural(len(np.unique(self.targets)), "class", "classes")
-            targets = "; real targets" if real else f"; {distinct}"
+        targets = "" if self.targets is None else f"; {describe_targets(self.targets)}"
         return (
             f"Documents({self.name + ': ' if self.name else ''}{plural(len(self), 'document')}, "
             f"{plural(len(self.sentences), 'sentence')}, "
@@ -221,37 +202,26 @@ class Documents:
         """Same documents in the same order with equal targets (the name does not matter)."""
         if not isinstance(other, Documents):
             return NotImplemented
-        if self.sentences != other.sentences or not np.array_equal(self.offsets, other.offsets):
-            return False
-        mine, theirs = self.targets, other.targets
-        if mine is None or theirs is None:
-            return mine is theirs
-        real = mine.dtype.kind == theirs.dtype.kind == "f"
-        return np.array_equal(mine, theirs, equal_nan=real)
+        return (
+            self.sentences == other.sentences
+            and np.array_equal(self.offsets, other.offsets)
+            and equal_targets(self.targets, other.targets)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
-    # -- slicing -----------------------------------------------------------------------------
-
-    def __getitem__(self, key: Any) -> Documents:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn slices arrays as X[rows, ...]
-        rows = np.atleast_1d(np.arange(len(self))[key])
-        if rows.ndim != 1:
-            raise InputError("index documents by an integer, a slice, a mask or a flat array")
-        first, lengths = self.offsets[rows], self.sizes[rows]
-        whole: Any = ranges(first, lengths)
-        if len(rows) and (np.diff(rows) == 1).all():
-            whole = slice(int(first[0]), int(first[-1] + lengths[-1]))  # views, not copies
+    def _take(self, rows: Rows) -> Documents:
+        lengths = self.sizes[rows]
+        if isinstance(rows, slice):
+            sentences: Any = slice(int(self.offsets[rows.start]), int(self.offsets[rows.stop]))
+        else:
+            sentences = ranges(self.offsets[rows], lengths)
         return replace(
             self,
-            sentences=self.sentences[whole],
+            sentences=self.sentences[sentences],
             offsets=offsets(lengths),
             targets=None if self.targets is None else self.targets[rows],
         )
-
-    def __iter__(self) -> Iterator[Documents]:
-        return (self[document] for document in range(len(self)))
 
     def _check_words(self) -> None:
         words = self.sentences.node_labels

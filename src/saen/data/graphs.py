@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -13,6 +13,16 @@ from scipy import sparse
 from saen._util.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
 from saen._util.strings import plural
 from saen.data._adjacency import Entries, is_symmetric
+from saen.data._collection import (
+    Collection,
+    Rows,
+    as_column,
+    check_column,
+    checked_targets,
+    class_counts,
+    concatenate_columns,
+    describe_targets,
+)
 from saen.errors import InputError
 
 Direction = Literal["both", "out", "in"]
@@ -23,14 +33,14 @@ _COLUMNS = ("node_offsets", "indptr", "indices", *_PER_NODE, *_PER_ENTRY, "targe
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graphs:
+class Graphs(Collection):
     """An immutable, columnar collection of graphs.
 
-    The nodes of all graphs are numbered through: graph g owns nodes
+    Nodes are numbered across all graphs: graph g owns nodes
     `node_offsets[g] … node_offsets[g + 1] - 1`, and the neighbours of node v are
     `indices[indptr[v] : indptr[v + 1]]`, sorted and distinct. An undirected edge is two entries,
     one from either end, a self-loop is one entry. Arrays are read-only; nothing that is passed in
-    is ever changed, and what can still be changed from outside is copied.
+    is ever changed, and arrays that a caller could still change are copied.
 
     Shapes, for G graphs, N nodes and E entries:
 
@@ -40,7 +50,8 @@ class Graphs:
     - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
 
     Indexing with an integer, a slice, a mask or an array of indices gives another `Graphs`, and so
-    does every step of an iteration (of one graph each).
+    does every step of an iteration (of one graph each). Raises `InputError` for arrays that do not
+    describe graphs.
 
     >>> two = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 0)]], targets=["path", "loop"])
     >>> two
@@ -65,9 +76,9 @@ class Graphs:
             values = getattr(self, key)
             if values is not None:
                 object.__setattr__(self, key, owned(_column(key, values)))
-        self._check()
-        if not self.directed:
-            self._check_symmetric()
+        _check_adjacency(self)
+        _check_content(self)
+        _check_symmetric(self)
         width = _width(self.n_nodes)
         if self.indices.dtype != width:
             object.__setattr__(self, "indices", owned(self.indices.astype(width)))
@@ -79,8 +90,8 @@ class Graphs:
     # -- construction ------------------------------------------------------------------------
 
     @classmethod
-    def _trusted(cls, **columns: Any) -> Graphs:
-        """Build without the checks, from arrays that are right by construction."""
+    def _unchecked(cls, **columns: Any) -> Graphs:
+        """Build without checks, from arrays that are right by construction."""
         self = cls.__new__(cls)
         for field in fields(cls):
             object.__setattr__(self, field.name, columns.get(field.name, field.default))
@@ -102,7 +113,7 @@ class Graphs:
         targets: ArrayLike | None = None,
         name: str = "",
     ) -> Graphs:
-        """Build from one edge array over the nodes of all graphs, numbered through.
+        """Build from one edge array over the nodes of all graphs, numbered across graphs.
 
         `edges` has shape (E, 2); `sizes` gives the number of nodes of each graph. An undirected
         edge may be listed in one direction or in both; each direction keeps its own label and
@@ -130,7 +141,7 @@ class Graphs:
         for key, column in per_edge.items():
             if column.shape[:1] != (len(pairs),):
                 raise InputError(
-                    f"{key.replace('_', ' ')}: expected {len(pairs)} rows, one for each edge, "
+                    f"{_words(key)}: expected {len(pairs)} rows, one for each edge, "
                     f"found shape {column.shape}"
                 )
         width = _width(n_nodes)
@@ -143,8 +154,8 @@ class Graphs:
             "targets": targets,
             **entries.values,
         }
-        # Sorted, distinct and symmetric by now: those checks and copies would only cost time.
-        out = cls._trusted(
+        # `Entries` are sorted, distinct and symmetric: only the caller's columns need checks.
+        graphs = cls._unchecked(
             node_offsets=offsets(counts),
             indptr=entries.indptr,
             indices=entries.columns,
@@ -156,9 +167,8 @@ class Graphs:
                 if values is not None
             },
         )
-        out._check_bounds()
-        out._check_columns()
-        return out
+        _check_content(graphs)
+        return graphs
 
     @classmethod
     def from_edge_lists(
@@ -214,23 +224,7 @@ class Graphs:
         nodes = offsets(np.array([part.n_nodes for part in parts]))
         entries = offsets(np.array([len(part.indices) for part in parts]))
         width = _width(int(nodes[-1]))
-        columns: dict[str, Any] = {}
-        for key in (*_PER_NODE, *_PER_ENTRY, "targets"):
-            values = [getattr(part, key) for part in parts]
-            present = [value is not None for value in values]
-            if any(present) and not all(present):
-                lacking = present.index(False)
-                raise InputError(f"collection {lacking} has no {key.replace('_', ' ')}")
-            if all(present):
-                if len({(value.ndim, *value.shape[1:]) for value in values}) > 1:
-                    raise InputError(f"{key.replace('_', ' ')} differ in their number of columns")
-                if len({_KINDS[value.dtype.kind] for value in values}) > 1:
-                    raise InputError(
-                        f"{key.replace('_', ' ')} mix "
-                        + " and ".join(sorted({_KINDS[value.dtype.kind] for value in values}))
-                    )
-                columns[key] = _concatenated(values)
-        return Graphs._trusted(
+        return Graphs._unchecked(
             node_offsets=_joined([part.node_offsets for part in parts], nodes),
             indptr=_joined([part.indptr for part in parts], entries),
             indices=np.concatenate(
@@ -241,18 +235,54 @@ class Graphs:
             ),
             directed=parts[0].directed,
             name=parts[0].name if len({part.name for part in parts}) == 1 else "",
-            **columns,
+            **{
+                key: concatenate_columns(_words(key), [getattr(part, key) for part in parts])
+                for key in (*_PER_NODE, *_PER_ENTRY, "targets")
+            },
         )
 
     def _with(self, **changes: Any) -> Graphs:
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Graphs._trusted(**{**columns, **changes})
+        return Graphs._unchecked(**{**columns, **changes})
+
+    def with_columns(self, **columns: ArrayLike | None) -> Graphs:
+        """The same graphs with other node or edge columns, targets or name; None removes a column.
+
+        Raises `InputError` for a column that does not fit these graphs.
+
+        >>> pair = Graphs.from_edge_lists([[(0, 1)]])
+        >>> pair.with_columns(node_labels=["C", "O"], name="CO")
+        Graphs(CO: 1 graph, 2 nodes, 1 edge, undirected; 2 node labels)
+        """
+        known = {*_PER_NODE, *_PER_ENTRY, "targets", "name"}
+        if unknown := sorted({*columns} - known):
+            raise InputError(f"graphs have no column {unknown[0]!r}")
+        graphs = self._with(
+            **{
+                key: values if values is None or key == "name" else owned(_column(key, values))
+                for key, values in columns.items()
+            }
+        )
+        _check_columns(graphs)
+        return graphs
 
     def with_targets(self, targets: ArrayLike | None) -> Graphs:
         """The same graphs with other targets (or none)."""
-        out = self._with(targets=None if targets is None else owned(_column("targets", targets)))
-        out._check_columns()
-        return out
+        return self._with(targets=checked_targets(targets, len(self)))
+
+    def as_undirected(self, *, check: bool = True) -> Graphs:
+        """The same entries as undirected graphs.
+
+        Raises `InputError` unless every edge has its reverse; `check=False` skips that check, which
+        takes longer than all others together, for entries that are known to be symmetric.
+
+        >>> Graphs.from_edge_lists([[(0, 1), (1, 0)]], directed=True).as_undirected().n_edges
+        1
+        """
+        graphs = self._with(directed=False)
+        if check:
+            _check_symmetric(graphs)
+        return graphs
 
     def without_loops(self) -> Graphs:
         """The same graphs with every self-loop removed.
@@ -275,16 +305,6 @@ class Graphs:
 
     def __len__(self) -> int:
         return len(self.node_offsets) - 1
-
-    @property
-    def shape(self) -> tuple[int]:
-        """`(number of graphs,)`, so that scikit-learn's splitters take the collection whole."""
-        return (len(self),)
-
-    @property
-    def ndim(self) -> int:
-        """1: a collection is a column of graphs."""
-        return 1
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -346,7 +366,7 @@ class Graphs:
         return {"out": out, "in": into, "both": out + into}[direction]
 
     def edges(self) -> NDArray[np.int64]:
-        """Node pairs of all graphs, shape (`n_edges`, 2), numbered through the collection.
+        """Node pairs of all graphs, shape (`n_edges`, 2), numbered across the collection.
 
         Undirected edges come once, with the smaller number first.
         """
@@ -383,18 +403,12 @@ class Graphs:
                 out[key] = column.shape[1]
             else:
                 out[key] = _n_distinct(column)
-        if self.targets is not None and self.targets.dtype.kind != "f":
-            values, counts = np.unique(self.targets, return_counts=True)
-            out["classes"] = {str(v): int(c) for v, c in zip(values, counts, strict=True)}
-        return out
+        return out | class_counts(self.targets)
 
     def __repr__(self) -> str:
         extras = []
         if self.targets is not None:
-            if self.targets.dtype.kind == "f":
-                extras.append("real targets")
-            else:
-                extras.append(plural(len(np.unique(self.targets)), "class", "classes"))
+            extras.append(describe_targets(self.targets))
         if self.node_labels is not None:
             extras.append(plural(_n_distinct(self.node_labels), "node label"))
         if self.node_attributes is not None:
@@ -430,51 +444,12 @@ class Graphs:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # -- slicing -----------------------------------------------------------------------------
+    # -- indexing ----------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Graphs:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn slices arrays as X[rows, ...]
-        if isinstance(key, int | np.integer) and not isinstance(key, bool):
-            index = int(key) + (len(self) if key < 0 else 0)
-            if not 0 <= index < len(self):
-                raise IndexError(f"graph {key} of a collection of {len(self)}")
-            return self._span(index, index + 1)
-        if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return self._span(start, max(start, stop))
-            return self._take(np.arange(start, stop, step))
-        chosen = np.asarray(key)
-        if chosen.dtype == np.bool_:
-            if chosen.shape != self.shape:
-                raise InputError(f"a mask of shape {chosen.shape} for {len(self)} graphs")
-            return self._take(np.flatnonzero(chosen))
-        if chosen.size == 0:
-            return self._take(np.empty(0, dtype=np.int64))
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise InputError("index graphs by an integer, a slice, a mask or an array of integers")
-        if chosen.min() < -len(self) or chosen.max() >= len(self):
-            raise IndexError(f"an index is out of range for a collection of {len(self)} graphs")
-        chosen = chosen.astype(np.int64)
-        return self._take(np.where(chosen < 0, chosen + len(self), chosen))
-
-    def __iter__(self) -> Iterator[Graphs]:
-        return (self._span(graph, graph + 1) for graph in range(len(self)))
-
-    def _span(self, start: int, stop: int) -> Graphs:
-        """Neighbouring graphs: views wherever no number has to change."""
-        first, last = int(self.node_offsets[start]), int(self.node_offsets[stop])
-        begin, end = int(self.indptr[first]), int(self.indptr[last])
-        return self._with(
-            node_offsets=self.node_offsets[start : stop + 1] - first,
-            indptr=self.indptr[first : last + 1] - begin,
-            indices=self.indices[begin:end] - self.indices.dtype.type(first),
-            **self._columns(slice(first, last), slice(begin, end), slice(start, stop)),
-        )
-
-    def _take(self, graphs: NDArray[np.integer[Any]]) -> Graphs:
-        first, last = self.node_offsets[graphs], self.node_offsets[graphs + 1]
+    def _take(self, rows: Rows) -> Graphs:
+        if isinstance(rows, slice):
+            return self._span(rows.start, rows.stop)
+        first, last = self.node_offsets[rows], self.node_offsets[rows + 1]
         nodes = ranges(first, last - first)
         begin, n_entries = self.indptr[first], self.indptr[last] - self.indptr[first]
         entries = ranges(begin, n_entries)
@@ -484,7 +459,18 @@ class Graphs:
             node_offsets=node_offsets,
             indptr=offsets(np.diff(self.indptr)[nodes]),
             indices=(self.indices[entries] + shift).astype(_width(int(node_offsets[-1]))),
-            **self._columns(nodes, entries, graphs),
+            **self._columns(nodes, entries, rows),
+        )
+
+    def _span(self, start: int, stop: int) -> Graphs:
+        """Consecutive graphs: views wherever no number has to change."""
+        first, last = int(self.node_offsets[start]), int(self.node_offsets[stop])
+        begin, end = int(self.indptr[first]), int(self.indptr[last])
+        return self._with(
+            node_offsets=self.node_offsets[start : stop + 1] - first,
+            indptr=self.indptr[first : last + 1] - begin,
+            indices=self.indices[begin:end] - self.indices.dtype.type(first),
+            **self._columns(slice(first, last), slice(begin, end), slice(start, stop)),
         )
 
     def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Array]:
@@ -496,78 +482,74 @@ class Graphs:
                     out[key] = column[rows]
         return out
 
-    # -- checks ------------------------------------------------------------------------------
-
     def _freeze(self) -> None:
         for key in _COLUMNS:
             value = getattr(self, key)
             if value is not None:
                 object.__setattr__(self, key, frozen(value))
 
-    def _check(self) -> None:
-        for key in ("node_offsets", "indptr"):
-            pointers = getattr(self, key)
-            if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
-                raise InputError(f"{key} must be a flat array of whole numbers that starts with 0")
-            if pointers[0] != 0 or (np.diff(pointers) < 0).any():
-                raise InputError(f"{key} must start at 0 and never decrease")
-        if len(self.indptr) != self.n_nodes + 1:
-            raise InputError(
-                f"indptr has {len(self.indptr)} entries, but {self.n_nodes} nodes need "
-                f"{self.n_nodes + 1}"
-            )
-        if self.indices.ndim != 1 or self.indices.dtype.kind != "i":
-            raise InputError("indices must be a flat array of signed integers")
-        if self.indptr[-1] != len(self.indices):
-            raise InputError(
-                f"indptr ends at {self.indptr[-1]}, but there are {len(self.indices)} entries"
-            )
-        self._check_bounds()
-        self._check_sorted()
-        self._check_columns()
 
-    def _check_columns(self) -> None:
-        lengths = {"targets": len(self)}
-        lengths.update(dict.fromkeys(_PER_NODE, self.n_nodes))
-        lengths.update(dict.fromkeys(_PER_ENTRY, len(self.indices)))
-        for key, expected in lengths.items():
-            column = getattr(self, key)
-            if column is None:
-                continue
-            what = key.replace("_", " ")
-            if column.ndim not in (1, 2) or len(column) != expected:
-                raise InputError(f"{what}: expected {expected} rows, found shape {column.shape}")
-            if key.endswith("attributes"):
-                if column.ndim != 2 or column.dtype.kind != "f":
-                    raise InputError(f"{what} must be floating-point numbers of shape (n, k)")
-            elif column.dtype.kind not in ("iuU" if key != "targets" else "iufUb"):
-                raise InputError(f"{what} must be whole numbers or strings, not {column.dtype}")
+# -- checks ------------------------------------------------------------------------------------
 
-    def _check_bounds(self) -> None:
-        graph_entries = self.indptr[self.node_offsets]
-        lowest = segment_reduce(np.minimum, self.indices, graph_entries, empty=0)
-        highest = segment_reduce(np.maximum, self.indices, graph_entries, empty=-1)
-        used = np.diff(graph_entries) > 0
-        outside = used & ((lowest < self.node_offsets[:-1]) | (highest >= self.node_offsets[1:]))
-        if outside.any():
-            raise InputError(
-                f"graph {int(np.flatnonzero(outside)[0])} has an edge to a node outside of it"
-            )
 
-    def _check_sorted(self) -> None:
-        ascending = np.ones(len(self.indices) + 1, dtype=np.bool_)
-        ascending[1:-1] = self.indices[1:] > self.indices[:-1]
-        ascending[self.indptr] = True
-        if not ascending.all():
-            entry = int(np.flatnonzero(~ascending)[0])
-            node = int(np.searchsorted(self.indptr, entry, side="right")) - 1
-            raise InputError(f"the neighbours of node {node} are not sorted and distinct")
+def _check_adjacency(graphs: Graphs) -> None:
+    """Raise unless the adjacency is CSR with sorted rows."""
+    for key in ("node_offsets", "indptr"):
+        pointers = getattr(graphs, key)
+        if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
+            raise InputError(f"{key} must be a flat array of integers that starts with 0")
+        if pointers[0] != 0 or (np.diff(pointers) < 0).any():
+            raise InputError(f"{key} must start at 0 and never decrease")
+    if len(graphs.indptr) != graphs.n_nodes + 1:
+        raise InputError(
+            f"indptr has {len(graphs.indptr)} entries, but {graphs.n_nodes} nodes need "
+            f"{graphs.n_nodes + 1}"
+        )
+    if graphs.indices.ndim != 1 or graphs.indices.dtype.kind != "i":
+        raise InputError("indices must be a flat array of signed integers")
+    if graphs.indptr[-1] != len(graphs.indices):
+        raise InputError(
+            f"indptr ends at {graphs.indptr[-1]}, but there are {len(graphs.indices)} entries"
+        )
+    ascending = np.ones(len(graphs.indices) + 1, dtype=np.bool_)
+    ascending[1:-1] = graphs.indices[1:] > graphs.indices[:-1]
+    ascending[graphs.indptr] = True
+    if not ascending.all():
+        entry = int(np.flatnonzero(~ascending)[0])
+        node = int(np.searchsorted(graphs.indptr, entry, side="right")) - 1
+        raise InputError(f"the neighbours of node {node} are not sorted and distinct")
 
-    def _check_symmetric(self) -> None:
-        if not is_symmetric(self.indptr, self.indices):
-            raise InputError(
-                "undirected graphs need every edge from both ends (or pass directed=True)"
-            )
+
+def _check_content(graphs: Graphs) -> None:
+    """Raise unless edges stay within their graphs and the columns fit."""
+    graph_entries = graphs.indptr[graphs.node_offsets]
+    lowest = segment_reduce(np.minimum, graphs.indices, graph_entries, empty=0)
+    highest = segment_reduce(np.maximum, graphs.indices, graph_entries, empty=-1)
+    used = np.diff(graph_entries) > 0
+    outside = used & ((lowest < graphs.node_offsets[:-1]) | (highest >= graphs.node_offsets[1:]))
+    if outside.any():
+        raise InputError(
+            f"graph {int(np.flatnonzero(outside)[0])} has an edge to a node outside of it"
+        )
+    _check_columns(graphs)
+
+
+def _check_columns(graphs: Graphs) -> None:
+    lengths = dict.fromkeys(_PER_NODE, graphs.n_nodes)
+    lengths |= dict.fromkeys(_PER_ENTRY, len(graphs.indices))
+    for key, expected in {**lengths, "targets": len(graphs)}.items():
+        column = getattr(graphs, key)
+        if column is None:
+            continue
+        kinds = {"labels": "iuU", "targets": "iufUb", "attributes": "f"}[key.split("_")[-1]]
+        if kinds == "f" and (column.ndim != 2 or column.dtype.kind != "f"):
+            raise InputError(f"{_words(key)} must be floating-point numbers of shape (n, k)")
+        check_column(_words(key), column, expected, kinds)
+
+
+def _check_symmetric(graphs: Graphs) -> None:
+    if not graphs.directed and not is_symmetric(graphs.indptr, graphs.indices):
+        raise InputError("undirected graphs need every edge from both ends (or pass directed=True)")
 
 
 def _pairs(edges: ArrayLike, place: str = "") -> Array:
@@ -575,12 +557,12 @@ def _pairs(edges: ArrayLike, place: str = "") -> Array:
     try:
         pairs = np.asarray(edges)
     except ValueError:
-        raise InputError(f"{place}every edge must be a pair of whole numbers") from None
+        raise InputError(f"{place}every edge must be a pair of integers") from None
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise InputError(
-            f"{place}edges must be whole numbers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
+            f"{place}edges must be integers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
         )
     return pairs
 
@@ -588,23 +570,22 @@ def _pairs(edges: ArrayLike, place: str = "") -> Array:
 def _counts(sizes: ArrayLike) -> NDArray[np.int64]:
     counts = np.asarray(sizes)
     if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu") or (counts < 0).any():
-        raise InputError("sizes must be one non-negative whole number of nodes per graph")
+        raise InputError("sizes must be one integer ≥ 0 per graph, its number of nodes")
     return counts.astype(np.int64)
 
 
 def _column(key: str, values: ArrayLike) -> Array:
     """As an array, in the type that is asked for wherever that is the same thing."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{key.replace('_', ' ')} differ in their number of columns") from None
+    array = as_column(_words(key), values)
     if key in ("node_offsets", "indptr") and array.dtype.kind in "iu":
         return array.astype(np.int64, copy=False)
     if array.size == 0 and array.dtype.kind == "f" and key.endswith(("indices", "labels")):
         return array.astype(np.int64)  # an empty list
-    if array.dtype.kind in "OT" and all(isinstance(value, str) for value in array.flat):
-        return array.astype(np.str_)  # as pandas holds them
     return array
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
 
 
 def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
@@ -613,19 +594,6 @@ def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
 
 def _n_distinct(labels: Array) -> int:
     return len(np.unique(labels, axis=0)) if labels.size else 0
-
-
-_KINDS = dict.fromkeys("iub", "whole numbers") | {"f": "real numbers", "U": "strings"}
-
-
-def _concatenated(values: list[Array]) -> Array:
-    """Of one kind, which stays: signed and unsigned 64-bit numbers would become floats."""
-    kinds = {value.dtype.kind for value in values}
-    if np.result_type(*values).kind == "f" and "f" not in kinds:
-        if max(int(value.max(initial=0)) for value in values) > np.iinfo(np.int64).max:
-            raise InputError("labels mix negative numbers with some that need 64 bits unsigned")
-        return np.concatenate([value.astype(np.int64) for value in values])
-    return np.concatenate(values)
 
 
 def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:

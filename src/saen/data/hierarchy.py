@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from saen._util.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
+from saen.data._collection import Collection, Rows
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.errors import InputError
 
@@ -20,8 +21,8 @@ class Attributes:
     """X, what is known about the objects of the bottom level.
 
     Categorical `codes` into a `vocabulary` (shape (n,), `UNSEEN` for a value it does not hold),
-    real `vectors` (shape (n, p)), or both. A one-hot matrix is never kept: `matrix` makes one for
-    whoever reads the paper beside the code.
+    real `vectors` (shape (n, p)), or both. A one-hot matrix is never stored; `matrix` builds the
+    paper's X.
     """
 
     codes: NDArray[np.signedinteger[Any]] | None = None
@@ -61,7 +62,7 @@ class Attributes:
 
     @property
     def kind(self) -> tuple[bool, int | None]:
-        """Whether there are codes, and how wide the vectors are: what can be joined with what."""
+        """Whether there are codes, and how wide the vectors are; only equal kinds concatenate."""
         return self.codes is not None, None if self.vectors is None else self.vectors.shape[1]
 
     @property
@@ -71,7 +72,7 @@ class Attributes:
         return words + (0 if self.vectors is None else self.vectors.shape[1])
 
     def take(self, rows: Any) -> Attributes:
-        """The attributes of the chosen objects."""
+        """The attributes of these objects."""
         return Attributes(
             None if self.codes is None else self.codes[rows],
             self.vocabulary,
@@ -116,9 +117,9 @@ class Attributes:
 class Relation:
     """R_l = [R_{l,1} … R_{l,n(l)}]: which parts make up each object of a level, and as what.
 
-    One CSR over the parents: the entries of whole w are `indptr[w] … indptr[w + 1] - 1`, and an
-    entry says that part `parts[e]` of the level below belongs to w with role
-    `alphabet[roles[e]]`, `counts[e]` times (once, where `counts` is None). The order of a whole's
+    One CSR over the parents: the entries of parent s are `indptr[s] … indptr[s + 1] - 1`, and
+    entry e says that part `parts[e]` of the level below belongs to s with role
+    `alphabet[roles[e]]`, `counts[e]` times (once, where `counts` is None). The order of a parent's
     entries means nothing; parents may be empty.
 
     >>> pair = Relation([0, 2], parts=[4, 3], roles=[0, 1], alphabet=("root", "elem"), n_parts=5)
@@ -146,7 +147,7 @@ class Relation:
             if array.size == 0 and array.dtype.kind not in "iu":
                 array = frozen(array.astype(np.int64))
             if array.ndim != 1 or array.dtype.kind not in "iu":
-                raise InputError(f"{key} must be a flat array of whole numbers")
+                raise InputError(f"{key} must be a flat array of integers")
             object.__setattr__(self, key, array)
         if not self.alphabet or len(set(self.alphabet)) != len(self.alphabet):
             raise InputError(f"role names must be distinct and at least one: {self.alphabet}")
@@ -180,7 +181,7 @@ class Relation:
 
     @property
     def n_entries(self) -> int:
-        """Stored entries: distinct (whole, part, role) once a relation is canonical."""
+        """Stored entries: distinct (parent, part, role) once a relation is canonical."""
         return len(self.parts)
 
     @property
@@ -188,12 +189,26 @@ class Relation:
         """n(l), the size of the alphabet."""
         return len(self.alphabet)
 
+    @property
+    def multiplicity(self) -> NDArray[np.int64]:
+        """How often every entry counts, shape (entries,): `counts`, or ones.
+
+        >>> Relation([0, 2], [4, 3], [0, 0], ("elem",), n_parts=5).multiplicity
+        array([1, 1])
+        """
+        if self.counts is None:
+            return np.ones(self.n_entries, dtype=np.int64)
+        return self.counts.astype(np.int64, copy=False)
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        """The parent of every entry, shape (entries,)."""
+        return segment_ids(self.indptr)
+
     def matrix(self, role: int | str | None = None) -> sparse.csr_array:
         """R_{l,π} of one role, shape (n, m), or the concatenated R_l, shape (n, n(l) · m)."""
-        rows = segment_ids(self.indptr)
+        rows, data = self.parents, self.multiplicity
         columns = self.parts.astype(np.int64)
-        data = np.ones(self.n_entries, np.int64) if self.counts is None else self.counts
-        data = data.astype(np.int64)
         if role is None:
             columns = columns + self.roles.astype(np.int64) * self.n_parts
             shape = (self.n_parents, self.n_roles * self.n_parts)
@@ -206,7 +221,7 @@ class Relation:
         return sparse.csr_array((data[kept], (rows[kept], columns[kept])), shape=shape)
 
     def canonical(self) -> Relation:
-        """Entries sorted by (role, part) within each whole, equal ones merged into counts."""
+        """Entries sorted by (role, part) within each parent, equal ones merged into counts."""
         matrix = self.matrix()
         matrix.sum_duplicates()
         roles, parts = np.divmod(matrix.indices.astype(np.int64), max(self.n_parts, 1))
@@ -214,7 +229,7 @@ class Relation:
         return Relation(matrix.indptr, parts, roles, self.alphabet, self.n_parts, counts)
 
     def take(self, parents: Ints) -> Relation:
-        """The chosen parents, over the same parts."""
+        """These parents, over the same parts."""
         starts = self.indptr[parents].astype(np.int64)
         lengths = self.indptr[np.asarray(parents) + 1].astype(np.int64) - starts
         entries = ranges(starts, lengths)
@@ -227,19 +242,21 @@ class Relation:
             None if self.counts is None else self.counts[entries],
         )
 
+    def with_parts(self, parts: Ints, n_parts: int) -> Relation:
+        """The same entries over other parts: `parts`, shape (entries,), out of `n_parts`."""
+        return replace(self, parts=parts, n_parts=n_parts)
+
     def __eq__(self, other: object) -> bool:
-        """Same parents over the same parts; the order of a whole's entries does not matter."""
+        """Same parents over the same parts; the order of a parent's entries does not matter."""
         if not isinstance(other, Relation):
             return NotImplemented
         if (self.alphabet, self.n_parts) != (other.alphabet, other.n_parts):
             return False
         a, b = self.canonical(), other.canonical()
-        same = all(
-            np.array_equal(getattr(a, k), getattr(b, k)) for k in ("indptr", "parts", "roles")
+        return all(
+            np.array_equal(getattr(a, key), getattr(b, key))
+            for key in ("indptr", "parts", "roles", "multiplicity")
         )
-        if not same or (a.counts is None) != (b.counts is None):
-            return False
-        return a.counts is None or b.counts is None or np.array_equal(a.counts, b.counts)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -252,17 +269,23 @@ class Relation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Collection):
     """An H-decomposition ({S_l}, {R_{l,π}}, X): bottom attributes and one relation per level above.
 
     `relations[l - 1]` is R_l, whose parents are the objects of level l and whose parts are those of
     level l - 1. `names` says what the objects of each level are, bottom first. L = 1 is Haussler's
     R-convolution.
 
+    Indexing with an integer, a slice, a mask or an array of indices gives the hierarchy of those
+    objects of the top level, with everything below them.
+
     >>> words = Attributes(np.array([0, 1, 0]), Vocabulary(["dog", "the"]))
     >>> bag = Relation([0, 3], [0, 1, 2], [0, 0, 0], ("word",), n_parts=3)
     >>> Hierarchy(words, [bag], names=("words", "sentences"))
     Hierarchy(3 words → 1 sentences)
+    >>> bags = Relation([0, 2, 3], [0, 1, 2], [0, 0, 0], ("word",), n_parts=3)
+    >>> Hierarchy(words, [bags])[[1]].sizes
+    (1, 1)
     """
 
     attributes: Attributes
@@ -277,7 +300,7 @@ class Hierarchy:
         for level, relation in enumerate(self.relations, start=1):
             if relation.n_parts != n_parts:
                 raise InputError(
-                    f"relation {level} speaks of {relation.n_parts} parts, but level {level - 1} "
+                    f"relation {level} has {relation.n_parts} parts, but level {level - 1} "
                     f"has {n_parts} objects"
                 )
             n_parts = relation.n_parents
@@ -300,60 +323,23 @@ class Hierarchy:
         """Objects of the top level."""
         return self.sizes[-1]
 
-    @property
-    def shape(self) -> tuple[int]:
-        """`(objects of the top level,)`, for scikit-learn's splitters."""
-        return (len(self),)
-
-    def __getitem__(self, key: Any) -> Hierarchy:
-        """`select` under the name that scikit-learn's splitters use."""
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]
-        rows = np.arange(len(self))[key]
-        return self.select(np.atleast_1d(rows))
-
-    def select(self, rows: ArrayLike) -> Hierarchy:
-        """The chosen objects of the top level and everything that they reach.
-
-        >>> words = Attributes(np.array([0, 1, 0]), Vocabulary(["dog", "the"]))
-        >>> bags = Relation([0, 2, 3], [0, 1, 2], [0, 0, 0], ("word",), n_parts=3)
-        >>> Hierarchy(words, [bags]).select([1]).sizes
-        (1, 1)
-        """
-        wanted: Ints = np.asarray(rows)
-        if wanted.dtype == np.bool_:
-            if wanted.shape != self.shape:
-                raise InputError(f"a mask of shape {wanted.shape} for {len(self)} rows")
-            wanted = np.flatnonzero(wanted)
-        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise InputError("select rows by a mask or a flat array of whole numbers")
-        wanted = wanted.astype(np.int64)
-        if len(wanted) and (wanted.min() < 0 or wanted.max() >= len(self)):
-            raise InputError(f"rows must lie between 0 and {len(self) - 1}")
-        kept: list[Relation] = []
+    def _take(self, rows: Rows) -> Hierarchy:
+        wanted = np.arange(len(self))[rows]
+        relations: list[Relation] = []
         for relation in reversed(self.relations):
-            part = relation.take(wanted)
+            taken = relation.take(wanted)
             used = np.zeros(relation.n_parts, dtype=np.bool_)
-            used[part.parts] = True
+            used[taken.parts] = True
             number = np.cumsum(used) - 1
-            kept.append(
-                Relation(
-                    part.indptr,
-                    number[part.parts],
-                    part.roles,
-                    part.alphabet,
-                    int(used.sum()),
-                    part.counts,
-                )
-            )
+            relations.append(taken.with_parts(number[taken.parts], int(used.sum())))
             wanted = np.flatnonzero(used)
-        return Hierarchy(self.attributes.take(wanted), tuple(reversed(kept)), self.names)
+        return Hierarchy(self.attributes.take(wanted), tuple(reversed(relations)), self.names)
 
     @staticmethod
     def concatenate(hierarchies: Iterable[Hierarchy]) -> Hierarchy:
         """All objects of all hierarchies, level by level, in order.
 
-        Role alphabets and level names must agree; vocabularies are united.
+        Role alphabets and level names must agree; vocabularies are merged.
         """
         parts = list(hierarchies)
         if not parts:
@@ -423,12 +409,7 @@ def _joined_relations(parts: Sequence[Relation]) -> Relation:
     role = smallest_unsigned(parts[0].n_roles - 1)
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
-        counts = np.concatenate(
-            [
-                np.ones(p.n_entries, np.int64) if p.counts is None else p.counts.astype(np.int64)
-                for p in parts
-            ]
-        )
+        counts = np.concatenate([part.multiplicity for part in parts])
     return Relation(
         np.concatenate(
             [p.indptr[:-1].astype(np.int64) + e for p, e in zip(parts, entries[:-1], strict=True)]

@@ -1,4 +1,4 @@
-"""`NestedData`: a collection of anything made of parts of parts, stated as plain Python."""
+"""`NestedData`: examples made of parts of parts, stated as plain Python."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, frozen, offsets, owned, ranges
+from saen._util.arrays import Array, frozen, offsets, ranges
 from saen._util.strings import plural
+from saen.data._collection import (
+    Collection,
+    Rows,
+    checked_targets,
+    describe_targets,
+    equal_targets,
+)
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Value, Vocabulary, as_value
@@ -23,20 +30,20 @@ NO_ROLE = "part"
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class NestedData:
-    """An immutable collection of structures, each made of parts of parts, down to labels.
+class NestedData(Collection):
+    """An immutable collection of examples, each made of parts of parts, down to labels.
 
-    A whole is stated by its parts: a list or a generator of `(role, part)` pairs, or a mapping
-    from roles to lists of parts. A part is again a whole, or, on the bottom level, a label: a whole
-    number, a string, or a tuple of these. (A tuple is always a label.) Roles are strings. All
-    labels of a collection lie equally deep. The order of parts means nothing; parents may be empty.
+    An example is stated by its parts: a list or a generator of `(role, part)` pairs, or a mapping
+    from roles to lists of parts. A part again has parts, or, on the bottom level, is a label: an
+    integer, a string, or a tuple of these. (A tuple is always a label.) Roles are strings. All
+    labels of a collection lie equally deep. The order of parts means nothing; there may be none.
 
     Everything is read once, so generators will do, into flat arrays in which parts that one
-    structure repeats are built once. `levels` names the levels, bottom first, and thereby says how
+    example repeats are stored once. `levels` names the levels, bottom first, and thereby says how
     deep labels lie; `targets` holds classes (n,) or real values (n,) or (n, k).
 
     Indexing with an integer, a slice, a mask or an array of indices gives another `NestedData`, and
-    so does every step of an iteration (of one structure each).
+    so does every step of an iteration (of one example each).
 
     >>> def sentence(text):
     ...     for word in text.split():
@@ -51,13 +58,13 @@ class NestedData:
     >>> pets[1].to_mappings()
     [{'sentence': [{'word': ['the', 'cat', 'sleeps']}]}]
 
-    Raises `InputError`, which names the place, for what is none of this.
+    Raises `InputError`, which names the place, for anything else.
     """
 
     hierarchy: Hierarchy
-    """The structures on top; what one of them repeats stands there once, with its count."""
+    """The examples on top; parts that one of them repeats stand there once, with their count."""
     starts: tuple[NDArray[np.int64], ...]
-    """For every level, bottom first, the first object of every structure, and their number."""
+    """For every level, bottom first, the first object of every example, and the total."""
     targets: Array | None
     name: str
 
@@ -75,10 +82,10 @@ class NestedData:
             try:
                 reader.read(item)
             except _MisfitError as misfit:
-                place = ", ".join([f"structure {number}", *misfit.path])
+                place = ", ".join([f"example {number}", *misfit.path])
                 raise InputError(f"{place}: {misfit.trouble}") from None
         hierarchy, starts = reader.finish(names)
-        self._set(hierarchy, starts, _checked_targets(targets, len(hierarchy)), name)
+        self._set(hierarchy, starts, checked_targets(targets, len(hierarchy)), name)
 
     def _set(
         self,
@@ -86,17 +93,23 @@ class NestedData:
         starts: Sequence[NDArray[np.int64]],
         targets: Array | None,
         name: str,
-    ) -> NestedData:
+    ) -> None:
         object.__setattr__(self, "hierarchy", hierarchy)
         object.__setattr__(self, "starts", tuple(frozen(column) for column in starts))
         object.__setattr__(self, "targets", None if targets is None else frozen(targets))
         object.__setattr__(self, "name", name)
+
+    @classmethod
+    def _of(cls, *values: Any) -> NestedData:
+        """From the values of the fields, without reading items."""
+        self = cls.__new__(cls)
+        self._set(*values)
         return self
 
     def with_targets(self, targets: ArrayLike | None) -> NestedData:
-        """The same structures with other targets (or none)."""
-        checked = _checked_targets(targets, len(self))
-        return _empty()._set(self.hierarchy, self.starts, checked, self.name)
+        """The same examples with other targets (or none)."""
+        checked = checked_targets(targets, len(self))
+        return NestedData._of(self.hierarchy, self.starts, checked, self.name)
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -108,13 +121,8 @@ class NestedData:
     def __len__(self) -> int:
         return len(self.hierarchy)
 
-    @property
-    def shape(self) -> tuple[int]:
-        """`(number of structures,)`, so that scikit-learn's splitters take the collection whole."""
-        return (len(self),)
-
     def to_mappings(self) -> list[dict[str, list[Any]]]:
-        """Every structure as a mapping from roles to lists of parts, down to labels.
+        """Every example as a mapping from roles to lists of parts, down to labels.
 
         >>> NestedData([[("b", 2), ("a", 7), ("b", 2)]]).to_mappings()
         [{'a': [7], 'b': [2, 2]}]
@@ -125,108 +133,66 @@ class NestedData:
         below: list[Any] = [attributes.vocabulary[code] for code in attributes.codes.tolist()]
         for relation in self.hierarchy.relations:
             parents: list[Any] = [{} for _ in range(relation.n_parents)]
-            entries = relation.roles.tolist(), relation.parts.tolist(), _counts(relation).tolist()
-            rows = np.repeat(np.arange(relation.n_parents), np.diff(relation.indptr)).tolist()
-            for row, role, part, count in zip(rows, *entries, strict=True):
+            columns = relation.roles, relation.parts, relation.multiplicity
+            entries = zip(relation.parents.tolist(), *(c.tolist() for c in columns), strict=True)
+            for row, role, part, count in entries:
                 same = parents[row].setdefault(relation.alphabet[role], [])
                 same.extend([below[part]] * count)
             below = parents
         return below
 
     def __eq__(self, other: object) -> bool:
-        """The same structures in the same order with equal targets, whatever the order of parts."""
+        """The same examples in the same order with equal targets, whatever the order of parts."""
         if not isinstance(other, NestedData):
             return NotImplemented
-        mine, theirs = self.targets, other.targets
-        if mine is not None and theirs is not None:
-            same = np.array_equal(mine, theirs)
-        else:
-            same = mine is theirs
-        return same and self.levels == other.levels and np.array_equal(self._keys(), other._keys())
+        return (
+            equal_targets(self.targets, other.targets)
+            and self.levels == other.levels
+            and np.array_equal(self._keys(), other._keys())
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def _keys(self) -> Keys:
-        """The content key of every structure, shape (n, 2)."""
+        """The content key of every example, shape (n, 2)."""
         keys = attribute_keys(self.hierarchy.attributes)
         for relation in self.hierarchy.relations:
             codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-            keys = row_keys(relation.indptr, codes, _counts(relation), keys, relation.alphabet)
+            keys = row_keys(relation.indptr, codes, relation.multiplicity, keys, relation.alphabet)
         return keys
 
     def __repr__(self) -> str:
         chain = " → ".join(
             f"{size:,} {name}" for size, name in zip(self.hierarchy.sizes, self.levels, strict=True)
         )
-        extra = ""
-        if self.targets is not None:
-            real = self.targets.dtype.kind == "f"
-            n_classes = len(np.unique(self.targets))
-            extra = f"; {'real targets' if real else plural(n_classes, 'class', 'classes')}"
+        extra = "" if self.targets is None else f"; {describe_targets(self.targets)}"
         return f"NestedData({self.name + ': ' if self.name else ''}{chain}{extra})"
 
-    # -- slicing -----------------------------------------------------------------------------
-
-    def __getitem__(self, key: Any) -> NestedData:
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn slices arrays as X[rows, ...]
-        return self._take(np.atleast_1d(np.arange(len(self))[key]))
-
-    def __iter__(self) -> Iterator[NestedData]:
-        return (self[number] for number in range(len(self)))
-
-    def _take(self, rows: NDArray[np.int64]) -> NestedData:
-        """The chosen structures; the objects of one lie side by side on every level."""
+    def _take(self, rows: Rows) -> NestedData:
+        # The objects of one example lie side by side on every level.
+        first = [old[:-1][rows] for old in self.starts]
         starts = [offsets(np.diff(old)[rows]) for old in self.starts]
-        objects = [ranges(o[rows], np.diff(s)) for o, s in zip(self.starts, starts, strict=True)]
+        objects = [ranges(f, np.diff(s)) for f, s in zip(first, starts, strict=True)]
         relations = []
         for level, relation in enumerate(self.hierarchy.relations):
-            kept = relation.take(objects[level + 1])
-            moved = starts[level][:-1] - self.starts[level][rows]
-            n_entries = np.diff(kept.indptr[starts[level + 1]])
-            parts = kept.parts + np.repeat(moved, n_entries)
-            n_parts = int(starts[level][-1])
-            relations.append(
-                Relation(kept.indptr, parts, kept.roles, kept.alphabet, n_parts, kept.counts)
+            taken = relation.take(objects[level + 1])
+            shift = np.repeat(
+                starts[level][:-1] - first[level], np.diff(taken.indptr[starts[level + 1]])
             )
+            relations.append(taken.with_parts(taken.parts + shift, int(starts[level][-1])))
         attributes = self.hierarchy.attributes.take(objects[0])
         hierarchy = Hierarchy(attributes, tuple(relations), self.levels)
         targets = None if self.targets is None else self.targets[rows]
-        return _empty()._set(hierarchy, starts, targets, self.name)
-
-
-def _empty() -> NestedData:
-    """A collection that is yet to be filled."""
-    return NestedData.__new__(NestedData)
-
-
-def _counts(relation: Relation) -> Array:
-    return np.ones(relation.n_entries, np.int64) if relation.counts is None else relation.counts
-
-
-def _checked_targets(targets: ArrayLike | None, n: int) -> Array | None:
-    if targets is None:
-        return None
-    try:
-        column = np.asarray(targets)
-    except ValueError:
-        raise InputError("targets differ in their number of columns") from None
-    if column.dtype.kind in "OT" and all(isinstance(value, str) for value in column.flat):
-        column = column.astype(np.str_)  # as pandas holds them
-    if column.ndim not in (1, 2) or len(column) != n:
-        raise InputError(f"targets: expected {n} rows, found shape {column.shape}")
-    if column.dtype.kind not in "iufUb":
-        raise InputError(f"targets must be numbers or strings, not {column.dtype}")
-    return owned(column)
+        return NestedData._of(hierarchy, starts, targets, self.name)
 
 
 def level_names(levels: Sequence[str]) -> tuple[str, ...]:
     """Names of levels, checked: none, or at least two, different from one another."""
     listed = isinstance(levels, Sequence) and not isinstance(levels, str)
     if not listed or not all(isinstance(name, str) and name for name in levels):
-        raise InputError(f"levels are names, bottom first, not {levels!r}")
+        raise InputError(f"levels must be names, bottom first, not {levels!r}")
     if len(levels) == 1 or len({*levels}) < len(levels):
-        raise InputError(f"levels are two or more different names, not {levels!r}")
+        raise InputError(f"levels must be two or more different names, not {levels!r}")
     return tuple(levels)
 
 
@@ -234,7 +200,7 @@ def level_names(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 class _MisfitError(Exception):
-    """Something that is no part of a structure, and the way to it from the top."""
+    """A part that is not valid, and the path to it from the top."""
 
     def __init__(self, trouble: str, *path: str) -> None:
         super().__init__(trouble)
@@ -244,7 +210,7 @@ class _MisfitError(Exception):
 
 @dataclass
 class _Level:
-    """The parents of one level so far, and those of the structure at hand by their contents."""
+    """The parents of one level so far, and those of the current example by content."""
 
     roles: dict[str, int] = field(default_factory=dict)
     lengths: array[int] = field(default_factory=lambda: array("q"))
@@ -253,7 +219,7 @@ class _Level:
     known: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
 
     def number(self, parts: list[tuple[int, int]]) -> int:
-        """The whole made of these (role, part), which is added where the structure lacks it."""
+        """The parent of these (role, part) pairs, added unless the current example has it."""
         parts.sort()
         content = tuple(parts)
         number = self.known.get(content)
@@ -274,10 +240,10 @@ class _Level:
 
 
 class _Reader:
-    """NestedData as flat arrays, read one after another.
+    """Examples as flat arrays, read one after another.
 
-    `bottom` is how many steps below a structure labels lie, once that is known. Levels are counted
-    from the top here: where labels lie may come out late, when the first parents are all empty.
+    `bottom` is how many levels below the top the labels lie, once that is known. Levels are counted
+    from the top here: the depth may become known late, when the first parents are all empty.
     """
 
     def __init__(self, bottom: int | None) -> None:
@@ -285,25 +251,25 @@ class _Reader:
         self.levels: list[_Level] = []
         self.codes: dict[Value, int] = {}  # of all labels, in the order of their first appearance
         self.labels = array("q")  # the code of every bottom object
-        self.known: dict[Value, int] = {}  # the bottom objects of the structure at hand
+        self.known: dict[Value, int] = {}  # the bottom objects of the current example
         self.ends = array("q")
 
-    def read(self, structure: Any) -> None:
-        """Add a structure; `_MisfitError` where it is none."""
+    def read(self, example: Any) -> None:
+        """Add an example; `_MisfitError` for anything else."""
         self.known.clear()
         for level in self.levels:
             level.known.clear()
-        if not _is_whole(structure):
-            raise _MisfitError(f"expected parts, found {short(structure)}")
+        if not _has_parts(example):
+            raise _MisfitError(f"expected parts, found {short(example)}")
         try:
-            self._whole(structure, 0)
+            self._parent(example, 0)
         except RecursionError:
             raise _MisfitError("nested too deeply") from None
         self.ends.append(len(self.labels))
         for level in self.levels:
             level.ends.append(len(level.lengths))
 
-    def _whole(self, whole: Any, depth: int) -> int:
+    def _parent(self, parent: Any, depth: int) -> int:
         """The number of the object, on its level, that these parts make."""
         if depth == self.bottom:
             raise _MisfitError(f"expected a label, found parts {self._labels_lie()}")
@@ -311,17 +277,17 @@ class _Reader:
             self.levels.append(_Level())
         level = self.levels[depth]
         parts: list[tuple[int, int]] = []
-        for pair in _pairs(whole):
+        for pair in _pairs(parent):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 trouble = f"expected a (role, part) pair, found {short(pair)}"
                 raise _MisfitError(trouble, f"part {len(parts)}")
             role, part = pair
             if not isinstance(role, str) or not role:
-                trouble = f"a role is a string, and not an empty one: found {short(role)}"
+                trouble = f"a role is a non-empty string, found {short(role)}"
                 raise _MisfitError(trouble, f"part {len(parts)}")
             code = level.roles.setdefault(role, len(level.roles))
             try:
-                below = self._whole if _is_whole(part) else self._label
+                below = self._parent if _has_parts(part) else self._label
                 parts.append((code, below(part, depth + 1)))
             except _MisfitError as misfit:
                 place = sum(other == code for other, _ in parts)
@@ -351,10 +317,10 @@ class _Reader:
 
     def _labels_lie(self) -> str:
         depth = len(self.levels) if self.bottom is None else self.bottom
-        return f"(labels lie {plural(depth, 'level')} below a structure)"
+        return f"(labels lie {plural(depth, 'level')} below the top)"
 
     def finish(self, names: tuple[str, ...]) -> tuple[Hierarchy, list[NDArray[np.int64]]]:
-        """All structures as a hierarchy, and where on every level each of them begins."""
+        """All examples as a hierarchy, and where on every level each of them begins."""
         depth = self.bottom or max(len(self.levels), 1)
         levels = [*self.levels, *(_Level() for _ in range(depth - len(self.levels)))]
         vocabulary = Vocabulary(self.codes)
@@ -369,24 +335,24 @@ class _Reader:
         return hierarchy, starts
 
 
-def _is_whole(part: Any) -> bool:
+def _has_parts(part: Any) -> bool:
     return not isinstance(part, str | int | tuple | bytes) and hasattr(part, "__iter__")
 
 
-def _pairs(whole: Any) -> Iterator[Any]:
-    """The (role, part) pairs of a whole, in the order in which they are given."""
-    if not isinstance(whole, Mapping):
-        yield from whole
+def _pairs(parent: Any) -> Iterator[Any]:
+    """The (role, part) pairs of a parent, in the given order."""
+    if not isinstance(parent, Mapping):
+        yield from parent
         return
-    for role, parts in whole.items():
-        if not _is_whole(parts) or isinstance(parts, Mapping):
+    for role, parts in parent.items():
+        if not _has_parts(parts) or isinstance(parts, Mapping):
             raise _MisfitError(f"expected a list of parts of role {role!r}, found {short(parts)}")
         for part in parts:
             yield role, part
 
 
 def _starts(ends: array[int], n: int) -> NDArray[np.int64]:
-    """Starts from ends; a level that was not there at first was empty till then."""
+    """Starts from ends; a level that appeared late was empty until then."""
     out = np.zeros(n + 1, dtype=np.int64)
     out[n + 1 - len(ends) :] = np.array(ends, dtype=np.int64)
     return out

@@ -109,7 +109,7 @@ def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]
         if column.ndim != 1 or len(column) != len(codes):
             raise InputError(f"label columns must be flat and equally long, not {column.shape}")
         if column.dtype.kind not in "Uiu":
-            raise InputError(f"labels must be whole numbers or strings, not {column.dtype}")
+            raise InputError(f"labels must be integers or strings, not {column.dtype}")
         uniques, inverse = np.unique(column, return_inverse=True)
         parts.append((inverse, uniques.tolist()))
         _, codes = np.unique(codes * max(len(uniques), 1) + inverse, return_inverse=True)

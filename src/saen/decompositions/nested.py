@@ -82,7 +82,7 @@ class Nested(Decomposition):
             for level, relation in enumerate(relations, start=1)
         ]
         hierarchy = Hierarchy(attributes, tuple(made), names)
-        return hierarchy if self.roles is None else hierarchy.select(np.arange(len(hierarchy)))
+        return hierarchy if self.roles is None else hierarchy[np.arange(len(hierarchy))]
 
     def costs(self, structures: NestedData) -> NDArray[np.int64]:
         """Entries of all relations per structure, shape (n,)."""

@@ -100,7 +100,7 @@ class Passed:
         for level in range(lower.depth - 1, -1, -1):
             ids = np.unique(lower.relations[level].take(ids).parts)
             h.append(self.h[level][_longs(ids)])
-        return Passed(self.network, lower.select([number]), tuple(reversed(h)))
+        return Passed(self.network, lower[[number]], tuple(reversed(h)))
 
     @torch.no_grad()
     def contributions(self, told: Tensor, *, share_top: bool = False) -> Iterator[Contributions]:
@@ -156,7 +156,7 @@ class _Pairs:
         codes = relation.roles.astype(np.int64) * n + segment_ids(relation.indptr)
         pairs, of_entry = np.unique(codes, return_inverse=True)
         matrix = sparse.csr_array(
-            (_counts(relation), (of_entry, relation.parts.astype(np.int64))),
+            (relation.multiplicity.astype(np.float64), (of_entry, relation.parts.astype(np.int64))),
             shape=(len(pairs), relation.n_parts),
         )
         return _Pairs(relation, pairs // n, pairs % n, of_entry, matrix)
@@ -193,7 +193,7 @@ class _Pairs:
         for start in range(0, len(out), size):
             block = slice(start, start + size)
             out[block] = _inner(G[pairs[block]], h[parts[block]])
-        return out * _counts(self.relation)
+        return out * self.relation.multiplicity
 
     def _by_role(self) -> Iterator[slice]:
         starts = np.searchsorted(self.roles, np.arange(self.relation.n_roles + 1)).tolist()
@@ -257,16 +257,10 @@ def _chord(x: Tensor, y: Tensor, slope: float) -> Tensor:
 
 def _shared(relation: Relation, empty: Floats) -> Floats:
     """n·e_i / N_i for every entry, (entries,)."""
-    counts = _counts(relation)
+    counts = relation.multiplicity
     sizes = segment_reduce(np.add, counts, relation.indptr)
     shares: Floats = counts * (empty / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
     return shares
-
-
-def _counts(relation: Relation) -> Floats:
-    if relation.counts is None:
-        return np.ones(relation.n_entries)
-    return relation.counts.astype(np.float64)
 
 
 def _inner(g: Tensor, h: Tensor) -> Floats:

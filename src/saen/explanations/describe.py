@@ -167,13 +167,13 @@ class Whole:
             return _listed([self.label(i) for i in self.reached(level, number).tolist()])
         relation = self.hierarchy.relations[0]
         entries = _entries(relation, np.array([number]))
-        counts = np.ones(len(entries)) if relation.counts is None else relation.counts[entries]
+        counts = relation.multiplicity[entries]
         by_role: dict[str, Counter[str]] = {}
         order = np.lexsort((relation.parts[entries], relation.roles[entries]))
         for entry, count in zip(entries[order].tolist(), counts[order].tolist(), strict=True):
             role = relation.alphabet[relation.roles[entry]]
             found = by_role.setdefault(role, Counter())
-            found[self.label(int(relation.parts[entry]))] += int(count)
+            found[self.label(int(relation.parts[entry]))] += count
         return "; ".join(
             f"{role} {', '.join(_times(label, n) for label, n in found.items())}"
             for role, found in by_role.items()

@@ -134,7 +134,7 @@ class Explanation:
                     "whole": segment_ids(relation.indptr).tolist(),
                     "part": relation.parts.tolist(),
                     "role": [relation.alphabet[role] for role in relation.roles.tolist()],
-                    "count": _counts(relation).tolist(),
+                    "count": relation.multiplicity.tolist(),
                     "contribution": self.entries[level - 1].tolist(),
                 }
         return {
@@ -335,7 +335,7 @@ def explain_collection(
     if len(goals) == 1:
         totals = np.column_stack([-totals, totals])
     names = goals[0].classes or ("lower", "higher")
-    occurrences = _summed(relation, uses[rows] * _counts(relation)).astype(np.int64)
+    occurrences = _summed(relation, uses[rows] * relation.multiplicity).astype(np.int64)
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     held = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
@@ -513,11 +513,6 @@ def _strongest(values: Floats, k: int) -> list[int]:
 def _summed(relation: Relation, values: Array) -> Floats:
     """The sum over the entries of every part."""
     return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
-
-
-def _counts(relation: Relation) -> Ints:
-    ones = np.ones(relation.n_entries, dtype=np.int64)
-    return ones if relation.counts is None else relation.counts
 
 
 def _plain(value: Any) -> Any:

@@ -305,14 +305,15 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
     wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
     same = indices.dtype.itemsize == wide.itemsize
     # The checksum vouches for symmetry, which takes longer to check than everything else.
-    return Graphs(
+    graphs = Graphs(
         node_offsets=tensors["node_offsets"].astype(np.int64),
         indptr=tensors["indptr"].astype(np.int64),
         indices=indices.view(wide) if same else indices.astype(wide),
         directed=True,
         name=str(document["name"]),
         **columns,
-    )._with(directed=bool(document["directed"]))
+    )
+    return graphs if document["directed"] else graphs.as_undirected(check=False)
 
 
 def _at_least(dtype: type[np.generic], column: Array) -> Array:

@@ -448,13 +448,10 @@ def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
     if attributes.vectors is not None:
         out["bottom_vectors"] = torch.tensor(attributes.vectors)
     for level, relation in enumerate(hierarchy.relations, start=1):
-        counts = (
-            np.ones(relation.n_entries, np.int64) if relation.counts is None else relation.counts
-        )
         ends = np.stack([segment_ids(relation.indptr), relation.parts.astype(np.int64)])
         out[f"{PARTS}{level}"] = _tensor(ends)
         out[f"{ROLES}{level}"] = _tensor(relation.roles)
-        out[f"{COUNTS}{level}"] = _tensor(counts)
+        out[f"{COUNTS}{level}"] = _tensor(relation.multiplicity)
     return out
 
 

@@ -18,7 +18,7 @@ from saen._util.arrays import segment_ids
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.content_hash import Keys
 from saen.data.graphs import Graphs
-from saen.data.hierarchy import Hierarchy, Relation
+from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.base import one_of
 from saen.errors import InputError
@@ -118,7 +118,7 @@ class SAFeatures(TransformerMixin, BaseEstimator):
             self.decomposition_ = chosen.fit(structures)
             compressed = compress_graphs(structures, self.decomposition_, lower_inverse=False)
         # Names, roles and vocabulary, without any object: what later structures must agree with.
-        schema = compressed.hierarchy.select([])
+        schema = compressed.hierarchy[[]]
         if self.kind == "linear":
             n_roles = [r.n_roles for r in schema.relations]
             self.n_features_out_ = math.prod(n_roles, start=schema.attributes.width)
@@ -160,7 +160,8 @@ class SAFeatures(TransformerMixin, BaseEstimator):
         seen = columns >= 0
         rows = segment_ids(relation.indptr)[seen]
         shape = (relation.n_parents, self.n_features_out_)
-        return sparse.csr_array((_counts(relation)[seen], (rows, columns[seen])), shape=shape)
+        counts = relation.multiplicity[seen].astype(np.float64)
+        return sparse.csr_array((counts, (rows, columns[seen])), shape=shape)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -178,7 +179,8 @@ def _aggregated(hierarchy: Hierarchy) -> sparse.csr_array:
         n, n_roles = relation.n_parents, relation.n_roles
         rows = segment_ids(relation.indptr) * n_roles + relation.roles
         shape = (n * n_roles, relation.n_parts)
-        sums = sparse.csr_array((_counts(relation), (rows, relation.parts)), shape=shape) @ h
+        counts = relation.multiplicity.astype(np.float64)
+        sums = sparse.csr_array((counts, (rows, relation.parts)), shape=shape) @ h
         # One row per (object, role) so far: the rows of an object move side by side.
         role = segment_ids(sums.indptr) % n_roles
         columns, places = np.unique(role * width + columns[sums.indices], return_inverse=True)
@@ -187,12 +189,6 @@ def _aggregated(hierarchy: Hierarchy) -> sparse.csr_array:
         width *= n_roles
     h.sort_indices()
     return sparse.csr_array((h.data, columns[h.indices], h.indptr), shape=(len(hierarchy), width))
-
-
-def _counts(relation: Relation) -> NDArray[np.float64]:
-    if relation.counts is None:
-        return np.ones(relation.n_entries)
-    return relation.counts.astype(np.float64)
 
 
 def _places(known: Keys, keys: Keys) -> NDArray[np.int64]:

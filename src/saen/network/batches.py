@@ -47,7 +47,7 @@ def cut_batches(
 
 def _cut(network: SAEN, hierarchy: Hierarchy, top: Ints, graphs: Ints, task: Task) -> Batch:
     used, row_of = np.unique(top[graphs], return_inverse=True)
-    part = hierarchy if len(used) == len(hierarchy) else hierarchy.select(used)
+    part = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
     unrolled = Unrolled.of(part, dtype=network.dtype, device=network.device)
 
     def tensor(array: Array) -> Tensor:

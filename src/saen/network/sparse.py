@@ -240,7 +240,7 @@ def _unroll(relation: Relation, dtype: torch.dtype, device: torch.device) -> Unr
 
     def build(form: str) -> SparseProduct:
         parts = relation.parts.astype(np.int64)
-        counts = np.ones(len(parts)) if relation.counts is None else relation.counts
+        counts = relation.multiplicity
         at, shape = parents, (n, k * m)
         if form == "joined":
             parts = roles * m + parts

@@ -318,7 +318,7 @@ def outputs(
     pieces = np.array_split(np.arange(len(hierarchy)), min(-(-needed // budget), len(hierarchy)))
     return torch.cat(
         [
-            network(Unrolled.of(hierarchy.select(p), dtype=network.dtype, device=network.device))
+            network(Unrolled.of(hierarchy[p], dtype=network.dtype, device=network.device))
             for p in pieces
         ]
     )

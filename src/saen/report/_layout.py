@@ -40,7 +40,7 @@ class Lines:
         place = positions(parts, relation.n_parts)[taken.parts]
         kept = place >= 0
         whole, part, role = segment_ids(taken.indptr)[kept], place[kept], taken.roles[kept]
-        counts = np.ones(len(part), np.int64) if taken.counts is None else taken.counts[kept]
+        counts = taken.multiplicity[kept]
         order = np.lexsort((role, part, whole))
         pair = (whole * max(len(parts), 1) + part)[order]
         _, start, size = np.unique(pair, return_index=True, return_counts=True)

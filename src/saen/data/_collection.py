@@ -1,0 +1,153 @@
+"""What collections of examples share: numpy-style indexing, targets and concatenation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from saen._util.arrays import Array, owned
+from saen._util.strings import plural
+from saen.errors import InputError
+
+Rows = slice | NDArray[np.int64]
+"""Positions within a collection, none negative; a slice has both ends and step 1."""
+
+_KINDS = dict.fromkeys("iub", "integers") | {"f": "real numbers", "U": "strings"}
+
+
+class Collection(ABC):
+    """Examples in a row, indexed as a one-dimensional array.
+
+    An integer, a slice, a mask or an array of integers gives a collection of the same type, and so
+    does every step of an iteration. `shape` and `ndim` are what scikit-learn's splitters look for.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _take(self, rows: Rows) -> Self:
+        """The examples at these positions, in this order."""
+
+    @property
+    def shape(self) -> tuple[int]:
+        """`(number of examples,)`."""
+        return (len(self),)
+
+    @property
+    def ndim(self) -> int:
+        """1: a collection is a column of examples."""
+        return 1
+
+    def __getitem__(self, key: Any) -> Self:
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # scikit-learn indexes arrays as X[rows, ...]
+        return self._take(_positions(key, len(self)))
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[index] for index in range(len(self)))
+
+
+def _positions(key: Any, n: int) -> Rows:
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        start = int(key) + (n if key < 0 else 0)
+        if not 0 <= start < n:
+            raise IndexError(f"index {key} is out of range for a collection of {n}")
+        return slice(start, start + 1)
+    if isinstance(key, slice):
+        start, stop, step = key.indices(n)
+        return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
+    rows = np.asarray(key)
+    if rows.dtype == np.bool_:
+        if rows.shape != (n,):
+            raise InputError(f"a mask of shape {rows.shape} for a collection of {n}")
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InputError("index by an integer, a slice, a mask or a flat array of integers")
+    if rows.size and (rows.min() < -n or rows.max() >= n):
+        raise IndexError(f"an index is out of range for a collection of {n}")
+    rows = rows.astype(np.int64)
+    return np.where(rows < 0, rows + n, rows)
+
+
+# -- columns -----------------------------------------------------------------------------------
+
+
+def as_column(name: str, values: ArrayLike) -> Array:
+    """An array of values; strings held as objects (as in pandas) become numpy strings."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} differ in their number of columns") from None
+    if array.dtype.kind in "OT" and all(isinstance(value, str) for value in array.flat):
+        return array.astype(np.str_)
+    return array
+
+
+def check_column(name: str, column: Array, n: int, kinds: str) -> None:
+    """Raise unless a column has n rows and a dtype of one of these kinds."""
+    if column.ndim not in (1, 2) or len(column) != n:
+        raise InputError(f"{name}: expected {n} rows, found shape {column.shape}")
+    if column.dtype.kind not in kinds:
+        allowed = "numbers" if "f" in kinds else "integers"
+        raise InputError(f"{name} must be {allowed} or strings, not {column.dtype}")
+
+
+def concatenate_columns(name: str, columns: Sequence[Array | None]) -> Array | None:
+    """One column of all; None where nobody has it. All must have it, of one kind and width."""
+    values = [column for column in columns if column is not None]
+    if not values:
+        return None
+    if len(values) < len(columns):
+        lacking = next(i for i, column in enumerate(columns) if column is None)
+        raise InputError(f"collection {lacking} has no {name}")
+    if len({(value.ndim, *value.shape[1:]) for value in values}) > 1:
+        raise InputError(f"{name} differ in their number of columns")
+    kinds = sorted({_KINDS[value.dtype.kind] for value in values})
+    if len(kinds) > 1:
+        raise InputError(f"{name} mix {' and '.join(kinds)}")
+    if kinds == ["integers"] and np.result_type(*values).kind == "f":
+        # numpy joins signed and unsigned 64-bit integers as floats.
+        if max(int(value.max(initial=0)) for value in values) > np.iinfo(np.int64).max:
+            raise InputError(f"{name} mix negative integers with some above 2**63")
+        values = [value.astype(np.int64) for value in values]
+    return np.concatenate(values)
+
+
+# -- targets -----------------------------------------------------------------------------------
+
+
+def checked_targets(targets: ArrayLike | None, n: int) -> Array | None:
+    """Targets of n examples as a read-only array: classes (n,), or numbers (n,) or (n, k)."""
+    if targets is None:
+        return None
+    column = as_column("targets", targets)
+    check_column("targets", column, n, "iufUb")
+    return owned(column)
+
+
+def equal_targets(one: Array | None, other: Array | None) -> bool:
+    """Whether the targets of two collections are the same; NaN equals NaN."""
+    if one is None or other is None:
+        return one is other
+    real = one.dtype.kind == other.dtype.kind == "f"
+    return np.array_equal(one, other, equal_nan=real)
+
+
+def describe_targets(targets: Array) -> str:
+    """In a word or two, for `repr`."""
+    if targets.dtype.kind == "f":
+        return "real targets"
+    return plural(len(np.unique(targets)), "class", "classes")
+
+
+def class_counts(targets: Array | None) -> dict[str, dict[str, int]]:
+    """`{"classes": {class: examples}}` for summaries; empty without classes."""
+    if targets is None or targets.dtype.kind == "f":
+        return {}
+    values, counts = np.unique(targets, return_counts=True)
+    return {"classes": {str(v): int(c) for v, c in zip(values, counts, strict=True)}}
