@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,26 +12,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import SAEN, Compressed, Hierarchy, compress
+from saen import SAEN, Compressed, Hierarchy, Task, compress
 from saen.network.batches import cut_batches, seen_in_training
-from saen.network.loss import Task
-from saen.network.model import NORMALISATIONS, _Level
-from saen.network.sparse import Unrolled
+from saen.network.model import NORMALISATIONS, Level
+from saen.network.tensors import HierarchyTensors, RelationTensors
 from tests.properties.strategies import hierarchies, orders, reordered
 from tests.references import networks as reference
 from tests.references.networks import DEVICES, assert_close, make_network, numbers
 
 MODELS = 2
 TOLERANCE = 1e-10
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small products are quicker on one thread, and other tests keep their own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def gentle(hierarchy: Hierarchy) -> Hierarchy:
@@ -77,7 +67,7 @@ def networks(draw: st.DrawFn, hierarchy: Hierarchy, outputs: int = 2, device: st
 
 @st.composite
 def tasks(draw: st.DrawFn, n: int) -> Task:
-    """Any targets; every model trains on some structures, some of them more than once."""
+    """Any targets; every model trains on some examples, some of them more than once."""
     rng = np.random.default_rng(draw(seeds))
     weights = rng.integers(0, 3, (n, MODELS)).astype(np.float64)
     loss = draw(st.sampled_from(["binary", "classes", "squares"]))
@@ -91,22 +81,22 @@ def tasks(draw: st.DrawFn, n: int) -> Task:
 
 def twin(network: SAEN) -> SAEN:
     """Another network with the same weights and statistics."""
-    made = SAEN(network.architecture, [0] * network.n_models, dtype=network.dtype)
-    made.load_state_dict(network.state_dict())
-    return made.to(network.device)
+    other = SAEN(network.architecture, [0] * network.n_models, dtype=network.dtype)
+    other.load_state_dict(network.state_dict())
+    return other.to(network.device)
 
 
 def learn_from(
-    network: SAEN, structures: Hierarchy | Compressed, task: Task
+    network: SAEN, data: Hierarchy | Compressed, task: Task
 ) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
     """Outputs of the rows, mean losses and gradients of one full training batch."""
     network.train()
-    batches = cut_batches(network, structures, task, None, seed=0)
+    batches = cut_batches(network, data, task, None, seed=0)
     outputs = torch.zeros(0)
     total = torch.zeros(network.n_models, dtype=network.dtype, device=network.device)
-    for batch in batches:  # one, or none where there are no structures
-        outputs = network(batch.unrolled, batch.uses)
-        loss, weight = task.losses(outputs, batch.rows)
+    for batch in batches:  # one, or none without examples
+        outputs = network(batch.tensors, batch.uses)
+        loss, weight = task.losses(outputs, batch.targets)
         total = total + loss / weight.clamp_min(1e-300)
     if not batches:
         return outputs, total, [torch.zeros_like(p) for p in network.parameters()]
@@ -135,7 +125,7 @@ def assert_same_statistics(one: SAEN, other: SAEN) -> None:
 @given(st.data())
 @pytest.mark.parametrize("training", [False, True], ids=["predicting", "training"])
 @pytest.mark.parametrize("device", DEVICES)
-def test_every_level_is_what_the_papers_equations_say(
+def test_network_levels_are_what_the_papers_equations_say(
     device: str, training: bool, data: st.DataObject
 ) -> None:
     hierarchy = data.draw(random_hierarchies)
@@ -151,7 +141,7 @@ def test_every_level_is_what_the_papers_equations_say(
         dtype=np.float64,
     )
     weights = weights.reshape(len(hierarchy), MODELS)
-    uses = network.unroll(hierarchy).uses(torch.from_numpy(weights).to(device))
+    uses = network.to_tensors(hierarchy).uses(torch.from_numpy(weights).to(device))
     expected = [
         reference.forward(network, hierarchy, model, weights[:, model], training)
         for model in range(MODELS)
@@ -164,17 +154,17 @@ def test_every_level_is_what_the_papers_equations_say(
 
 
 @given(st.data())
-def test_objects_weigh_as_often_as_structures_use_them(data: st.DataObject) -> None:
+def test_uses_count_how_often_examples_use_each_object(data: st.DataObject) -> None:
     hierarchy = data.draw(hierarchies())
     network = make_network(hierarchy)
     top = np.random.default_rng(data.draw(seeds)).uniform(0.0, 2.0, len(hierarchy))
-    made = network.unroll(hierarchy).uses(torch.from_numpy(top)[:, None])
+    made = network.to_tensors(hierarchy).uses(torch.from_numpy(top)[:, None])
     for uses, expected in zip(made, reference.use_counts(hierarchy, top), strict=True):
         assert_close(uses[:, 0], expected, 1e-12)
 
 
 @given(st.data())
-def test_labels_and_roles_that_training_does_not_hold_contribute_nothing(
+def test_unseen_labels_and_roles_contribute_nothing(
     data: st.DataObject,
 ) -> None:
     hierarchy = data.draw(random_hierarchies)
@@ -183,9 +173,9 @@ def test_labels_and_roles_that_training_does_not_hold_contribute_nothing(
         [[data.draw(st.integers(0, 1)) for _ in range(MODELS)] for _ in range(len(hierarchy))]
     ).reshape(len(hierarchy), MODELS)
     min_count = data.draw(st.integers(1, 2))
-    met = seen_in_training(hierarchy, np.arange(len(hierarchy)), weights, min_count)
+    seen = seen_in_training(hierarchy, np.arange(len(hierarchy)), weights, min_count)
     for model in range(MODELS):
-        labels, roles = what_structures_hold(hierarchy, np.flatnonzero(weights[:, model]))
+        labels, roles = contained_in(hierarchy, np.flatnonzero(weights[:, model]))
         rare = {label for label, count in labels.items() if count < min_count}
         shared = network.architecture.labels
         entries = [
@@ -196,27 +186,25 @@ def test_labels_and_roles_that_training_does_not_hold_contribute_nothing(
             else shared + 1
             for label in [*range(shared), None]
         ]
-        assert met[0][model].tolist() == entries
-        for level, seen in enumerate(met[1]):
-            assert np.flatnonzero(seen[:, model]).tolist() == sorted(roles[level])
-    network.restrict_to_seen(*met)
+        assert seen[0][model].tolist() == entries
+        for level, seen_roles in enumerate(seen[1]):
+            assert np.flatnonzero(seen_roles[:, model]).tolist() == sorted(roles[level])
+    network.restrict_to_seen(*seen)
     made = network.eval()(hierarchy)
     for model in range(MODELS):
         assert_close(made[:, model], reference.forward(network, hierarchy, model).h[-1], TOLERANCE)
 
 
-def what_structures_hold(
-    hierarchy: Hierarchy, rows: np.ndarray
-) -> tuple[dict[int, int], list[set[int]]]:
-    """In how many of the structures each label occurs, and the roles that occur on every level."""
+def contained_in(hierarchy: Hierarchy, rows: np.ndarray) -> tuple[dict[int, int], list[set[int]]]:
+    """In how many of the examples each label occurs, and the roles that occur on every level."""
     labels: dict[int, int] = {}
     roles: list[set[int]] = [set() for _ in hierarchy.relations]
     for row in rows:
         here = {int(row)}
         for level in range(hierarchy.depth, 0, -1):
             below = set()
-            for whole in here:
-                for role, part, _ in reference.entries_of(hierarchy.relations[level - 1], whole):
+            for parent in here:
+                for role, part, _ in reference.entries_of(hierarchy.relations[level - 1], parent):
                     roles[level - 1].add(role)
                     below.add(part)
             here = below
@@ -232,7 +220,7 @@ def what_structures_hold(
 
 @given(st.data())
 @pytest.mark.parametrize("device", DEVICES)
-def test_compressed_and_uncompressed_give_the_same_outputs_losses_and_gradients(
+def test_compressed_outputs_losses_and_gradients_are_those_of_the_original(
     device: str, data: st.DataObject
 ) -> None:
     hierarchy = data.draw(random_hierarchies)
@@ -250,7 +238,7 @@ def test_compressed_and_uncompressed_give_the_same_outputs_losses_and_gradients(
 
 
 @given(st.data())
-def test_every_level_decompresses_to_the_original_objects(data: st.DataObject) -> None:
+def test_compressed_levels_expand_to_those_of_the_original(data: st.DataObject) -> None:
     hierarchy = data.draw(random_hierarchies)
     training = data.draw(st.booleans())
     network = data.draw(networks(hierarchy)).train(training)
@@ -263,26 +251,27 @@ def test_every_level_decompresses_to_the_original_objects(data: st.DataObject) -
 
 
 @given(st.data())
-def test_targets_of_equal_structures_are_histograms(data: st.DataObject) -> None:
+def test_histograms_give_the_losses_of_the_single_targets(data: st.DataObject) -> None:
     n_rows, n = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 8))
     task = data.draw(tasks(n))
     row_of = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=n, max_size=n)), int)
     rng = np.random.default_rng(data.draw(seeds))
     outputs = torch.from_numpy(rng.normal(size=(n_rows, MODELS, task.n_outputs)))
     everything = np.arange(n)
-    rows = torch.from_numpy(task.rows(everything, row_of, n_rows, task.weights))
-    apart = torch.from_numpy(task.rows(everything, everything, n, task.weights))
-    collapsed, original = task.losses(outputs, rows), task.losses(outputs[row_of], apart)
-    for a, b in zip(collapsed, original, strict=True):
+    merged = torch.from_numpy(task.histograms(everything, row_of, n_rows, task.weights))
+    single = torch.from_numpy(task.histograms(everything, everything, n, task.weights))
+    for a, b in zip(
+        task.losses(outputs, merged), task.losses(outputs[row_of], single), strict=True
+    ):
         assert_close(a, b, 1e-12)
-    assert_close(task.correct(outputs, rows), task.correct(outputs[row_of], apart), 1e-12)
+    assert_close(task.correct(outputs, merged), task.correct(outputs[row_of], single), 1e-12)
 
 
 # -- symmetries --------------------------------------------------------------------------------
 
 
 @given(st.data())
-def test_shuffling_objects_and_entries_changes_nothing(data: st.DataObject) -> None:
+def test_permutation_of_objects_and_entries_changes_nothing(data: st.DataObject) -> None:
     hierarchy = data.draw(random_hierarchies)
     task = data.draw(tasks(len(hierarchy)))
     network = data.draw(networks(hierarchy, task.n_outputs))
@@ -290,15 +279,15 @@ def test_shuffling_objects_and_entries_changes_nothing(data: st.DataObject) -> N
     shuffled = replace(task, targets=task.targets[order[-1]], weights=task.weights[order[-1]])
     other = twin(network)
     outputs, losses, gradients = learn_from(network, hierarchy, task)
-    turned, losses_too, gradients_too = learn_from(other, reordered(hierarchy, order), shuffled)
-    assert_close(turned, outputs[order[-1]], TOLERANCE)
+    permuted, losses_too, gradients_too = learn_from(other, reordered(hierarchy, order), shuffled)
+    assert_close(permuted, outputs[order[-1]], TOLERANCE)
     assert_close(losses_too, losses, TOLERANCE)
     assert_same_gradients(gradients_too, gradients)
     assert_same_statistics(other, network)
 
 
 @given(st.data())
-def test_predictions_do_not_depend_on_the_company(data: st.DataObject) -> None:
+def test_predictions_do_not_depend_on_the_other_examples(data: st.DataObject) -> None:
     hierarchy = data.draw(random_hierarchies)
     network = data.draw(networks(hierarchy)).eval()
     rows = np.array(data.draw(st.lists(st.sampled_from(range(max(len(hierarchy), 1))))), int)
@@ -308,7 +297,7 @@ def test_predictions_do_not_depend_on_the_company(data: st.DataObject) -> None:
 
 @given(st.data())
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_first_layer_may_come_before_or_after_the_aggregation(
+def test_aggregation_gives_the_same_before_and_after_the_first_layer(
     device: str, data: st.DataObject
 ) -> None:
     hierarchy = data.draw(hierarchies())
@@ -320,14 +309,15 @@ def test_the_first_layer_may_come_before_or_after_the_aggregation(
         )
     ).to(device)
 
-    def run(before: bool) -> tuple[torch.Tensor, list[Any]]:
+    def run(choose: Callable[[Level, RelationTensors], Any]) -> tuple[torch.Tensor, list[Any]]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_Level, "_parts_first", lambda self, relation: before)
+            patch.setattr(Level, "aggregation", choose)
             outputs = network(hierarchy)
         gradients = torch.autograd.grad((outputs * direction).sum(), list(network.parameters()))
         return outputs, list(gradients)
 
-    before, after = run(True), run(False)
+    before = run(lambda self, relation: relation.project_first)
+    after = run(lambda self, relation: relation.aggregate_first)
     # A batch without any variance magnifies rounding, and moments are made in two ways.
     tolerance = 100 * TOLERANCE if network.training else TOLERANCE
     assert_close(before[0], after[0], tolerance)
@@ -335,7 +325,7 @@ def test_the_first_layer_may_come_before_or_after_the_aggregation(
 
 
 @given(st.data())
-def test_models_side_by_side_do_not_see_each_other(data: st.DataObject) -> None:
+def test_ensemble_outputs_and_gradients_are_those_of_its_models_alone(data: st.DataObject) -> None:
     hierarchy = data.draw(random_hierarchies)
     task = data.draw(tasks(len(hierarchy)))
     network = data.draw(networks(hierarchy, task.n_outputs))
@@ -354,28 +344,28 @@ def test_models_side_by_side_do_not_see_each_other(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @given(data=st.data())
-def test_leaving_out_empty_rows_changes_nothing(device: str, data: st.DataObject) -> None:
+def test_aggregation_gives_the_same_without_empty_rows(device: str, data: st.DataObject) -> None:
     hierarchy = data.draw(random_hierarchies)
     network = data.draw(networks(hierarchy, device=device))
     network.train(data.draw(st.booleans()))
     start = {key: value.clone() for key, value in network.state_dict().items()}
     weights = np.random.default_rng(data.draw(seeds)).uniform(0, 2, (len(hierarchy), MODELS))
-    found = []
-    for mostly in (0.0, 2.0):  # keep all rows, keep only those with parts
+    results = []
+    for min_fill_ratio in (0.0, 2.0):  # all rows, only those with parts
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("saen.network.sparse.MOSTLY", mostly)
+            patch.setattr("saen.network.tensors.MIN_FILL_RATIO", min_fill_ratio)
             network.load_state_dict(start)
-            unrolled = Unrolled.of(hierarchy, dtype=network.dtype, device=network.device)
-            uses = unrolled.uses(torch.from_numpy(weights).to(network.device))
-            made = network(unrolled, uses)
+            tensors = HierarchyTensors(hierarchy, dtype=network.dtype, device=network.device)
+            uses = tensors.uses(torch.from_numpy(weights).to(network.device))
+            outputs = network(tensors, uses)
             gradients = torch.autograd.grad(
-                made.square().sum(), list(network.parameters()), allow_unused=True
+                outputs.square().sum(), list(network.parameters()), allow_unused=True
             )
-            found.append([made, *uses, *gradients, *network.state_dict().values()])
-        for relation in unrolled.relations:
-            assert (relation.rows is not None) == (mostly > 0 and relation.n_parents > 0)
+            results.append([outputs, *uses, *gradients, *network.state_dict().values()])
+        for relation in tensors.relations:
+            assert relation.skips_empty_rows == (min_fill_ratio > 0 and relation.n_parents > 0)
     # Gradients that are zero but for rounding are judged by the largest of all.
-    largest = max(np.abs(numbers(one)).max(initial=1.0) for one in found[0] if one is not None)
-    for one, other in zip(*found, strict=True):
+    largest = max(np.abs(numbers(one)).max(initial=1.0) for one in results[0] if one is not None)
+    for one, other in zip(*results, strict=True):
         if one is not None:
             assert_close(numbers(one), numbers(other), TOLERANCE, floor=largest)

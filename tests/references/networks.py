@@ -1,8 +1,8 @@
-"""The paper's Eqs. 1 and 2, object by object, and small random data to hold networks to them."""
+"""The paper's Eqs. 1 and 2, object by object, and small random data to test networks with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Vocabulary
-from saen.network.loss import Task
+from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Task, Vocabulary
 from tests.references.hierarchies import entries_of
 
 Floats = NDArray[np.float64]
@@ -50,8 +49,8 @@ def forward(
 ) -> Passed:
     """One model of a network over the original objects of a hierarchy, in float64.
 
-    `weights` (n_L,) says how often the model's training uses each structure; statistics over the
-    objects of a level weigh each by how often those structures use it.
+    `weights` (n_L,) says how often the model's training uses each example; statistics over the
+    objects of a level weight each by how often those examples use it.
     """
     state = {key: tensor.double().cpu().numpy() for key, tensor in network.state_dict().items()}
     shape = network.architecture
@@ -89,7 +88,7 @@ def forward(
                 x[:, column] -= mean[column]
                 x[:, column] /= np.sqrt(variance[column] + EPSILON)
         if level:
-            # A role that the model never met contributes nothing.
+            # A role that the model has not seen contributes nothing.
             seen = state[f"levels.{level}.seen"][:, model].astype(bool)
             x[:, ~np.repeat(seen, shape.layers[level - 1][-1])] = 0.0
         passed.h.append(
@@ -121,12 +120,12 @@ def bottom_attributes(hierarchy: Hierarchy, entries: Floats, n_labels: int) -> F
 def shift_and_aggregate(relation: Relation, h: Floats, width: int) -> Floats:
     """Eq. 1: a_l(s) = Σ_π Σ_{s' ∈ R_{l,π}⁻¹(s)} z_π ⊗ h_{l-1}(s')."""
     a = np.zeros((relation.n_parents, relation.n_roles * width))
-    for whole in range(relation.n_parents):
-        for role, part, count in entries_of(relation, whole):
+    for parent in range(relation.n_parents):
+        for role, part, count in entries_of(relation, parent):
             z = np.zeros(relation.n_roles)
             z[role] = 1.0
             for _ in range(count):
-                a[whole] += np.kron(z, h[part])
+                a[parent] += np.kron(z, h[part])
     return a
 
 
@@ -144,13 +143,13 @@ def extract(network: SAEN, state: dict[str, Any], level: int, model: int, first:
 
 
 def use_counts(hierarchy: Hierarchy, top: Floats) -> list[Floats]:
-    """w_{l-1} = Σ_π R_{l,π}ᵀ w_l: how often the structures use each object, bottom first."""
+    """w_{l-1} = Σ_π R_{l,π}ᵀ w_l: how often the examples use each object, bottom first."""
     uses = [np.asarray(top, dtype=np.float64)]
     for relation in reversed(hierarchy.relations):
         below = np.zeros(relation.n_parts)
-        for whole in range(relation.n_parents):
-            for _, part, count in entries_of(relation, whole):
-                below[part] += count * uses[-1][whole]
+        for parent in range(relation.n_parents):
+            for _, part, count in entries_of(relation, parent):
+                below[part] += count * uses[-1][parent]
         uses.append(below)
     return uses[::-1]
 
@@ -220,8 +219,8 @@ def random_hierarchy(
 ) -> Hierarchy:
     """A hierarchy in which objects of every level repeat, with unseen labels among them.
 
-    Every level draws its objects from a few patterns, so there is something to collapse; a top of
-    `n` structures, some of them equal.
+    Every level draws its objects from a few patterns, so there are duplicates to merge; a top of
+    `n` examples, some of them equal.
     """
     rng = np.random.default_rng(seed)
     size = 3 * patterns
@@ -238,11 +237,11 @@ def random_hierarchy(
             for k in rng.integers(0, 6, patterns)
         ]
         parents = n if level == depth else 3 * patterns
-        chosen = [drawn[i] for i in rng.integers(0, patterns, parents)]
+        objects = [drawn[i] for i in rng.integers(0, patterns, parents)]
         parts, roles, counts = (
-            np.concatenate([whole[column] for whole in chosen]) for column in range(3)
+            np.concatenate([entries[column] for entries in objects]) for column in range(3)
         )
-        indptr = np.cumsum([0, *(len(whole[0]) for whole in chosen)])
+        indptr = np.cumsum([0, *(len(entries[0]) for entries in objects)])
         alphabet = tuple(f"role {i}" for i in range(n_roles))
         relations.append(Relation(indptr, parts, roles, alphabet, size, counts))
         size = parents
@@ -267,7 +266,7 @@ def make_network(
     network = SAEN(Architecture.over(hierarchy, shape, **options), seeds, dtype=dtype)
     with torch.no_grad():
         for model, seed in enumerate(seeds):
-            # Biases start at zero: give them something that the laws can lose.
+            # Biases start at zero: make them matter.
             generator = torch.Generator().manual_seed(int(np.sum(seed)) + 1)
             for parameter in network.parameters():
                 if parameter.ndim == 2:
@@ -278,23 +277,16 @@ def make_network(
 
 
 def random_task(seed: int, n: int, n_models: int, loss: str = "classes") -> Task:
-    """Targets for n structures; every model trains on its own four fifths of them."""
+    """Targets for n examples; every model trains on its own four fifths of them."""
     rng = np.random.default_rng(seed)
     weights = (rng.random((n, n_models)) < 0.8).astype(np.float64)
     if loss == "squares":
-        return Task("squares", rng.normal(size=(n, 2)), weights)
+        return Task.regression(rng.normal(size=(n, 2)), weights)
     n_classes = 2 if loss == "binary" else 3
-    return Task(loss, rng.integers(0, n_classes, n), weights, n_classes=n_classes)  # type: ignore[arg-type]
+    return Task.classification(rng.integers(0, n_classes, n), weights, n_classes=n_classes)
 
 
 def models_of(task: Task, models: Any) -> Task:
     """The same task for some of its models."""
     validation = None if task.validation is None else task.validation[:, models]
-    return Task(
-        task.loss,
-        task.targets,
-        task.weights[:, models],
-        validation,
-        task.class_weights,
-        task.n_classes,
-    )
+    return replace(task, weights=task.weights[:, models], validation=validation)

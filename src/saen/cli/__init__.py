@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any, NoReturn
@@ -46,6 +47,8 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     signal.signal(signal.SIGTERM, _terminated)
+    # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     try:
         app()
     except (SaenError, OSError) as error:

@@ -43,7 +43,7 @@ from torch import Tensor
 from saen._util.arrays import Ints, segment_ids, segment_reduce
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.network.model import SAEN, _Layers, _Level
+from saen.network.model import SAEN, LaterLayers
 
 Floats = NDArray[np.float64]
 
@@ -86,9 +86,9 @@ class Passed:
     def through(network: SAEN, hierarchy: Hierarchy) -> Passed:
         """The way up, outside training; the network is of float64 and on the CPU."""
         network.eval()
-        unrolled = network.unroll(hierarchy)
-        lower = [network(unrolled, level=level) for level in range(hierarchy.depth)]
-        return Passed(network, hierarchy, (*lower, network(unrolled)))
+        tensors = network.to_tensors(hierarchy)
+        lower = [network(tensors, level=level) for level in range(hierarchy.depth)]
+        return Passed(network, hierarchy, (*lower, network(tensors)))
 
     def part(self, number: int) -> Passed:
         """The same for a part of the top alone, on top of what it is made of."""
@@ -120,9 +120,8 @@ class Passed:
         self, level: int, g: Tensor, shares: Floats, share: bool
     ) -> tuple[Contributions, Tensor, Floats]:
         """What is found on a level, and g_j and s_j for the one below, (n, M, d) and (n,)."""
-        module, relation = self.network.levels[level], self.hierarchy.relations[level - 1]
-        assert isinstance(module, _Level)
-        weight, bias = _first_layer(module)
+        module, relation = self.network.level(level), self.hierarchy.relations[level - 1]
+        weight, bias = module.first_layer()
         below, pairs = self.h[level - 1], _Pairs.of(relation)
         u = pairs.mapped(pairs.aggregated(below), weight)
         q, steps = _settled(module.layers, bias[:, None], u, g.transpose(0, 1))
@@ -200,16 +199,7 @@ class _Pairs:
         return (slice(start, stop) for start, stop in pairwise(starts))
 
 
-def _first_layer(module: _Level) -> tuple[Tensor, Tensor]:
-    """W by role, (roles, M, d, out), and b, (M, out), outside training."""
-    shape = len(module.bias), module.n_roles, module.below, -1
-    weight = module.weight.view(shape).transpose(0, 1) * module.seen[:, :, None, None]
-    if not module.normalised:
-        return weight, module.bias
-    return module._folded(weight, *module.norm.running())
-
-
-def _settled(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
+def _settled(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
     """∫₀¹ ∂⟨g, f(b + t·u)⟩/∂u dt, (M, n, out), in steps enough, and their number."""
     steps, found = 1, _integral(layers, bias, u, g, 1)
     while steps < MOST_STEPS:
@@ -223,7 +213,7 @@ def _settled(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tenso
     )
 
 
-def _integral(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor, steps: int) -> Tensor:
+def _integral(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor, steps: int) -> Tensor:
     """The integral as a sum over steps, with the chord of every activation within each."""
     total = torch.zeros_like(u)
     before = _preactivations(layers, bias.expand_as(u))
@@ -238,7 +228,7 @@ def _integral(layers: _Layers, bias: Tensor, u: Tensor, g: Tensor, steps: int) -
     return total / steps
 
 
-def _preactivations(layers: _Layers, x: Tensor) -> list[Tensor]:
+def _preactivations(layers: LaterLayers, x: Tensor) -> list[Tensor]:
     """What every layer of the level gives before its activation, the first layer's first."""
     out = [x]
     for weight, bias in zip(layers.weights, layers.biases, strict=True):

@@ -194,7 +194,7 @@ class NetworkEstimator(BaseEstimator):
         plan = self.plan(prepared, task.n_outputs, seed)
         self.decomposition_ = prepared.decomposition
         # Names, roles and vocabulary, without any object: what later data must agree with.
-        self.schema_ = plan.compressed.hierarchy.select([])
+        self.schema_ = plan.compressed.hierarchy[[]]
         self.network_ = plan.network([(seed, model) for model in range(self.n_models)])
         weights = np.repeat(task.weights, self.n_models, axis=1)
         validation = None

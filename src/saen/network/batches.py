@@ -1,4 +1,4 @@
-"""Batches: the parts of a hierarchy that some structures reach, with targets and weights."""
+"""Batches: the part of a hierarchy that some examples reach, with targets and weights."""
 
 from __future__ import annotations
 
@@ -11,110 +11,126 @@ from torch import Tensor
 
 from saen._util.arrays import Array, Ints, segment_ids
 from saen.data.compression import Compressed
-from saen.data.hierarchy import Hierarchy
+from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN, derive_seed
-from saen.network.sparse import Unrolled
+from saen.network.tensors import HierarchyTensors
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some structures: the part of the hierarchy that they reach, their targets and weights."""
+    """Some examples: the part of the hierarchy that they reach, their targets and weights."""
 
-    unrolled: Unrolled
-    rows: Tensor
+    tensors: HierarchyTensors
+    targets: Tensor
     uses: list[Tensor] | None
     active: Tensor
 
 
 def cut_batches(
-    network: SAEN, structures: Hierarchy | Compressed, task: Task, batch_size: int | None, seed: int
+    network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None, seed: int
 ) -> list[Batch]:
-    """The batches of a run, cut from the hierarchy once and used in another order every epoch.
+    """The batches of a run, cut once and visited in a different order every epoch.
 
-    Which structures go together is drawn from the run's seed over the whole collection, so it is
-    the same for every model and every grouping of models.
+    Which examples go together depends on the seed and the whole dataset only, so it is the same for
+    every model and every group of models.
     """
-    hierarchy, top = hierarchy_and_top(structures)
+    hierarchy, top = hierarchy_and_top(data)
     n = len(top)
     order = generator(seed, "partition").permutation(n)
     if batch_size is None or batch_size >= n:
-        spans = [np.arange(n)]
+        parts = [np.arange(n)]
     else:
-        spans = np.array_split(order, -(-n // batch_size))
-    return [_cut(network, hierarchy, top, np.sort(span), task) for span in spans if len(span)]
+        parts = np.array_split(order, -(-n // batch_size))
+    return [_cut(network, hierarchy, top, np.sort(part), task) for part in parts if len(part)]
 
 
-def _cut(network: SAEN, hierarchy: Hierarchy, top: Ints, graphs: Ints, task: Task) -> Batch:
-    used, row_of = np.unique(top[graphs], return_inverse=True)
-    part = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
-    unrolled = Unrolled.of(part, dtype=network.dtype, device=network.device)
+def _cut(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: Task) -> Batch:
+    used, row_of = np.unique(top[examples], return_inverse=True)
+    reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
+    tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
 
     def tensor(array: Array) -> Tensor:
         return torch.from_numpy(array).to(network.device, network.dtype)
 
     counts = np.zeros((len(used), network.n_models))
-    np.add.at(counts, row_of, task.weights[graphs])
+    np.add.at(counts, row_of, task.weights[examples])
     uses = None
     if network.architecture.normalisation != "none":
-        uses = unrolled.uses(tensor(counts))
-    rows = tensor(task.rows(graphs, row_of, len(used), task.weights))
+        uses = tensors.uses(tensor(counts))
+    targets = tensor(task.histograms(examples, row_of, len(used), task.weights))
     active = torch.from_numpy(counts.sum(0) > 0).to(network.device)
-    return Batch(unrolled, rows, uses, active)
+    return Batch(tensors, targets, uses, active)
 
 
 def seen_in_training(
     hierarchy: Hierarchy, top: Ints, weights: Floats, min_count: int = 1
 ) -> tuple[Tensor, list[Tensor]]:
-    """Which labels and roles each model meets in its training structures.
+    """Which labels and roles each model sees in its training examples, for `restrict_to_seen`.
+
+    - `top` (G,): the row of every example in the top level;
+    - `weights` (G, M): positive for the training examples of each model;
+    - `min_count`: labels in fewer training examples than this share an entry.
 
     Returns the entry of the label table that every label uses, (M, V + 1), the last for values
-    that the vocabulary lacks: its own; V, shared, for labels that fewer than `min_count` training
-    structures hold (and for unseen ones, when some label is rare); V + 1 for those that are
-    unseen. And per relation the roles met, (n(l), M).
+    outside the vocabulary: its own; V, shared, for rare labels (and for unseen ones, if some label
+    is rare); V + 1 for unseen ones. And per relation the roles seen, (n(l), M).
     """
-    n_models = weights.shape[1]
-    structures = np.zeros((len(hierarchy), n_models))
-    np.add.at(structures, top, (weights > 0).astype(np.float64))
-    reached = structures > 0
+    examples = np.zeros((len(hierarchy), weights.shape[1]))
+    np.add.at(examples, top, (weights > 0).astype(np.float64))
     roles: list[Tensor] = []
-    holds = sparse.eye_array(len(hierarchy), dtype=np.bool_, format="csr")
+    reached = examples > 0
+    contains = sparse.eye_array(len(hierarchy), dtype=np.bool_, format="csr")
     for relation in reversed(hierarchy.relations):
-        ones = np.ones(relation.n_entries, dtype=np.bool_)
-        shape = (relation.n_parents, relation.n_parts)
-        parts = sparse.csr_array((ones, relation.parts, relation.indptr), shape=shape)
-        parents = segment_ids(relation.indptr)
-        met = np.zeros((relation.n_roles, relation.n_parents), dtype=np.bool_)
-        met[relation.roles, parents] = True
-        roles.append(torch.from_numpy((met.astype(np.float32) @ reached) > 0))
+        has_role = np.zeros((relation.n_roles, relation.n_parents), dtype=np.bool_)
+        has_role[relation.roles, segment_ids(relation.indptr)] = True
+        roles.append(torch.from_numpy((has_role.astype(np.float32) @ reached) > 0))
+        parts = _part_of(relation)
         reached = (parts.T.astype(np.float32) @ reached) > 0
-        holds = sparse.csr_array(holds @ parts)
+        contains = sparse.csr_array(contains @ parts)
+    counts = _label_counts(hierarchy, contains, examples)
+    return torch.from_numpy(_label_entries(counts, min_count)), roles[::-1]
+
+
+def _part_of(relation: Relation) -> sparse.csr_array:
+    """Which parts each parent has, in whatever role, (n, m)."""
+    ones = np.ones(relation.n_entries, dtype=np.bool_)
+    shape = (relation.n_parents, relation.n_parts)
+    return sparse.csr_array((ones, relation.parts, relation.indptr), shape=shape)
+
+
+def _label_counts(hierarchy: Hierarchy, contains: sparse.csr_array, examples: Floats) -> Floats:
+    """In how many training examples of each model each label occurs, (M, V + 1), the last 0."""
     vocabulary, codes = hierarchy.attributes.vocabulary, hierarchy.attributes.codes
     n_labels = 0 if vocabulary is None else len(vocabulary)
-    entries = np.tile(np.arange(n_labels + 1), (n_models, 1))
-    counts = np.zeros((n_models, n_labels + 1))
+    counts = np.zeros((examples.shape[1], n_labels + 1))
     if codes is not None and n_labels:
         known = np.flatnonzero(codes >= 0)
-        to_label = sparse.csr_array(
+        has_label = sparse.csr_array(
             (np.ones(len(known), dtype=np.bool_), (known, codes[known])),
             shape=(len(codes), n_labels),
         )
-        held = sparse.csr_array(holds @ to_label).astype(np.float64)
-        counts[:, :-1] = np.asarray(held.T @ structures).T
+        contains_label = sparse.csr_array(contains @ has_label).astype(np.float64)
+        counts[:, :-1] = np.asarray(contains_label.T @ examples).T
+    return counts
+
+
+def _label_entries(counts: Floats, min_count: int) -> Ints:
+    """The table entry of every label, (M, V + 1), from its counts."""
+    shared = counts.shape[1] - 1
     rare = (counts > 0) & (counts < min_count)
-    shares = rare.any(axis=1, keepdims=True)
-    entries[rare] = n_labels
-    entries = np.where(counts == 0, np.where(shares, n_labels, n_labels + 1), entries)
-    return torch.from_numpy(entries), roles[::-1]
+    unseen = np.where(rare.any(axis=1, keepdims=True), shared, shared + 1)
+    entries = np.where(rare, shared, np.arange(shared + 1))
+    return np.where(counts == 0, unseen, entries)
 
 
-def hierarchy_and_top(structures: Hierarchy | Compressed) -> tuple[Hierarchy, Ints]:
-    """The hierarchy to run over, and for every original structure its row in the top level."""
-    if isinstance(structures, Compressed):
-        return structures.hierarchy, structures.top.astype(np.int64)
-    return structures, np.arange(len(structures))
+def hierarchy_and_top(data: Hierarchy | Compressed) -> tuple[Hierarchy, Ints]:
+    """The hierarchy to run over, and for every original example its row in the top level."""
+    if isinstance(data, Compressed):
+        return data.hierarchy, data.top.astype(np.int64)
+    return data, np.arange(len(data))
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """A stream of random numbers of its own for one purpose of a run."""
+    """An independent stream of random numbers for one purpose of a run."""
     return np.random.Generator(np.random.PCG64(derive_seed(seed, purpose)))

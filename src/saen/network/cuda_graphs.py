@@ -1,4 +1,4 @@
-"""Steps recorded as CUDA graphs: hundreds of small kernels start as one."""
+"""Training steps recorded as CUDA graphs: hundreds of small kernels launch as one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import torch
 
 
 class Recorder:
-    """Runs steps by number: plainly the first time, recorded the second, replayed from then on.
+    """Runs numbered steps: eagerly the first time, recorded the second, replayed from then on.
 
-    A step works on tensors that stay where they are, keeps no other tensor, and asks nothing of
-    the device: a training step of a small network spends its time starting kernels, and replaying
-    starts them all at once. Steps run one after another, so their recordings share memory.
+    A training step of a small network spends its time launching kernels; a replay launches them all
+    at once. A step must work on tensors at fixed addresses, keep no others, and not synchronise
+    with the device. Steps run one after another, so their recordings share memory.
     """
 
     def __init__(self) -> None:
-        self.met: set[int] = set()
+        self.warmed_up: set[int] = set()
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self.pool = torch.cuda.graph_pool_handle()
 
     def step(self, number: int, run: Callable[[], None]) -> None:
         """Run the step of that number."""
-        if number not in self.met:
-            self.met.add(number)  # what is built on first use is built before recording
+        if number not in self.warmed_up:
+            self.warmed_up.add(number)  # whatever is built on first use is built before recording
             run()
             return
         if number not in self.graphs:

@@ -152,7 +152,7 @@ def _objects_per_step(plan: Plan) -> int:
     if batch_size is None or batch_size >= n:
         return sum(hierarchy.sizes)
     batch = generator(plan.settings.seed, "group size").permutation(n)[:batch_size]
-    return sum(hierarchy.select(np.unique(plan.compressed.top[batch])).sizes)
+    return sum(hierarchy[np.unique(plan.compressed.top[batch])].sizes)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The training loop: epochs, early stopping, checkpoints, interruption."""
+"""The training loop: epochs, optimiser, early stopping, checkpoints, interruption."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,28 +19,34 @@ from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.network.adam import Adam
 from saen.network.batches import Batch, cut_batches, generator, hierarchy_and_top, seen_in_training
 from saen.network.cuda_graphs import Recorder
 from saen.network.loss import Task
-from saen.network.memory import kept_memory
+from saen.network.memory import reused_memory
 from saen.network.model import SAEN
-from saen.network.sparse import Unrolled
+from saen.network.tensors import HierarchyTensors
 
-FEW_NUMBERS = 1 << 20
-"""Activations of a batch below which one thread is quicker than several."""
+MIN_PARALLEL_ACTIVATIONS = 1 << 20
+"""Activations of a batch below which one thread is faster than several."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """How to train.
 
-    - `batch_size`: graphs per step, None for all of them;
+    - `epochs`: passes over the training examples;
+    - `batch_size`: examples per step, None for all of them;
+    - `learning_rate`: of Adam;
     - `schedule`: `constant`, or `cosine` from `learning_rate` to zero over the epochs;
     - `weight_decay`: decoupled from the gradient, on weights and not on biases;
-    - `patience`: stop a model after this many epochs without a better validation loss, and keep
+    - `patience`: stop a model after this many epochs without a better validation loss, and restore
       its best weights; None trains all epochs;
     - `seed`: order of the batches and shared draws of dropout. Weights have their own seeds.
+
+    Raises `InputError` for values out of range.
+
+    >>> Settings(epochs=10, schedule="cosine").rate(5)
+    0.005
     """
 
     epochs: int = 100
@@ -71,7 +77,7 @@ class Settings:
 
 @dataclass
 class History:
-    """Per epoch and model, (epochs, M): loss and accuracy while training, and on validation."""
+    """Per epoch and model, (epochs, M): loss and accuracy in training and on validation."""
 
     loss: list[list[float]] = field(default_factory=list)
     accuracy: list[list[float]] = field(default_factory=list)
@@ -82,7 +88,7 @@ class History:
 
 def train(
     network: SAEN,
-    structures: Hierarchy | Compressed,
+    data: Hierarchy | Compressed,
     task: Task,
     settings: Settings,
     *,
@@ -92,111 +98,188 @@ def train(
     until: int | None = None,
     progress: Callable[[int, History], object] | None = None,
 ) -> History:
-    """Train all models of the network in place, for all epochs or `until` so many are done.
+    """Train all models of a network in place.
 
-    `checkpoint` names a file that is rewritten `every` so many epochs; where it exists and belongs
-    to the same run, training goes on from it and ends with the weights of an undisturbed run.
-    Ctrl-C stops after restoring the end of the last whole epoch; `History.interrupted` says so.
+    - `network`: M models;
+    - `data`: G examples, compressed or not; the result is the same;
+    - `task`: targets and weights of the examples;
+    - `settings`: how to train;
+    - `min_count`: labels in fewer training examples than this share one entry;
+    - `checkpoint`: a file that is rewritten `every` so many epochs. If it exists and belongs to the
+      same run, training resumes from it and ends with the weights of an uninterrupted run;
+    - `until`: stop after this many epochs of the schedule;
+    - `progress`: called with the number of epochs done and the history after every epoch.
+
+    Returns the losses and accuracies per epoch and model. Ctrl-C ends training with the weights of
+    the last completed epoch and sets `History.interrupted`.
+
+    Raises `InputError` if network, data and task do not fit each other or a loss becomes infinite
+    or NaN, and `FileError` if the checkpoint belongs to another run.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=0)
+    >>> compressed = saen.compress_graphs(threads, saen.Ego().fit(threads))
+    >>> codes = np.unique(threads.targets, return_inverse=True)[1]
+    >>> task = saen.Task.classification(codes, n_models=3)
+    >>> layers = [[8], [8], [task.n_outputs]]
+    >>> network = saen.SAEN(saen.Architecture.over(compressed.hierarchy, layers), seeds=range(3))
+    >>> history = saen.train(network, compressed, task, saen.Settings(epochs=5, batch_size=10))
+    >>> np.shape(history.loss)
+    (5, 3)
     """
     if every < 1:
-        raise InputError(f"a checkpoint is written every 1 or more epochs, not {every}")
-    hierarchy, top = hierarchy_and_top(structures)
+        raise InputError(f"every must be an integer ≥ 1, not {every}")
+    hierarchy, top = hierarchy_and_top(data)
     network.check_fits(hierarchy)
-    _check(network, task, len(top))
+    task.check(len(top), network.n_models)
+    n_outputs = network.architecture.layers[-1][-1]
+    if n_outputs != task.n_outputs:
+        raise InputError(f"the last layer has {n_outputs} units, the task needs {task.n_outputs}")
     network.restrict_to_seen(*seen_in_training(hierarchy, top, task.weights, min_count))
-    batches = cut_batches(network, structures, task, settings.batch_size, settings.seed)
-    checks = None
+    batches = cut_batches(network, data, task, settings.batch_size, settings.seed)
+    validation_batches = None
     if task.validation is not None:
-        whole = Task(
-            task.loss, task.targets, task.validation, None, task.class_weights, task.n_classes
+        held_out = replace(task, weights=task.validation, validation=None)
+        validation_batches = cut_batches(
+            network, data, held_out, settings.batch_size, settings.seed
         )
-        checks = cut_batches(network, structures, whole, settings.batch_size, settings.seed)
-    run = _Run(network, Adam(network, settings.weight_decay), settings, task)
+    run = _Run(network, settings, task)
     fingerprint = ""
     if checkpoint is not None:
-        fingerprint = _fingerprint(network, structures, task, settings, min_count)
-    if checkpoint is not None and Path(checkpoint).exists():
-        run.resume(checkpoint, fingerprint)
+        fingerprint = _fingerprint(network, data, task, settings, min_count)
+        if Path(checkpoint).exists():
+            run.resume(checkpoint, fingerprint)
+    last = settings.epochs if until is None else min(until, settings.epochs)
     try:
-        last = settings.epochs if until is None else min(until, settings.epochs)
-        with _threads_for(network, batches), kept_memory():
-            while run.epoch < last and not run.all_stopped():
+        with _threads_for(network, batches), reused_memory():
+            while run.epoch < last and not run.stopped().all():
                 run.train_epoch(batches)
                 run.check_finite()
-                if checks is not None:
-                    run.validate(checks)
+                if validation_batches is not None:
+                    run.validate(validation_batches)
                 if checkpoint is not None and run.epoch % every == 0:
                     run.save(checkpoint, fingerprint)
                 run.snapshot()
                 if progress is not None:
                     progress(run.epoch, run.history)
     except KeyboardInterrupt:
-        run.back_to_snapshot()
+        run.restore_snapshot()
         run.history.interrupted = True
     if checkpoint is not None and not run.history.interrupted:
         run.save(checkpoint, fingerprint)
-    run.keep_best()  # not in the checkpoint, from which training may go on
+    run.restore_best()  # after saving: training may resume from the last weights
     network.eval()
     return run.history
 
 
 @contextmanager
 def _threads_for(network: SAEN, batches: list[Batch]) -> Iterator[None]:
-    """One thread while batches are small: waiting for a second would take longer than the work."""
-    widest = max(size for sizes in network.architecture.layers for size in sizes)
-    largest = max((batch.unrolled.n_objects for batch in batches), default=0)
-    before = torch.get_num_threads()
-    if largest * network.n_models * widest < FEW_NUMBERS:
+    """One thread for small batches: waiting for a second one would take longer than the work."""
+    n_objects = max((batch.tensors.n_objects for batch in batches), default=0)
+    n_threads = torch.get_num_threads()
+    if n_objects * network.n_models * _max_width(network) < MIN_PARALLEL_ACTIVATIONS:
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)
+
+
+def _max_width(network: SAEN) -> int:
+    return max(size for sizes in network.architecture.layers for size in sizes)
+
+
+class Adam:
+    """Adam for M models at once; a model that is not active in a step does not change.
+
+    Moments are kept as (M, P) for the P parameters of one model; steps are counted per model.
+    """
+
+    betas = (0.9, 0.999)
+    epsilon = 1e-8
+
+    def __init__(self, network: SAEN, weight_decay: float = 0.0) -> None:
+        self.parameters = list(network.parameters())
+        self.sizes = [parameter[0].numel() for parameter in self.parameters]
+        dtype, device = network.dtype, network.device
+        self.mean = torch.zeros(network.n_models, sum(self.sizes), dtype=dtype, device=device)
+        self.square = torch.zeros_like(self.mean)
+        self.steps = torch.zeros(network.n_models, dtype=torch.float64, device=device)
+        decays = [
+            torch.full((size,), weight_decay if parameter.ndim == 3 else 0.0, dtype=dtype)
+            for size, parameter in zip(self.sizes, self.parameters, strict=True)
+        ]
+        self.decay = torch.cat(decays).to(device) if weight_decay else None
+
+    @torch.no_grad()
+    def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
+        """One step with a scalar learning `rate` for the `active` models, (M,) Boolean."""
+        n_models = len(self.steps)
+        gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
+        mask = active.to(gradient.dtype)[:, None]
+        self.steps += active
+        self.mean.lerp_(gradient, (1 - self.betas[0]) * mask)
+        self.square.lerp_(gradient.square_(), (1 - self.betas[1]) * mask)
+        steps = self.steps.clamp_min(1.0)[:, None]
+        size = (rate / (1 - self.betas[0] ** steps)).to(gradient.dtype) * mask
+        correction = (1 - self.betas[1] ** steps).sqrt().to(gradient.dtype)
+        change = size * self.mean / (self.square.sqrt() / correction + self.epsilon)
+        if self.decay is not None:
+            current = torch.cat([p.reshape(n_models, -1) for p in self.parameters], dim=1)
+            change += current * (self.decay * rate) * mask
+        parts = torch.split(change, self.sizes, dim=1)
+        for parameter, part in zip(self.parameters, parts, strict=True):
+            parameter.sub_(part.view_as(parameter))
+
+    def state(self) -> dict[str, Tensor]:
+        """The tensors of a checkpoint, for `restore`."""
+        return {"adam.mean": self.mean, "adam.square": self.square, "adam.steps": self.steps}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Continue from a `state`."""
+        for key, tensor in self.state().items():
+            tensor.copy_(state[key])
 
 
 class _Run:
-    """The moving parts of one training."""
+    """The state of one training run."""
 
-    def __init__(self, network: SAEN, adam: Adam, settings: Settings, task: Task) -> None:
-        self.network, self.adam, self.settings, self.task = network, adam, settings, task
+    def __init__(self, network: SAEN, settings: Settings, task: Task) -> None:
+        self.network, self.settings, self.task = network, settings, task
+        self.adam = Adam(network, settings.weight_decay)
         self.epoch = 0
         self.history = History()
-        n_models = network.n_models
-        self.best_loss = torch.full(
-            (n_models,), torch.inf, dtype=network.dtype, device=network.device
-        )
-        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=network.device)
-        self.best: dict[str, Tensor] = {}
-        self.last: dict[str, Tensor] = {}
-        # What a step reads and adds to stays in one place, where recorded steps find it.
-        self.rate = torch.zeros((), dtype=torch.float64, device=network.device)
-        self.learning = torch.ones(n_models, dtype=torch.bool, device=network.device)
-        self.totals = torch.zeros(3, n_models, dtype=network.dtype, device=network.device)
-        drops = network.architecture.dropout > 0  # masks are drawn outside of the device
-        self.recorded = Recorder() if network.device.type == "cuda" and not drops else None
+        n_models, dtype, device = network.n_models, network.dtype, network.device
+        self.best_loss = torch.full((n_models,), torch.inf, dtype=dtype, device=device)
+        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
+        self.best_state: dict[str, Tensor] = {}
+        # Steps read and update these in place: recorded CUDA graphs need fixed addresses.
+        self.rate = torch.zeros((), dtype=torch.float64, device=device)
+        self.running = torch.ones(n_models, dtype=torch.bool, device=device)
+        self.totals = torch.zeros(3, n_models, dtype=dtype, device=device)
+        # Dropout masks are drawn on the CPU, so steps with dropout cannot be recorded.
+        records = device.type == "cuda" and not network.architecture.dropout
+        self.recorder = Recorder() if records else None
         self.snapshot()
 
     def stopped(self) -> Tensor:
-        """Models whose patience is over, (M,)."""
-        if self.settings.patience is None or not self.best:
-            return torch.zeros_like(self.best_epoch, dtype=torch.bool)
+        """Models whose patience has run out, (M,)."""
+        if self.settings.patience is None or not self.best_state:
+            return torch.zeros_like(self.running)
         return self.epoch - self.best_epoch >= self.settings.patience
-
-    def all_stopped(self) -> bool:
-        return bool(self.stopped().all())
 
     def train_epoch(self, batches: list[Batch]) -> None:
         if not self.network.training:  # at first, and after validation or a caller's predictions
             self.network.train()
-        self.learning.copy_(~self.stopped())
+        self.running.copy_(~self.stopped())
         self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
         for step, index in enumerate(noise.permutation(len(batches))):
             self.rate.fill_(self.settings.rate(self.epoch + step / len(batches)))
-            if self.recorded is None:
+            if self.recorder is None:
                 self.step(batches[index], noise)
             else:
-                self.recorded.step(int(index), partial(self.step, batches[index], None))
+                self.recorder.step(int(index), partial(self.step, batches[index], None))
         loss, weight, correct = self.totals.double().cpu().numpy()
         weight = np.maximum(weight, np.finfo(np.float64).tiny)
         self.history.loss.append((loss / weight).tolist())
@@ -204,65 +287,66 @@ class _Run:
         self.epoch += 1
 
     def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
-        """One step over a batch, by the `rate`, of the models that are `learning`."""
-        outputs = self.network(batch.unrolled, batch.uses, noise)
-        loss, weight = self.task.losses(outputs, batch.rows)
+        """One optimiser step of the `running` models that have examples in the batch."""
+        outputs = self.network(batch.tensors, batch.uses, noise)
+        loss, weight = self.task.losses(outputs, batch.targets)
         mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
         gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
-        self.adam.step(gradients, self.rate, batch.active & self.learning)
+        self.adam.step(gradients, self.rate, batch.active & self.running)
         with torch.no_grad():
-            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.rows)])
+            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
 
     @torch.no_grad()
     def check_finite(self) -> None:
-        """Raise when a model has left the numbers: nothing that it learns later makes sense."""
+        """Raise if a loss or parameter is NaN or infinite."""
         flat = torch.cat([parameter.flatten(1) for parameter in self.adam.parameters], dim=1)
-        sound = np.isfinite(self.history.loss[-1]) & torch.isfinite(flat).all(1).cpu().numpy()
-        if not sound.all():
+        finite = np.isfinite(self.history.loss[-1]) & torch.isfinite(flat).all(1).cpu().numpy()
+        if not finite.all():
             raise InputError(
-                f"training diverged in epoch {self.epoch} (model {int(np.argmin(sound))} of "
-                f"{len(sound)}): lower learning_rate (now {self.settings.learning_rate:g}), or "
+                f"training diverged in epoch {self.epoch} (model {int(np.argmin(finite))} of "
+                f"{len(finite)}): lower learning_rate (now {self.settings.learning_rate:g}), or "
                 "normalise the aggregates"
             )
 
     @torch.no_grad()
-    def validate(self, checks: list[Batch]) -> None:
+    def validate(self, batches: list[Batch]) -> None:
         self.network.eval()
-        totals = torch.zeros_like(self.best_loss).repeat(3, 1)
-        for batch in checks:
-            outputs = self.network(batch.unrolled)
-            loss, weight = self.task.losses(outputs, batch.rows)
-            totals += torch.stack([loss, weight, self.task.correct(outputs, batch.rows)])
+        totals = torch.zeros_like(self.totals)
+        for batch in batches:
+            outputs = self.network(batch.tensors)
+            loss, weight = self.task.losses(outputs, batch.targets)
+            totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
         weight = totals[1].clamp_min(torch.finfo(totals.dtype).tiny)
         loss = totals[0] / weight
         better = (loss < self.best_loss) & ~self.stopped()
         self.best_loss = torch.where(better, loss, self.best_loss)
         self.best_epoch[better] = self.epoch
         for key, tensor in _per_model(self.network).items():
-            kept = self.best.setdefault(key, tensor.clone())
-            kept[better] = tensor[better]
+            best = self.best_state.setdefault(key, tensor.clone())
+            best[better] = tensor[better]
         self.history.validation_loss.append(loss.tolist())
         self.history.validation_accuracy.append((totals[2] / weight).tolist())
 
-    def keep_best(self) -> None:
-        """Every model back to the epoch that did best on validation."""
-        if self.settings.patience is None or not self.best:
+    def restore_best(self) -> None:
+        """With early stopping, set every model back to its best epoch on validation."""
+        if self.settings.patience is None or not self.best_state:
             return
         for key, tensor in _per_model(self.network).items():
-            tensor.copy_(self.best[key])
+            tensor.copy_(self.best_state[key])
 
     def snapshot(self) -> None:
-        self.last = {key: tensor.clone() for key, tensor in self.network.state_dict().items()}
-        self.whole_epochs = self.epoch
+        """Remember the network at the end of an epoch, for `restore_snapshot`."""
+        self.completed_epochs = self.epoch
+        self.state = {key: tensor.clone() for key, tensor in self.network.state_dict().items()}
 
-    def back_to_snapshot(self) -> None:
-        self.network.load_state_dict(self.last)
+    def restore_snapshot(self) -> None:
+        self.network.load_state_dict(self.state)
         for column in ("loss", "accuracy", "validation_loss", "validation_accuracy"):
-            del getattr(self.history, column)[self.whole_epochs :]
+            del getattr(self.history, column)[self.completed_epochs :]
 
     def save(self, path: str | Path, fingerprint: str) -> None:
         tensors = {f"network.{key}": value for key, value in self.network.state_dict().items()}
-        tensors |= {f"best.{key}": value for key, value in self.best.items()}
+        tensors |= {f"best.{key}": value for key, value in self.best_state.items()}
         tensors |= self.adam.state()
         tensors |= {"best_loss": self.best_loss, "best_epoch": self.best_epoch}
         document = {
@@ -281,15 +365,12 @@ class _Run:
                 "delete it or choose another name",
                 path=path,
             )
-        tensors = {key: torch.from_numpy(array.copy()) for key, array in arrays.items()}
+        device = self.network.device
+        tensors = {key: torch.from_numpy(array.copy()).to(device) for key, array in arrays.items()}
         self.network.load_state_dict(_with_prefix(tensors, "network."))
-        self.best = {
-            key: value.to(self.network.device)
-            for key, value in _with_prefix(tensors, "best.").items()
-        }
+        self.best_state = _with_prefix(tensors, "best.")
         self.adam.restore(tensors)
-        self.best_loss = tensors["best_loss"].to(self.network.device)
-        self.best_epoch = tensors["best_epoch"].to(self.network.device)
+        self.best_loss, self.best_epoch = tensors["best_loss"], tensors["best_epoch"]
         self.epoch = int(document["epoch"])
         self.history = History(**document["history"])
         self.snapshot()
@@ -303,50 +384,29 @@ def outputs(
     level: int | None = None,
     budget: int = 1 << 27,
 ) -> Tensor:
-    """Outputs of the top level, (n_L, M, outputs), or representations of a lower one.
+    """Outputs of the top level, (n_L, M, outputs), or the representations h_l of a `level`.
 
-    The top is taken in pieces when all numbers of one pass would be more than `budget`.
+    The network is set to evaluation mode. Outputs are computed in several passes if one pass would
+    need more than `budget` activations.
     """
     network.check_fits(hierarchy)
     network.eval()
-    widest = max(size for sizes in network.architecture.layers for size in sizes)
-    needed = sum(hierarchy.sizes) * network.n_models * widest
-    if level is not None or needed <= budget:
-        made = Unrolled.of(hierarchy, dtype=network.dtype, device=network.device)
-        out: Tensor = network(made, level=level)
-        return out
-    pieces = np.array_split(np.arange(len(hierarchy)), min(-(-needed // budget), len(hierarchy)))
-    return torch.cat(
-        [
-            network(Unrolled.of(hierarchy[p], dtype=network.dtype, device=network.device))
-            for p in pieces
-        ]
-    )
 
+    def forward(part: Hierarchy) -> Tensor:
+        tensors = HierarchyTensors(part, dtype=network.dtype, device=network.device)
+        result: Tensor = network(tensors, level=level)
+        return result
 
-def _check(network: SAEN, task: Task, n: int) -> None:
-    if task.weights.shape != (n, network.n_models):
-        raise InputError(
-            f"weights must have shape ({n}, {network.n_models}), not {task.weights.shape}"
-        )
-    if len(task.targets) != n:
-        raise InputError(f"{n} structures, but {len(task.targets)} targets")
-    if not np.isfinite(task.weights).all() or (task.weights < 0).any():
-        raise InputError("weights must be finite and not negative")
-    if task.loss == "squares":
-        if task.targets.ndim != 2 or not np.isfinite(task.targets).all():
-            raise InputError("targets of a regression must be finite numbers of shape (G, k)")
-    elif task.targets.dtype.kind not in "iu" or not (
-        task.targets.min(initial=0) >= 0 and task.targets.max(initial=0) < max(task.n_classes, 1)
-    ):
-        raise InputError(f"targets must be class codes from 0 to {task.n_classes - 1}")
-    outputs_ = network.architecture.layers[-1][-1]
-    if outputs_ != task.n_outputs:
-        raise InputError(f"the last layer has {outputs_} units, the task needs {task.n_outputs}")
+    n_activations = sum(hierarchy.sizes) * network.n_models * _max_width(network)
+    if level is not None or n_activations <= budget:
+        return forward(hierarchy)
+    n_parts = min(-(-n_activations // budget), len(hierarchy))
+    parts = np.array_split(np.arange(len(hierarchy)), n_parts)
+    return torch.cat([forward(hierarchy[part]) for part in parts])
 
 
 def _per_model(network: SAEN) -> dict[str, Tensor]:
-    """Everything that a model owns, with the models on the first axis (views)."""
+    """All parameters and buffers that belong to one model each, models first (views)."""
     return {
         key: tensor.transpose(0, 1) if "norm.mean" in key or "norm.variance" in key else tensor
         for key, tensor in network.state_dict().items()
@@ -360,12 +420,12 @@ def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 def _fingerprint(
     network: SAEN,
-    structures: Hierarchy | Compressed,
+    data: Hierarchy | Compressed,
     task: Task,
     settings: Settings,
     min_count: int,
 ) -> str:
-    """A digest of everything that decides how a run ends."""
+    """A digest of everything that determines the result of a run."""
     digest = hashlib.blake2b(digest_size=16)
     described = {
         "architecture": asdict(network.architecture),
@@ -374,7 +434,7 @@ def _fingerprint(
         "min_count": min_count,
     }
     digest.update(json.dumps(described, sort_keys=True).encode())
-    for array in _arrays_of(network, structures, task):
+    for array in _arrays_of(network, data, task):
         if array is None:
             digest.update(b"none")
             continue
@@ -383,11 +443,9 @@ def _fingerprint(
     return digest.hexdigest()
 
 
-def _arrays_of(
-    network: SAEN, structures: Hierarchy | Compressed, task: Task
-) -> Iterator[Array | None]:
+def _arrays_of(network: SAEN, data: Hierarchy | Compressed, task: Task) -> Iterator[Array | None]:
     yield from (parameter.detach().cpu().numpy() for parameter in network.parameters())
-    hierarchy, top = hierarchy_and_top(structures)
+    hierarchy, top = hierarchy_and_top(data)
     yield from (top, hierarchy.attributes.codes, hierarchy.attributes.vectors)
     for relation in hierarchy.relations:
         yield from (relation.indptr, relation.parts, relation.roles, relation.counts)

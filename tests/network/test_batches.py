@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import torch
+
+from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Task, Vocabulary, compress
+from saen.network.batches import cut_batches, seen_in_training
+from tests.references.networks import assert_close, make_network, random_hierarchy
+
+
+def bags(*labels: str, vocabulary: Vocabulary | None = None) -> Hierarchy:
+    """One example per word, whose parts are its letters, all with one role."""
+    letters = np.array([letter for word in labels for letter in word], dtype=np.str_)
+    words = vocabulary or Vocabulary(letters.tolist())
+    indptr = np.cumsum([0, *map(len, labels)])
+    relation = Relation(
+        indptr, np.arange(len(letters)), np.zeros(len(letters), int), ("letter",), len(letters)
+    )
+    return Hierarchy(Attributes(words.encode([letters]), words), (relation,))
+
+
+def test_batches_are_a_partition_of_the_examples_drawn_from_the_seed() -> None:
+    n = 32
+    hierarchy = random_hierarchy(0, n=n, patterns=20, kind="both")
+    task = Task.regression(np.arange(n, dtype=np.float64))
+    network = make_network(hierarchy, 1)
+
+    def members(seed: int, batch_size: int | None) -> list[list[float]]:
+        batches = cut_batches(network, hierarchy, task, batch_size, seed)
+        return [batch.targets[:, 0, 2].tolist() for batch in batches]
+
+    assert members(0, 8) == members(0, 8) != members(1, 8)
+    assert sorted(row for batch in members(0, 8) for row in batch) == list(range(n))
+    assert [len(batch) for batch in members(0, 10)] == [8, 8, 8, 8]  # of equal size, at most 10
+    assert members(0, 100) == members(0, n) == members(0, None) == [list(range(n))]
+
+
+def test_unseen_labels_are_treated_alike_inside_and_outside_the_vocabulary() -> None:
+    # In cross-validation the vocabulary knows the labels of test examples, in prediction not.
+    words = ("aab", "bac", "abz")
+    weights = np.array([[1.0], [1.0], [0.0]])
+    for min_count in (1, 2):
+        inside = bags(*words)
+        outside = bags(*words, vocabulary=Vocabulary("abc"))
+        results = []
+        for hierarchy in (inside, outside):
+            network = SAEN(Architecture.over(hierarchy, [[3], [4, 1]]), [0], dtype=torch.float64)
+            seen = seen_in_training(hierarchy, np.arange(3), weights, min_count)
+            network.restrict_to_seen(*seen)
+            with torch.no_grad():
+                for number, parameter in enumerate(network.parameters()):
+                    values = torch.linspace(-1, 1, parameter[0].numel(), dtype=torch.float64)
+                    parameter[0] = values.view(parameter[0].shape) + number
+                # The same rows for a, b, c, and for the entry that rare labels share.
+                rows = torch.arange(12, dtype=torch.float64).view(4, 3) / 7
+                network.bottom.table[0, :3], network.bottom.table[0, -1] = rows[:3], rows[3]
+            results.append(network.eval()(hierarchy))
+        assert_close(*results, 1e-14)
+
+
+def test_rare_labels_share_one_entry_and_unseen_ones_use_it() -> None:
+    hierarchy = bags("aab", "bac", "adx")
+    weights = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    entries, roles = seen_in_training(hierarchy, np.arange(3), weights, min_count=2)
+    shared, unseen = 5, 6
+    # Model 0 trains on aab and bac: c is rare. Model 1 on aab and adx: b, d and x are.
+    assert entries.tolist() == [
+        [0, 1, shared, shared, shared, shared],
+        [0, shared, shared, shared, shared, shared],
+    ]
+    entries, _ = seen_in_training(hierarchy, np.arange(3), weights, min_count=1)
+    assert entries.tolist() == [[0, 1, 2, unseen, unseen, unseen], [0, 1, unseen, 3, 4, unseen]]
+    assert [seen.tolist() for seen in roles] == [[[True, True]]]
+
+
+def test_rare_labels_are_counted_by_examples_and_not_by_occurrences() -> None:
+    hierarchy = bags("aaaa", "b", "b")
+    entries, _ = seen_in_training(hierarchy, np.arange(3), np.ones((3, 1)), min_count=2)
+    assert entries.tolist() == [[2, 1, 2]]
+    duplicates = compress(hierarchy)
+    again, _ = seen_in_training(duplicates.hierarchy, duplicates.top, np.ones((3, 1)), min_count=2)
+    assert again.tolist() == entries.tolist()
+
+
+def test_many_labels_take_no_more_memory_than_their_table() -> None:
+    n = 100_000
+    vocabulary = Vocabulary(range(n))
+    relation = Relation(np.arange(0, n + 1, 500), np.arange(n), np.zeros(n, np.uint8), ("word",), n)
+    hierarchy = Hierarchy(Attributes(np.arange(n, dtype=np.int32), vocabulary), (relation,))
+    tracemalloc.start()
+    network = SAEN(Architecture.over(hierarchy, [[4], [4, 2]], normalisation="batch"), [0, 1])
+    seen = seen_in_training(hierarchy, np.arange(200), np.ones((200, 2)), min_count=1)
+    network.restrict_to_seen(*seen)
+    outputs = network.train()(hierarchy)
+    outputs.square().sum().backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert outputs.shape == (200, 2, 2)
+    assert network.bottom.table.grad.shape == (2, n + 1, 4)
+    # One byte for every pair of object and label would be 10 GB.
+    assert peak < 200e6
