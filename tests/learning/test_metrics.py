@@ -1,22 +1,28 @@
 """Scores against plain counting."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import confusion_matrix
 
-from saen.learning.metrics import calibrate, confusion, log_losses
+from saen import InputError
+from saen.learning.metrics import (
+    calibrate,
+    classification_scores,
+    log_losses,
+    prediction_scores,
+    regression_scores,
+)
 
 
 @st.composite
 def predictions(draw):
     """Targets (n,), probabilities (repeats, n, classes)."""
-    n, classes = draw(st.integers(0, 8)), draw(st.integers(2, 4))
-    seed = draw(st.integers(0, 2**32 - 1))
-    random = np.random.default_rng(seed)
+    n, classes = draw(st.integers(1, 8)), draw(st.integers(2, 4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     # Few different numbers, so that ties and the edges of bins occur.
     weights = random.integers(
         1, draw(st.sampled_from([3, 1000])), (draw(st.integers(1, 3)), n, classes)
@@ -25,56 +31,98 @@ def predictions(draw):
 
 
 @given(predictions(), st.integers(1, 12))
-def test_the_calibration_error_is_the_weighted_gap_of_the_bins(given, bins):
+def test_calibration_error_is_the_weighted_gap_of_the_bins(given, bins):
     targets, probabilities = given
     members = {}
     for repeat in probabilities:
         for target, row in zip(targets, repeat, strict=True):
             confidence = max(row)
             place = min(math.floor(confidence * bins), bins - 1)
-            members.setdefault(place, []).append(
-                (confidence, list(row).index(confidence) == target)
-            )
-    found = calibrate(targets, probabilities, bins)
+            correct = list(row).index(confidence) == target
+            members.setdefault(place, []).append((confidence, correct))
+    calibration = calibrate(targets, probabilities, bins)
     error, total = 0.0, probabilities.shape[0] * len(targets)
     for place in range(bins):
         mine = members.get(place, [])
-        assert found.counts[place] == len(mine)
+        assert calibration.counts[place] == len(mine)
         if mine:
             confidence = sum(c for c, _ in mine) / len(mine)
-            accuracy = sum(right for _, right in mine) / len(mine)
-            assert found.confidence[place] == pytest.approx(confidence)
-            assert found.accuracy[place] == pytest.approx(accuracy)
+            accuracy = sum(correct for _, correct in mine) / len(mine)
+            assert calibration.confidence[place] == pytest.approx(confidence)
+            assert calibration.accuracy[place] == pytest.approx(accuracy)
             error += abs(accuracy - confidence) * len(mine) / total
-    assert found.error == pytest.approx(error, abs=1e-12)
-
-
-def test_sure_and_right_is_calibrated_and_sure_and_wrong_is_not():
-    sure = [[1.0, 0.0], [0.0, 1.0]]
-    assert calibrate([0, 1], sure).error == 0
-    assert calibrate([0, 1], sure).counts.tolist() == [0] * 9 + [2]
-    assert calibrate([1, 0], sure).error == 1
+    assert calibration.error == pytest.approx(error, abs=1e-12)
 
 
 @given(predictions())
-def test_confusions_are_those_of_scikit_learn_repeat_by_repeat(given):
+def test_classification_scores_count_every_repeat(given):
     targets, probabilities = given
-    n_classes = probabilities.shape[2]
-    made = probabilities.argmax(axis=2)
-    wanted = sum(
-        confusion_matrix(targets, repeat, labels=range(n_classes)) if len(targets) else 0
-        for repeat in made
-    )
-    np.testing.assert_array_equal(confusion(targets, made, n_classes), wanted)
+    classes = np.array(["a", "b", "c", "d"])[: probabilities.shape[2]]
+    scores = classification_scores(classes[targets], probabilities, classes)
+    confusion = np.zeros((len(classes), len(classes)), dtype=int)
+    for repeat in probabilities:
+        for target, row in zip(targets, repeat, strict=True):
+            confusion[target, list(row).index(max(row))] += 1
+    np.testing.assert_array_equal(scores.confusion, confusion)
+    assert scores.accuracy == pytest.approx(confusion.trace() / confusion.sum())
+    assert scores.interval[0] <= scores.accuracy <= scores.interval[1]
+    assert scores.majority == pytest.approx(confusion.sum(axis=1).max() / confusion.sum())
+    for code in range(len(classes)):
+        true, predicted = confusion[code].sum(), confusion[:, code].sum()
+        recall = confusion[code, code] / true if true else math.nan
+        precision = confusion[code, code] / predicted if predicted else math.nan
+        assert scores.recall[code] == pytest.approx(recall, nan_ok=True)
+        assert scores.precision[code] == pytest.approx(precision, nan_ok=True)
+    assert json.loads(json.dumps(scores.to_json()))["confusion"] == confusion.tolist()
+
+
+def test_classification_scores_refuse_nothing_and_unknown_classes():
+    with pytest.raises(InputError, match="no predictions"):
+        classification_scores([], np.empty((0, 2)), ["a", "b"])
+    with pytest.raises(InputError, match="unknown class 'z'"):
+        classification_scores(["z"], [[0.5, 0.5]], ["a", "b"])
 
 
 @given(predictions())
-def test_losses_are_means_over_repeats(given):
+def test_log_losses_are_means_over_repeats(given):
     targets, probabilities = given
     for test, target in enumerate(targets):
         each = [-math.log(repeat[test][target]) for repeat in probabilities]
         assert log_losses(targets, probabilities)[test] == pytest.approx(sum(each) / len(each))
 
 
-def test_the_loss_of_the_impossible_is_finite():
+def test_log_losses_of_the_impossible_are_finite():
     assert log_losses([0], [[[0.0, 1.0]]])[0] == pytest.approx(12 * math.log(10))
+
+
+def test_regression_scores_by_hand():
+    true, predicted = [1.0, 2.0, 4.0], [1.0, 3.0, 4.0]
+    scores = regression_scores(true, predicted, baseline=2.0)
+    assert scores.r2 == pytest.approx(1 - 1 / (14 / 3))
+    assert scores.rmse == pytest.approx((1 / 3) ** 0.5)
+    assert scores.mae == pytest.approx(1 / 3)
+    assert scores.mae_error == pytest.approx(np.std([0, 1, 0], ddof=1) / 3**0.5)
+    assert scores.mae_of_mean == pytest.approx(1.0)
+    assert json.loads(json.dumps(scores.to_json()))["r2"] == scores.r2
+    both = regression_scores(np.column_stack([true, true]), np.column_stack([predicted, true]))
+    assert both.r2 == pytest.approx((scores.r2 + 1) / 2)
+    assert both.mae == pytest.approx(scores.mae / 2)
+
+
+def test_regression_scores_without_spread_have_no_r2():
+    scores = regression_scores([2.0], [3.0])
+    assert (scores.r2, scores.mae, scores.mae_error) == (None, 1.0, None)
+    with pytest.raises(InputError, match="no predictions"):
+        regression_scores([], [])
+
+
+def test_prediction_scores_need_targets_of_the_same_kind():
+    classes, numbers = np.array(["a", "b"]), np.array([1.0, 2.0])
+    words = np.array(["a", "b"])
+    assert prediction_scores(classes, words, words) == {"accuracy": 1.0}
+    assert prediction_scores(None, numbers, numbers) == {"r2": 1.0, "mae": 0.0}
+    assert prediction_scores(None, numbers * 0, numbers) == {"mae": 1.5}
+    assert prediction_scores(classes, None, words) == {}
+    assert prediction_scores(classes, np.array(["x", "y"]), words) == {}
+    assert prediction_scores(None, words, numbers) == {}
+    assert prediction_scores(None, np.ones((2, 2)), numbers) == {}

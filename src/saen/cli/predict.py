@@ -42,6 +42,7 @@ def command(
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
+    from saen.learning.metrics import prediction_scores
     from saen.learning.prediction import predict_chunks
 
     place = None if out == "-" else Path(out)
@@ -63,7 +64,8 @@ def command(
             if structures.targets is not None and "prediction" in part.columns:
                 predicted.append(first)
     warn_unseen(loaded, unseen, objects)
-    score = _score(getattr(loaded, "classes_", None), structures.targets, predicted)
+    answers = np.concatenate(predicted) if predicted else np.empty(0)
+    score = prediction_scores(getattr(loaded, "classes_", None), structures.targets, answers)
     if json:
         print_json(
             {
@@ -118,22 +120,3 @@ def warn_unseen(model: Model, unseen: int, objects: int) -> None:
     typer.echo(
         f"saen: warning: {words} of the {name} have labels that the model has not seen", err=True
     )
-
-
-def _score(
-    classes: Array | None, targets: Array | None, predicted: list[Array]
-) -> dict[str, float]:
-    """How well predictions meet targets of the same kind; nothing where there are none."""
-    if targets is None or targets.ndim != 1 or not predicted or not len(targets):
-        return {}
-    answers = np.concatenate(predicted)
-    if classes is not None:
-        if not np.isin(targets.astype(str), classes.astype(str)).any():
-            return {}  # other classes altogether
-        # As words: a class 1 of a model is the class "1" of a table.
-        return {"accuracy": float((answers.astype(str) == targets.astype(str)).mean())}
-    if targets.dtype.kind not in "iuf":
-        return {}
-    spread, squares = ((targets - targets.mean()) ** 2).sum(), ((targets - answers) ** 2).sum()
-    found = {"r2": float(1 - squares / spread)} if spread else {}
-    return found | {"mae": float(np.abs(targets - answers).mean())}

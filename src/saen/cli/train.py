@@ -353,6 +353,7 @@ def _estimate(
 ) -> dict[str, Any]:
     """How well a model does that learned from all but the test part; remembered in the folder."""
     from saen._util.json_files import read_json, write_json
+    from saen.learning.metrics import classification_scores, regression_scores
 
     kept = folder / "held_out.json"
     if kept.exists():
@@ -364,43 +365,15 @@ def _estimate(
     rows = prepared.compressed.top
     if y.dtype.kind == "f":
         answers = model.predict(prepared)[test]
-        found = _errors(y[test], answers, y[weights > 0].mean(axis=0))
+        found = regression_scores(y[test], answers, y[weights > 0].mean(axis=0)).to_json()
     else:
         answers = model.predict_proba(prepared)[test]
-        found = _accuracy(y[test], model.classes_[answers.argmax(axis=1)], model.classes_)
+        found = classification_scores(y[test], answers, model.classes_).to_json()
     found["test"] = test.tolist()
     found["answers"] = answers.tolist()
     found["duplicates"] = int(np.isin(rows[test], rows[weights > 0]).sum())
     write_json(kept, found)
     return found
-
-
-def _accuracy(y: Array, predicted: Array, classes: Array) -> dict[str, Any]:
-    """Accuracy with its 95 % interval (Wilson's), and what the most frequent class alone gives."""
-    from scipy.stats import binomtest
-
-    right = int((y == predicted).sum())
-    interval = binomtest(right, len(y)).proportion_ci(0.95, "wilson")
-    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    np.add.at(confusion, (np.searchsorted(classes, y), np.searchsorted(classes, predicted)), 1)
-    return {
-        "accuracy": right / len(y),
-        "interval": [interval.low, interval.high],
-        "majority": float(confusion.sum(axis=1).max() / len(y)),
-        "confusion": confusion.tolist(),
-    }
-
-
-def _errors(y: Array, predicted: Array, mean: Array) -> dict[str, Any]:
-    """R², the mean absolute error with its standard error, and that of the training part's mean."""
-    misses = np.abs(y - predicted)
-    spread = ((y - mean) ** 2).sum()
-    return {
-        "r2": float(1 - ((y - predicted) ** 2).sum() / spread) if spread else None,
-        "mae": float(misses.mean()),
-        "mae_error": float(misses.std(ddof=1) / np.sqrt(len(y))),
-        "mae_of_mean": float(np.abs(y - mean).mean()),
-    }
 
 
 # -- what is said ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array
 from saen._util.strings import short_label
 from saen.io.catalog import catalog
-from saen.learning.metrics import Calibration, confusion
+from saen.learning.metrics import Calibration, classification_scores
 from saen.report.plots import NARROW, new_figure
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def plot_evaluation(found: Evaluation, title: str = "") -> Figure:
     left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
     _draw_curves(left, {"loss in training": found.loss}, "cross entropy")
     left.set_title(f"{found.loss.shape[1]} trainings: median, 10 % to 90 %", size=10, loc="left")
-    _draw_confusion(right, confusion(found.targets, found.predictions, len(found.classes)))
+    scores = classification_scores(found.classes[found.targets], found.probabilities, found.classes)
+    _draw_confusion(right, scores.confusion)
     _name_classes(right, found.classes)
-    accuracy = found.accuracies().mean()
-    right.set_title(f"accuracy {100 * accuracy:.1f} %", size=10, loc="left")
+    right.set_title(f"accuracy {100 * scores.accuracy:.1f} %", size=10, loc="left")
     figure.suptitle(title, x=0.01, ha="left", weight="bold", parse_math=False)
     figure.tight_layout()
     return figure
@@ -65,7 +65,7 @@ def plot_curves(curves: Mapping[str, NDArray[np.float64]], unit: str) -> Figure:
 def plot_confusion(counts: NDArray[np.int64], classes: Array) -> Figure:
     """How the structures of every class were classified, as shares of each row.
 
-    `counts` is what `confusion` gives.
+    `counts` is the confusion matrix.
     """
     size = float(np.clip(1.2 + 0.55 * len(classes), 3, NARROW))
     figure = new_figure(size, size)

@@ -21,7 +21,7 @@ from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.errors import FileError
-from saen.learning.metrics import calibrate, confusion, log_losses
+from saen.learning.metrics import classification_scores, log_losses, regression_scores
 from saen.report.charts import (
     plot_calibration,
     plot_confusion,
@@ -205,33 +205,32 @@ def _add_curves(page: Page, curves: Curves) -> None:
 def _add_classes(page: Page, found: Predictions) -> None:
     assert found.classes is not None
     page.add_heading("Predictions")
-    counts = confusion(found.targets, found.answers.argmax(axis=2), len(found.classes))
-    right, true, made = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
+    scores = classification_scores(found.classes[found.targets], found.answers, found.classes)
     repeats = len(found.answers)
     page.add_figure(
-        plot_confusion(counts, found.classes),
+        plot_confusion(scores.confusion, found.classes),
         "How each true class (row) is predicted, in per cent of the row"
         + (f", over {plural(repeats, 'repeat')}." if repeats > 1 else "."),
     )
     rows = [
         (
             short_label(name, 40),
-            int(true[code]),
-            _percent(right[code], true[code]),
-            _percent(right[code], made[code]),
+            int(scores.confusion[code].sum()),
+            _rounded(scores.recall[code]),
+            _rounded(scores.precision[code]),
         )
         for code, name in enumerate(found.classes)
     ]
     columns = ["class", "tests", "recall (%)", "precision (%)"]
     page.add_table(columns, rows[:MOST_CLASSES], _first(rows))
     page.add_heading("Calibration")
-    bins = calibrate(found.targets, found.answers)
     page.add_paragraph(
-        f"Expected calibration error: {100 * bins.error:.1f} %. That far, in the mean, the "
-        "probability of the predicted class is from the share of such predictions that are right."
+        f"Expected calibration error: {100 * scores.calibration.error:.1f} %. That far, in the "
+        "mean, the probability of the predicted class is from the share of such predictions that "
+        "are right."
     )
     page.add_figure(
-        plot_calibration(bins),
+        plot_calibration(scores.calibration),
         "Predictions by the probability of the predicted class. Bars below the diamonds: too sure; "
         "above: not sure enough.",
     )
@@ -240,17 +239,8 @@ def _add_classes(page: Page, found: Predictions) -> None:
 def _add_numbers(page: Page, found: Predictions) -> None:
     page.add_heading("Predictions")
     true, made = _columns(found.targets), _columns(found.answers)
-    error = made - true
-    spread = ((true - true.mean(axis=0)) ** 2).sum(axis=0)
-    rows = [
-        (
-            output,
-            float((error[:, output] ** 2).mean() ** 0.5),
-            float(np.abs(error[:, output]).mean()),
-            float(1 - (error[:, output] ** 2).sum() / spread[output]) if spread[output] else None,
-        )
-        for output in range(true.shape[1])
-    ]
+    each = [regression_scores(*columns) for columns in zip(true.T, made.T, strict=True)]
+    rows = [(output, scores.rmse, scores.mae, scores.r2) for output, scores in enumerate(each)]
     columns = ["target", "root mean square error", "mean absolute error", "R²"]
     page.add_table(columns, rows[:MOST_CLASSES], _first(rows, "targets"))
     for output in range(min(true.shape[1], MOST_OUTPUTS)):
@@ -367,6 +357,10 @@ def _numbers(values: Floats) -> str:
 
 def _percent(part: int, whole: int) -> float | None:
     return round(100 * float(part) / float(whole), 1) if whole else None
+
+
+def _rounded(share: float) -> float | None:
+    return None if np.isnan(share) else round(100 * float(share), 1)
 
 
 def _first(rows: Sequence[Any], what: str = "classes") -> str:
