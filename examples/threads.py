@@ -10,7 +10,7 @@ import saen
 from saen._util.progress import bar
 from saen.learning.cross_validation import cross_validate
 from saen.report.charts import plot_evaluation
-from saen.report.plots import save_figure
+from saen.report.figures import save_figure
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
 folder.mkdir(exist_ok=True)

@@ -234,8 +234,9 @@ def model(threads) -> SAENClassifier:
 
 
 def assert_complete(found: Explanation) -> None:
-    for _, stayed, given_ in found.balance():
-        assert stayed + given_ == pytest.approx(found.output, abs=1e-8)
+    for level in found.balance():
+        total = level.attributed + level.not_attributed
+        assert total == pytest.approx(found.output, abs=1e-8)
     assert found.contributions[-1].tolist() == pytest.approx([found.output])
 
 
@@ -249,7 +250,9 @@ def test_an_explanation_adds_up_to_the_mean_logit_of_the_networks(threads, model
         empty = Graphs.from_edge_lists([[]], sizes=[0])
         nothing = network(compress(model.decomposition_.decompose(empty))).detach()
         assert found.baseline == pytest.approx(nothing.mean().item(), rel=1e-4)
-        assert [len(level) for level in found.contributions] == list(found.whole.hierarchy.sizes)
+        assert [len(level) for level in found.contributions] == list(
+            found.decomposed.hierarchy.sizes
+        )
 
 
 def test_the_logit_of_one_network_is_its_decision(threads):
@@ -266,8 +269,8 @@ def test_asking_for_the_first_of_two_classes_turns_all_signs_round(threads, mode
     one, other = (explain(model, threads, 3, target=t) for t in ("questions", "discussion"))
     for a, b in zip(one.contributions, other.contributions, strict=True):
         np.testing.assert_allclose(a, -b)
-    assert one.speaks_for(1.0) == other.speaks_for(-1.0) == "for questions"
-    assert one.speaks_for(-1.0) == other.speaks_for(1.0) == "for discussion"
+    assert one.evidence(1.0) == other.evidence(-1.0) == "for questions"
+    assert one.evidence(-1.0) == other.evidence(1.0) == "for discussion"
 
 
 def test_of_many_classes_each_has_its_own_logit():
@@ -280,8 +283,8 @@ def test_of_many_classes_each_has_its_own_logit():
     np.testing.assert_allclose(shares, model.predict_proba(graphs[4])[0], atol=1e-4)
     for found in each:
         assert_complete(found)
-        assert found.speaks_for(1.0) == f"for {found.target}"
-        assert found.speaks_for(-1.0) == f"against {found.target}"
+        assert found.evidence(1.0) == f"for {found.target}"
+        assert found.evidence(-1.0) == f"against {found.target}"
 
 
 def test_a_regression_is_explained_in_the_units_of_y(threads):
@@ -291,7 +294,7 @@ def test_a_regression_is_explained_in_the_units_of_y(threads):
         found = explain(model, threads, 5, target=column)
         assert found.output == pytest.approx(model.predict(threads[5])[0, column], rel=1e-4)
         assert_complete(found)
-    assert (found.classes, found.speaks_for(1.0), found.speaks_for(-1.0)) == ((), "higher", "lower")
+    assert (found.classes, found.evidence(1.0), found.evidence(-1.0)) == ((), "higher", "lower")
     single = SAENRegressor(radii=(0, 1), epochs=1).fit(threads, threads.sizes)
     alone = explain(single, threads, 5)
     assert (alone.target, alone.output) == (0, pytest.approx(single.predict(threads[5])[0]))
@@ -393,12 +396,12 @@ def test_every_decomposition_of_graphs_is_explained(threads, decomposition, cent
     for part in found.parts:
         assert (part.node is not None) == centred
         if part.node is not None:
-            assert part.node in found.whole.nodes[part.bottom]
+            assert part.node in found.decomposed.nodes[part.bottom]
         assert part.inside.sum() == pytest.approx(part.contribution)
-    nodes, edges = found.whole.nodes, found.whole.edges
+    nodes, edges = found.decomposed.nodes, found.decomposed.edges
     assert ((nodes >= 0) ^ (edges >= 0)).all()
     if "distance" in decomposition:
-        labels = found.whole.hierarchy.attributes
+        labels = found.decomposed.hierarchy.attributes
         degrees = [labels.vocabulary[code][0] for code in labels.codes.tolist()]
         assert degrees == threads[1].degrees()[nodes].tolist()
 
@@ -442,10 +445,10 @@ def test_hierarchies_are_explained_as_they_are():
     for index in range(20):
         found = explain(model, hierarchy, index, k=1)
         assert_complete(found)
-        assert found.whole.hierarchy.sizes == hierarchy.select([index]).sizes
-        assert (found.settings, found.whole.graph) == ({}, None)
+        assert found.decomposed.hierarchy.sizes == hierarchy.select([index]).sizes
+        assert (found.settings, found.decomposed.graph) == ({}, None)
         bare += sum(
-            int((np.diff(r.indptr) == 0).sum()) for r in found.whole.hierarchy.relations[:-1]
+            int((np.diff(r.indptr) == 0).sum()) for r in found.decomposed.hierarchy.relations[:-1]
         )
     assert bare  # objects without parts are among them
     with pytest.raises(InputError, match="fitted on hierarchies: pass a Hierarchy"):
@@ -487,7 +490,7 @@ def test_a_collection_is_the_sum_of_its_structures(threads, model):
         holders[np.unique(classes)] += 1
     assert collected.targets == ("discussion", "questions")
     assert collected.occurrences.tolist() == occurrences.tolist()
-    assert collected.structures.tolist() == holders.tolist()
+    assert collected.examples.tolist() == holders.tolist()
     np.testing.assert_allclose(collected.means[:, 1] * occurrences, totals, atol=1e-8)
     np.testing.assert_allclose(collected.means[:, 0], -collected.means[:, 1])
     strongest = np.argsort(-np.abs(totals), kind="stable")[:6].tolist()
@@ -495,7 +498,7 @@ def test_a_collection_is_the_sum_of_its_structures(threads, model):
     for each in collected.parts:
         assert each.total == pytest.approx(abs(totals[each.number]))
         assert each.towards == collected.targets[int(totals[each.number] > 0)]
-        offset = int(some.node_offsets[each.example]) * 2
+        offset = int(some.node_offsets[each.index]) * 2
         assert compressed.unique_of(1)[offset + each.part.number] == each.number
 
 
@@ -513,7 +516,7 @@ def test_of_many_classes_parts_speak_for_the_one_they_raise_most():
     np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-6)
     for part in collected.parts:
         assert collected.targets.index(part.towards) == collected.means[part.number].argmax()
-    assert json.loads(json.dumps(collected.to_json()))["parts"][0]["class"] == (
+    assert json.loads(json.dumps(collected.to_json()))["parts"][0]["number"] == (
         collected.parts[0].number
     )
 
@@ -523,17 +526,15 @@ def test_of_many_classes_parts_speak_for_the_one_they_raise_most():
 
 def test_mistakes_are_named(threads, model):
     for index in (-1, 60):
-        with pytest.raises(
-            InputError, match=rf"no structure {index} .*: the structures are 0 … 59"
-        ):
+        with pytest.raises(InputError, match=rf"no example {index}: they are 0 … 59"):
             explain(model, threads, index)
-    with pytest.raises(InputError, match="no structure 0 in this collection: it is empty"):
+    with pytest.raises(InputError, match="no example 0: the data are empty"):
         explain(model, threads[:0])
-    with pytest.raises(InputError, match="nothing to explain: the collection is empty"):
+    with pytest.raises(InputError, match="nothing to explain: the data are empty"):
         explain_collection(model, threads[:0])
     with pytest.raises(InputError, match="no class 'chat': choose from discussion, questions"):
         explain(model, threads, target="chat")
-    with pytest.raises(InputError, match="towards all of its classes: leave target out"):
+    with pytest.raises(InputError, match="towards all classes: omit the target"):
         explain_collection(model, threads, target="questions")
     with pytest.raises(InputError, match="parts lie on levels 0 … 1, not 2"):
         explain(model, threads).top_parts(level=2)
@@ -571,9 +572,9 @@ def test_contributions_that_do_not_settle_are_refused(threads, model, monkeypatc
 
 def test_contributions_that_do_not_add_up_are_refused(threads, model, monkeypatch):
     monkeypatch.setattr(attribution, "_chord", lambda x, y, slope: torch.full_like(x, slope))
-    with pytest.raises(InputError, match="contributions miss an output of"):
+    with pytest.raises(InputError, match="contributions do not add up"):
         explain(model, threads)
-    with pytest.raises(InputError, match="contributions miss an output of"):
+    with pytest.raises(InputError, match="contributions do not add up"):
         explain_collection(model, threads)
 
 

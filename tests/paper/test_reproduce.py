@@ -277,7 +277,7 @@ def test_the_command_shows_failures_in_table_and_picture(
 
     figures = []
     monkeypatch.setattr(reproduce, "measure", measure)
-    monkeypatch.setattr("saen.report.plots.save_figure", lambda *drawn: figures.append(drawn))
+    monkeypatch.setattr("saen.report.figures.save_figure", lambda *drawn: figures.append(drawn))
     arguments = ["reproduce", "compression", "--out", str(small_data)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -305,7 +305,7 @@ def test_the_command_shows_failures_in_table_and_picture(
 
 def test_the_paper_s_own_timeout_is_a_lower_bound_in_table_and_picture() -> None:
     mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
-    from saen.report.charts import plot_compression
+    from saen.paper.charts import plot_compression
 
     timing = {"shown": "OOM", "compressed": OUT_OF["memory"]}
     row = {

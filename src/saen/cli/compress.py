@@ -27,7 +27,8 @@ from saen.cli.app import (
 from saen.data.compression import Compressed, ceiling, compress_graphs
 from saen.io.container import file_bytes, original_bytes, save
 from saen.io.loading import load_data
-from saen.report.plots import plot_levels, save_figure
+from saen.report.charts import plot_levels
+from saen.report.figures import save_figure
 
 
 def command(

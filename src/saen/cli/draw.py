@@ -1,4 +1,4 @@
-"""`saen draw`: the paper's two figures for any graph or other structure."""
+"""`saen draw`: one example beside its decomposition, or its hierarchy beside the compressed one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from saen.cli.app import (
 )
 from saen.errors import InputError
 from saen.io.loading import load_data
-from saen.report.plots import draw_compression, draw_decomposition, save_figure
+from saen.report.figures import save_figure
+from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
 
 
 class Figure(StrEnum):
@@ -32,12 +33,10 @@ class Figure(StrEnum):
 
 def command(
     name: Name,
-    graph: Annotated[
-        int, typer.Option("--graph", "-g", help="Number of the structure, from 0.")
-    ] = 0,
+    graph: Annotated[int, typer.Option("--graph", "-g", help="Index of the example, from 0.")] = 0,
     figure: Annotated[
         Figure,
-        typer.Option(help="The graph beside its parts, or the parts beside their classes."),
+        typer.Option(help="The example beside its hierarchy, or before and after compression."),
     ] = Figure.decomposition,
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"
@@ -47,20 +46,18 @@ def command(
     node_labels: NodeLabels = None,
     json: AsJson = False,
 ) -> None:
-    """Draw one graph beside its decomposition, or its decomposition beside the collapsed one.
+    """Draw one example beside its decomposition, or its hierarchy beside the compressed one.
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
     chosen = chosen_decomposition(name, decomposition, radii, node_labels)
-    structures = load_data(name, chosen.takes)
+    data = load_data(name, chosen.takes)
     what = chosen.takes.removesuffix("s")
-    if not 0 <= graph < len(structures):
-        raise InputError(
-            f"there is no {what} {graph}: the {chosen.takes} are 0 … {len(structures) - 1}"
-        )
-    function = draw_decomposition if figure is Figure.decomposition else draw_compression
-    title = f"{structures.name or name}, {what} {graph}"
-    save_figure(function(structures[graph : graph + 1], chosen, title), out)
+    if not 0 <= graph < len(data):
+        raise InputError(f"there is no {what} {graph}: they are 0 … {len(data) - 1}")
+    draw = draw_decomposition if figure is Figure.decomposition else draw_compression
+    title = f"{data.name or name}, {what} {graph}"
+    save_figure(draw(data[graph : graph + 1], chosen, title), out)
     if json:
         print_json({"figure": str(out), "graph": graph, "decomposition": chosen.settings()})
     else:

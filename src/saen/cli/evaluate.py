@@ -92,7 +92,7 @@ def command(
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
     from saen.report.charts import plot_evaluation
-    from saen.report.plots import save_figure
+    from saen.report.figures import save_figure
 
     report, found = evaluate_dataset(
         name,
@@ -143,7 +143,7 @@ def evaluate_dataset(
     from saen._util.json_files import write_json
     from saen.learning.presets import load_preset
     from saen.learning.runs import digest, open_run, splits_from_json, versions
-    from saen.report.report import check_report
+    from saen.report.evaluation_page import check_report
 
     if page is not None:
         check_report(page)
@@ -274,20 +274,21 @@ def _write_page(
     page: Path, structures: Any, report: dict[str, Any], found: Evaluation, splits: Path | None
 ) -> None:
     from saen.learning.estimators import SAENClassifier
-    from saen.report.report import Predictions, settings_of, write_report
+    from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 
     protocol, seed = report["protocol"], report["seed"]
     classifier = SAENClassifier(**report["settings"])
     last = seed + protocol["repeats"] - 1
-    write_report(
-        page,
+    report_page = Report(
         title=f"{report['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold "
         f"cross-validation of preset {report['preset']}",
         summary=_summary(report),
-        structures=structures,
+        data=structures,
         levels=found.levels,
         curves={"cross entropy": {"training": found.loss}},
-        found=Predictions(found.classes, found.targets, found.probabilities, rows=found.rows),
+        predictions=Predictions(
+            found.classes, found.targets, found.probabilities, unique=found.rows
+        ),
         command=command_line(),
         settings={
             "dataset": report["dataset"],
@@ -301,6 +302,7 @@ def _write_page(
         },
         versions=report["versions"],
     )
+    write_report(page, report_page)
 
 
 def _epoch(report: dict[str, Any]) -> str:

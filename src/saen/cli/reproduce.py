@@ -50,8 +50,8 @@ def command(
     Example: saen reproduce compression --datasets IMDB-BINARY,IMDB-MULTI
     """
     from saen.paper import reproduce
-    from saen.report.charts import plot_accuracy, plot_compression, plot_gain
-    from saen.report.plots import save_figure
+    from saen.paper.charts import plot_accuracy, plot_compression, plot_gain
+    from saen.report.figures import save_figure
 
     needs_data = what is not What.parameters
     names = _chosen(datasets) if needs_data or datasets is not None else list(catalog())

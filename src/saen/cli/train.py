@@ -104,7 +104,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    from saen.report.report import check_report
+    from saen.report.evaluation_page import check_report
 
     if page is not None:
         check_report(page)
@@ -452,7 +452,7 @@ def _show_model(report: dict[str, Any]) -> None:
 
 def _write_page(page: Path, trained: Trained, preset: str) -> None:
     from saen.learning.runs import digest
-    from saen.report.report import Predictions, settings_of, write_report
+    from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 
     model, report, history = trained.model, trained.report, trained.model.history_
     classes = None if report["classes"] is None else model.classes_
@@ -473,14 +473,13 @@ def _write_page(page: Path, trained: Trained, preset: str) -> None:
     if classes is not None:
         lines = {"training": history.accuracy, "held out": history.validation_accuracy}
         curves["accuracy"] = lines
-    write_report(
-        page,
+    report_page = Report(
         title=f"{report['name']}: {report['task']}, trained on {report['structures']:,}",
         summary=summary,
-        structures=trained.structures,
+        data=trained.structures,
         levels=report["levels"],
         curves=curves,
-        found=found,
+        predictions=found,
         command=command_line(),
         settings={
             "dataset": report["name"],
@@ -494,3 +493,4 @@ def _write_page(page: Path, trained: Trained, preset: str) -> None:
         },
         versions=versions(),
     )
+    write_report(page, report_page)
