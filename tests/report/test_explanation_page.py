@@ -47,6 +47,7 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
         "Settings",
     ]
     assert len(page.all("svg")) == 1 + 4
+    assert all(drawing.attributes["aria-label"] for drawing in page.all("svg"))
     parts, nodes, balance = tables(page)
     assert [row[-1] for row in parts[1:]] == [part.what for part in explanation.parts]
     assert len(nodes) == 1 + 4

@@ -157,7 +157,12 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
     parts = explanation.parts
     strengths = [np.abs(part.inside).max() for part in parts if part.inside is not None]
     scale = float(max(strengths, default=0.0))
-    return [Picture(draw_part(explanation.decomposed, part, scale)) for part in parts]
+    return [
+        Picture(
+            draw_part(explanation.decomposed, part, scale), _caption(explanation.decomposed, part)
+        )
+        for part in parts
+    ]
 
 
 def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
@@ -176,7 +181,9 @@ def _write_collection_page(
     columns = ["evidence for", "mean", "total", "occurrences", "examples", "role", "made of"]
     rows = [
         (
-            Picture(draw_part(each.decomposed, each.part)) if can_draw(each.decomposed) else None,
+            Picture(draw_part(each.decomposed, each.part), _caption(each.decomposed, each.part))
+            if can_draw(each.decomposed)
+            else None,
             each.towards,
             each.mean,
             each.total,
@@ -209,6 +216,11 @@ def _part_name(example: DecomposedExample, part: Part) -> str:
     name = singular(example.hierarchy.names[part.level])
     centred = part.level and part.node is not None
     return _unbroken(f"{name} of node {part.node}" if centred else f"{name} {part.number}")
+
+
+def _caption(example: DecomposedExample, part: Part) -> str:
+    """What screen readers say of the picture of a part."""
+    return f"{_part_name(example, part)}: {part.what}"
 
 
 def _unbroken(words: str) -> str:
