@@ -50,15 +50,15 @@ def command(
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
-    chosen = chosen_decomposition(name, decomposition, radii, node_labels)
-    data = load_data(name, chosen.takes)
-    what = chosen.takes.removesuffix("s")
+    parsed = chosen_decomposition(name, decomposition, radii, node_labels)
+    data = load_data(name, parsed.takes)
+    what = parsed.takes.removesuffix("s")
     if not 0 <= graph < len(data):
         raise InputError(f"there is no {what} {graph}: they are 0 … {len(data) - 1}")
     draw = draw_decomposition if figure is Figure.decomposition else draw_compression
     title = f"{data.name or name}, {what} {graph}"
-    save_figure(draw(data[graph : graph + 1], chosen, title), out)
+    save_figure(draw(data[graph : graph + 1], parsed, title), out)
     if json:
-        print_json({"figure": str(out), "graph": graph, "decomposition": chosen.settings()})
+        print_json({"figure": str(out), "graph": graph, "decomposition": parsed.settings()})
     else:
         console().print(f"written    {out}", soft_wrap=True)

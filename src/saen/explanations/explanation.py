@@ -503,16 +503,16 @@ def _strongest_parts(
     """The k strongest parts of the example, with the contributions inside them."""
     number = decomposed.hierarchy.depth - 1
     return tuple(
-        decomposed.part(number, i, level.objects[i], _inside(passed, i, level.told[i]))
+        decomposed.part(number, i, level.objects[i], _inside(passed, i, level.gradients[i]))
         for i in _largest(np.abs(level.objects), k)
     )
 
 
-def _inside(passed: Passed, number: int, told: Tensor) -> Floats:
+def _inside(passed: Passed, number: int, gradient: Tensor) -> Floats:
     """The contributions of the bottom objects of a part within it, in their order."""
     if passed.hierarchy.depth == 1:
-        return frozen([float((told * passed.h[0][number]).sum())])
-    *_, bottom = passed.part(number).contributions(told[None], share_top=True)
+        return frozen([float((gradient * passed.h[0][number]).sum())])
+    *_, bottom = passed.part(number).contributions(gradient[None], share_top=True)
     return frozen(bottom.objects)
 
 
@@ -534,9 +534,9 @@ def _totals(network: SAEN, compressed: Compressed, goals: list[_Goal]) -> tuple[
     passed = Passed.through(network, hierarchy)
     totals, gap = np.empty((relation.n_parts, len(goals))), 0.0
     for column, goal in enumerate(goals):
-        told = goal.gradient(network).expand(len(hierarchy), -1, -1)
+        gradients = goal.gradient(network).expand(len(hierarchy), -1, -1)
         outputs = goal.outputs(passed.h[-1])
-        top = next(passed.contributions(told))
+        top = next(passed.contributions(gradients))
         totals[:, column] = _sum_by_part(relation, uses[rows] * top.entries)
         baselines = top.empty + goal.shift
         attributed = np.bincount(rows, top.entries, minlength=len(hierarchy))

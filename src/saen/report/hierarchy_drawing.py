@@ -36,7 +36,7 @@ from saen.report.figures import (
     size_in_points,
 )
 from saen.report.graph_drawing import NodeStyle, draw_graph, draw_nodes
-from saen.report.palette import CATEGORIES
+from saen.report.palette import BLUE, CATEGORIES, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +46,8 @@ Floats = NDArray[np.float64]
 Data = Graphs | Documents | NestedData
 
 MAX_MULTIPLICITIES = 60  # written on the lines of one relation
+# The first role (the root of an ego graph) is rare and the second common: the brighter one first.
+ROLE_COLOURS = (VERMILION, BLUE, *CATEGORIES[2:])
 
 
 def draw_decomposition(
@@ -208,7 +210,7 @@ class _Panel:
         first_colour = 0
         for level, relation in enumerate(self.hierarchy.relations, start=1):
             colours = [
-                CATEGORIES[(first_colour + role) % len(CATEGORIES)]
+                ROLE_COLOURS[(first_colour + role) % len(ROLE_COLOURS)]
                 for role in range(relation.n_roles)
             ]
             first_colour += relation.n_roles
