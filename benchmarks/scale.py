@@ -23,7 +23,7 @@ from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.errors import MissingExtraError
 from saen.io.loading import locate
-from saen.report.plots import save_figure
+from saen.report.figures import save_figure
 
 TITLE = "Large collections"
 

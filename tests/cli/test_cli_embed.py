@@ -18,7 +18,8 @@ from saen import Graphs, SAENClassifier, generate_threads
 from saen.decompositions.registry import make_decomposition
 from saen.io.embeddings import FORMATS, read_embeddings
 from saen.learning.prediction import embed_chunks, owners
-from saen.report.maps import MOST_POINTS, plot_embeddings, project, sampled
+from saen.report.embedding_map import MAX_POINTS, plot_embeddings, project
+from saen.report.figures import evenly_spaced
 from tests.cli.commandline import fails, invoke, run
 from tests.properties.strategies import graph_collections
 
@@ -218,8 +219,8 @@ def test_the_first_direction_of_a_map_is_that_of_most_variance() -> None:
 
 
 def test_a_sample_is_spread_over_the_whole() -> None:
-    rows = sampled(1_000_000, "tsne")
-    assert len(rows) == len(set(rows.tolist())) == MOST_POINTS["tsne"]
+    rows = evenly_spaced(1_000_000, MAX_POINTS["tsne"])
+    assert len(rows) == len(set(rows.tolist())) == MAX_POINTS["tsne"]
     assert (rows[0], rows[-1]) == (0, 999_999)
 
 
@@ -234,8 +235,8 @@ def test_colours_are_by_class_by_number_or_one() -> None:
         "_a (20)",
     ]
     many = legend(plot_embeddings(points, np.array([f"class {i % 20}" for i in range(60)])))
-    assert len(many) == 8
-    assert many[-1] == "13 others (39)"
+    assert len(many) == 7
+    assert many[-1] == "14 others (42)"
     for scale in (np.arange(60), np.linspace(0, 1, 60)):
         figure = plot_embeddings(points, scale, "size")
         assert figure.axes[0].get_legend() is None

@@ -306,7 +306,7 @@ def test_the_command_shows_failures_in_table_and_picture(
 
 def test_the_paper_s_own_timeout_is_a_lower_bound_in_table_and_picture() -> None:
     mpl = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
-    from saen.report.charts import plot_compression
+    from saen.paper.charts import plot_compression
 
     timing = {"shown": "OOM", "compressed": OUT_OF["memory"]}
     row = {

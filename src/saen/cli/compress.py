@@ -28,7 +28,8 @@ def command(
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
     from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
-    from saen.report.plots import plot_levels, save_figure
+    from saen.report.charts import plot_levels
+    from saen.report.figures import save_figure
 
     asked = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels

@@ -1,4 +1,4 @@
-"""`saen draw`: the paper's two figures for any graph or other structure."""
+"""`saen draw`: one example beside its decomposition, or its hierarchy beside the compressed one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from saen.cli.output import console, print_json
 from saen.errors import InputError
 from saen.io.loading import load_data
 from saen.learning.jobs.compress import dataset_decomposition
-from saen.report.plots import draw_compression, draw_decomposition, save_figure
+from saen.report.figures import save_figure
+from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
 
 
 class Figure(StrEnum):
@@ -25,12 +26,10 @@ class Figure(StrEnum):
 
 def command(
     name: options.Name,
-    graph: Annotated[
-        int, typer.Option("--graph", "-g", help="Number of the structure, from 0.")
-    ] = 0,
+    graph: Annotated[int, typer.Option("--graph", "-g", help="Index of the example, from 0.")] = 0,
     figure: Annotated[
         Figure,
-        typer.Option(help="The graph beside its parts, or the parts beside their classes."),
+        typer.Option(help="The example beside its hierarchy, or before and after compression."),
     ] = Figure.decomposition,
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"
@@ -40,23 +39,21 @@ def command(
     node_labels: options.NodeLabels = None,
     json: options.AsJson = False,
 ) -> None:
-    """Draw one graph beside its decomposition, or its decomposition beside the collapsed one.
+    """Draw one example beside its decomposition, or its hierarchy beside the compressed one.
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
-    chosen = dataset_decomposition(
+    parsed = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    structures = load_data(name, chosen.takes)
-    what = chosen.takes.removesuffix("s")
-    if not 0 <= graph < len(structures):
-        raise InputError(
-            f"there is no {what} {graph}: the {chosen.takes} are 0 … {len(structures) - 1}"
-        )
-    function = draw_decomposition if figure is Figure.decomposition else draw_compression
-    title = f"{structures.name or name}, {what} {graph}"
-    save_figure(function(structures[graph : graph + 1], chosen, title), out)
+    data = load_data(name, parsed.takes)
+    what = parsed.takes.removesuffix("s")
+    if not 0 <= graph < len(data):
+        raise InputError(f"there is no {what} {graph}: they are 0 … {len(data) - 1}")
+    draw = draw_decomposition if figure is Figure.decomposition else draw_compression
+    title = f"{data.name or name}, {what} {graph}"
+    save_figure(draw(data[graph : graph + 1], parsed, title), out)
     if json:
-        print_json({"figure": str(out), "graph": graph, "decomposition": chosen.settings()})
+        print_json({"figure": str(out), "graph": graph, "decomposition": parsed.settings()})
     else:
         console().print(f"written    {out}", soft_wrap=True)

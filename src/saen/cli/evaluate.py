@@ -65,9 +65,9 @@ def command(
     from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
     from saen.learning.jobs.job import Job
     from saen.report.charts import plot_evaluation
+    from saen.report.evaluation_page import check_report
+    from saen.report.figures import save_figure
     from saen.report.job_pages import write_evaluation_report
-    from saen.report.plots import save_figure
-    from saen.report.report import check_report
 
     if page is not None:
         check_report(page)

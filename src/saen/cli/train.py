@@ -61,8 +61,8 @@ def command(
     """
     from saen.learning.jobs.job import Job
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
+    from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.report import check_report
     from saen.report.summaries import describe_hold_out
 
     if page is not None:

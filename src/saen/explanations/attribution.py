@@ -1,12 +1,12 @@
 """Contributions: integrated gradients of a network's output, from the top level down.
 
-f_L is the number that is explained as a function of a structure's aggregate a_L; the baseline is
-the structure without parts, a_L = 0. Along the straight line between them,
+f_L is the output that is explained as a function of an example's aggregate a_L; the baseline is
+the example without parts, a_L = 0. Along the straight line between them,
 
     G = ∫₀¹ ∇f_L(t·a_L) dt,    f_L(a_L) = f_L(0) + ⟨G, a_L⟩.
 
-Since a_L = Σ n·(z_π ⊗ h_i) over the entries (role π, part i, count n) of the structure, an entry
-contributes n·⟨G_π, h_i⟩, and these add up to f_L(a_L) - f_L(0). So part i is told the linear
+Since a_L = Σ n·(z_π ⊗ h_i) over the entries (role π, part i, count n) of the example, an entry
+contributes n·⟨G_π, h_i⟩, and these add up to f_L(a_L) - f_L(0). So part i receives the linear
 function h ↦ ⟨g_i, h⟩ with g_i = Σ n·G_π over its entries, and contributes c_i = ⟨g_i, h_i⟩. It
 hands this down in the same way: with h_i = f_l(a_i),
 
@@ -14,7 +14,7 @@ hands this down in the same way: with h_i = f_l(a_i),
 
 What the object would contribute without parts, e_i = ⟨g_i, f_l(0)⟩ + s_i, belongs to none of them;
 its N_i = Σ n parts share it equally, and s_j = Σ n·e_i / N_i is what part j gets of it from above
-(s = 0 for the parts of the structure, whose own e is the baseline). So an entry contributes
+(s = 0 for the parts of the example, whose own e is the baseline). So an entry contributes
 
     n·⟨G_{i,π}, h_j⟩ + n·e_i / N_i,
 
@@ -49,24 +49,24 @@ Floats = NDArray[np.float64]
 
 TOLERANCE = 0.01
 """Share of a level's contributions that may still move when the number of steps is doubled."""
-MOST_STEPS = 1 << 10
+MAX_STEPS = 1 << 10
 _BLOCK = 1 << 22  # numbers gathered at a time for the contributions of entries
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """What was found on one level.
+    """The contributions on one level.
 
     - `objects`: c_i of every object, (n_l,); `empty`: e_i, (n_l,), on the bottom the same;
     - `entries`: of every entry of R_l, (entries,), none on the bottom;
-    - `told`: g_i of every object, (n_l, M, d_l);
-    - `steps`: into how many the integrals were divided.
+    - `gradients`: g_i of every object, (n_l, M, d_l);
+    - `steps`: of the integrals.
     """
 
     objects: Floats
     empty: Floats
     entries: Floats
-    told: Tensor
+    gradients: Tensor
     steps: int
 
 
@@ -103,16 +103,18 @@ class Passed:
         return Passed(self.network, lower[[number]], tuple(reversed(h)))
 
     @torch.no_grad()
-    def contributions(self, told: Tensor, *, share_top: bool = False) -> Iterator[Contributions]:
-        """Level by level from the top, whose objects are told g, (n_L, M, d_L).
+    def contributions(
+        self, gradients: Tensor, *, share_top: bool = False
+    ) -> Iterator[Contributions]:
+        """Level by level from the top, whose objects receive g, (n_L, M, d_L).
 
         With `share_top`, the parts of the top share its e_i as well.
         """
-        g, shares = told, np.zeros(len(self.hierarchy))
+        g, shares = gradients, np.zeros(len(self.hierarchy))
         for level in range(self.hierarchy.depth, 0, -1):
             share = share_top or level < self.hierarchy.depth
-            found, g, shares = self._handed_down(level, g, shares, share)
-            yield found
+            contributions, g, shares = self._handed_down(level, g, shares, share)
+            yield contributions
         objects = _inner(g, self.h[0]) + shares
         yield Contributions(objects, objects, np.empty(0), g, 1)
 
@@ -130,14 +132,15 @@ class Passed:
         empty = _inner(g, nothing) + shares
         shared = _shared(relation, empty) if share else np.zeros(relation.n_entries)
         entries = pairs.inner(G, below) + shared
-        found = Contributions(_inner(g, self.h[level]) + shares, empty, entries, g, steps)
+        objects = _inner(g, self.h[level]) + shares
         handed = np.bincount(relation.parts, shared, minlength=relation.n_parts)
-        return found, pairs.handed_down(G), handed.astype(np.float64)
+        contributions = Contributions(objects, empty, entries, g, steps)
+        return contributions, pairs.handed_down(G), handed.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The P pairs (role, whole) that have parts, sorted by role, and the pair of every entry.
+    """The P pairs (role, parent) that have parts, sorted by role, and the pair of every entry.
 
     `matrix` holds the counts of the parts of every pair, (P, n_{l-1}).
     """
@@ -165,7 +168,7 @@ class _Pairs:
         return torch.from_numpy(self.matrix @ h.flatten(1).numpy()).view(-1, *h.shape[1:])
 
     def mapped(self, a: Tensor, weight: Tensor) -> Tensor:
-        """u = Σ_π W_π a_π of every whole, (M, n, out)."""
+        """u = Σ_π W_π a_π of every parent, (M, n, out)."""
         u = a.new_zeros(self.relation.n_parents, weight.shape[1], weight.shape[3])
         for role, mine in enumerate(self._by_role()):
             rows = torch.einsum("pmd,mdo->pmo", a[mine], weight[role])
@@ -201,15 +204,15 @@ class _Pairs:
 
 def _settled(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
     """∫₀¹ ∂⟨g, f(b + t·u)⟩/∂u dt, (M, n, out), in steps enough, and their number."""
-    steps, found = 1, _integral(layers, bias, u, g, 1)
-    while steps < MOST_STEPS:
+    steps, integral = 1, _integral(layers, bias, u, g, 1)
+    while steps < MAX_STEPS:
         finer = _integral(layers, bias, u, g, 2 * steps)
-        moved = ((finer - found) * u).abs().sum()
-        steps, found = 2 * steps, finer
+        moved = ((finer - integral) * u).abs().sum()
+        steps, integral = 2 * steps, finer
         if moved <= TOLERANCE * (finer * u).abs().sum():
-            return found, steps
+            return integral, steps
     raise InputError(
-        f"the contributions have not settled within {MOST_STEPS} steps: is the network finite?"
+        f"the contributions did not converge within {MAX_STEPS} steps: are all weights finite?"
     )
 
 

@@ -1,4 +1,4 @@
-"""Parts of a structure in words, and where they lie in its graph."""
+"""Parts of one example in words, and where they lie in its graph."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN
 
 Floats = NDArray[np.float64]
-_LONGEST = 100  # characters that say what a part is made of
+MAX_DESCRIPTION = 100  # characters
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """An object of a structure and what it contributed.
+    """An object of one example and its contribution.
 
-    - `level`, `number`: which object it is; `roles`: as what it belongs to its parents;
-    - `node`: the node that it lies around (or is), where the decomposition says so;
-    - `contribution`: to the number that is explained;
+    - `level`, `number`: which object it is; `roles`: its roles in its parents;
+    - `node`: the node at its centre, or the node that it is, where the decomposition says so;
+    - `contribution`: to the output that is explained;
     - `what`: the labels that it is made of, in words;
-    - `bottom`: the bottom objects that it is made of, ascending; `inside`: what each of them
-      contributed as a part of this part, if that was asked for.
+    - `bottom`: the bottom objects that it is made of, ascending;
+    - `inside`: the contribution of each of them within this part, if computed.
     """
 
     level: int
@@ -56,8 +56,8 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
-    """One structure with its own hierarchy, and its graph where it is one.
+class DecomposedExample:
+    """One example with its own hierarchy, and its graph if it is one.
 
     `radii` are those of the decomposition, where it has any.
     """
@@ -77,13 +77,13 @@ class Whole:
             roles=self._roles(level, number),
             node=None if around is None or around[number] < 0 else int(around[number]),
             contribution=float(contribution),
-            what=short_label(self._what(level, number), _LONGEST),
-            bottom=self.reached(level, number),
+            what=short_label(self._what(level, number), MAX_DESCRIPTION),
+            bottom=self.bottom_objects(level, number),
             inside=inside,
         )
 
     def label(self, number: int) -> str:
-        """What a bottom object is told apart by, in words."""
+        """The label of a bottom object, in words."""
         attributes = self.hierarchy.attributes
         if attributes.codes is not None and attributes.vocabulary is not None:
             code = int(attributes.codes[number])
@@ -91,12 +91,12 @@ class Whole:
         assert attributes.vectors is not None
         return f"({', '.join(f'{value:.3g}' for value in attributes.vectors[number][:4].tolist())})"
 
-    def reached(self, level: int, number: int) -> Ints:
-        """The bottom objects that an object is made of, ascending."""
-        found: Ints = np.array([number])
+    def bottom_objects(self, level: int, number: int) -> Ints:
+        """The bottom objects that an object consists of, ascending."""
+        objects: Ints = np.array([number])
         for relation in reversed(self.hierarchy.relations[:level]):
-            found = np.unique(relation.parts[_entries(relation, found)])
-        return found
+            objects = np.unique(relation.parts[_entries(relation, objects)])
+        return objects
 
     @cached_property
     def nodes(self) -> Ints:
@@ -156,27 +156,27 @@ class Whole:
         if level == self.hierarchy.depth:
             return ()
         relation = self.hierarchy.relations[level]
-        found = np.unique(relation.roles[relation.parts == number])
-        return tuple(relation.alphabet[role] for role in found.tolist())
+        roles = np.unique(relation.roles[relation.parts == number])
+        return tuple(relation.alphabet[role] for role in roles.tolist())
 
     def _what(self, level: int, number: int) -> str:
         """The labels that an object is made of: by role on level 1, in their order above."""
         if level == 0:
             return self.label(number)
         if level > 1:
-            return _listed([self.label(i) for i in self.reached(level, number).tolist()])
+            return _listed([self.label(i) for i in self.bottom_objects(level, number).tolist()])
         relation = self.hierarchy.relations[0]
         entries = _entries(relation, np.array([number]))
-        counts = relation.multiplicity[entries]
+        counts = np.ones(len(entries)) if relation.counts is None else relation.counts[entries]
         by_role: dict[str, Counter[str]] = {}
         order = np.lexsort((relation.parts[entries], relation.roles[entries]))
         for entry, count in zip(entries[order].tolist(), counts[order].tolist(), strict=True):
             role = relation.alphabet[relation.roles[entry]]
-            found = by_role.setdefault(role, Counter())
-            found[self.label(int(relation.parts[entry]))] += count
+            labels = by_role.setdefault(role, Counter())
+            labels[self.label(int(relation.parts[entry]))] += int(count)
         return "; ".join(
-            f"{role} {', '.join(_times(label, n) for label, n in found.items())}"
-            for role, found in by_role.items()
+            f"{role} {', '.join(_times(label, n) for label, n in labels.items())}"
+            for role, labels in by_role.items()
         )
 
 
@@ -186,7 +186,7 @@ def singular(name: str) -> str:
     >>> singular("ego graphs"), singular("nodes")
     ('ego graph', 'node')
     """
-    irregular = {"nodes and edges": "node or edge"}
+    irregular = {"nodes and edges": "node or edge", "classes": "class"}
     return irregular.get(name, name.removesuffix("s"))
 
 
@@ -200,7 +200,7 @@ def _place(relation: Relation, role: str) -> int:
 
 
 def _listed(labels: list[str]) -> str:
-    """Labels in order, runs of one label as one."""
+    """Labels in order, runs of the same label merged."""
     runs: list[tuple[str, int]] = []
     for label in labels:
         if runs and runs[-1][0] == label:

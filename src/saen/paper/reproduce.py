@@ -23,10 +23,10 @@ from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import tables
+from saen.paper.charts import plot_accuracy, plot_compression, plot_gain
 from saen.paper.kernel import COSTS, DEPTHS, evaluate_kernel
 from saen.paper.timing import measure
-from saen.report.charts import plot_accuracy, plot_compression, plot_gain
-from saen.report.plots import save_figure
+from saen.report.figures import save_figure
 
 FOLDS = 10
 TIMED = ("paper", "modern")

@@ -15,8 +15,8 @@ from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 
 Floats = NDArray[np.float64]
-LONGEST_ROW = 120  # objects drawn per level
-LARGEST_GRAPH = 300  # nodes drawn
+MAX_ROW = 120  # objects drawn of a level
+MAX_NODES = 300  # drawn of a graph
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly
 
 
@@ -38,18 +38,18 @@ class Lines:
         """The entries between shown parents and shown parts."""
         taken = relation.take(parents).canonical()
         place = positions(parts, relation.n_parts)[taken.parts]
-        kept = place >= 0
-        whole, part, role = segment_ids(taken.indptr)[kept], place[kept], taken.roles[kept]
-        counts = taken.multiplicity[kept]
-        order = np.lexsort((role, part, whole))
-        pair = (whole * max(len(parts), 1) + part)[order]
+        shown = place >= 0
+        parent, part, role = segment_ids(taken.indptr)[shown], place[shown], taken.roles[shown]
+        counts = np.ones(len(part), np.int64) if taken.counts is None else taken.counts[shown]
+        order = np.lexsort((role, part, parent))
+        pair = (parent * max(len(parts), 1) + part)[order]
         _, start, size = np.unique(pair, return_index=True, return_counts=True)
         bends = np.empty(len(pair))
         bends[order] = np.arange(len(pair)) - np.repeat(start + (size - 1) / 2, size)
-        return Lines(whole, part, role, counts, bends)
+        return Lines(parent, part, role, counts, bends)
 
     def curves(self, level: int, parents: Floats, parts: Floats) -> Floats:
-        """25 points from each whole down to its part, shape (n, 25, 2)."""
+        """25 points from each parent down to its part, shape (n, 25, 2)."""
         t = np.linspace(0, 1, 25)
         start, end = parents[self.parents][:, None], parts[self.parts][:, None]
         x = start + (end - start) * t + 0.02 * self.bends[:, None] * np.sin(np.pi * t)
@@ -73,15 +73,15 @@ def row_of(n: int, group: Ints | None) -> Floats:
 
 
 def sampled(hierarchy: Hierarchy) -> list[Ints]:
-    """The objects to show of every level: all, or `LONGEST_ROW` of them, from the top down.
+    """The objects to show of every level: all, or `MAX_ROW` of them, from the top down.
 
-    Parents take turns in naming parts, one of each role at a time, so that all keep some parts; and
-    the parts that a whole names first come from all over it.
+    Parents take turns in choosing parts, one of each role at a time, so that all keep some parts;
+    and the parts that a parent chooses first come from all over it.
     """
-    top = np.argsort(np.arange(len(hierarchy)) * GOLDEN % 1, kind="stable")[:LONGEST_ROW]
+    top = np.argsort(np.arange(len(hierarchy)) * GOLDEN % 1, kind="stable")[:MAX_ROW]
     shown: list[Ints] = [np.sort(top)]
     for relation in reversed(hierarchy.relations):
-        if relation.n_parts <= LONGEST_ROW:
+        if relation.n_parts <= MAX_ROW:
             shown.append(np.arange(relation.n_parts))
             continue
         taken = relation.take(shown[-1]).canonical()
@@ -90,9 +90,9 @@ def sampled(hierarchy: Hierarchy) -> list[Ints]:
         position = np.arange(len(group)) - np.searchsorted(group, group)
         turn = np.empty_like(position)
         turn[np.lexsort((position * GOLDEN % 1, group))] = position
-        named = taken.parts[np.lexsort((parents, roles, turn))]
-        first = np.sort(np.unique(named, return_index=True)[1])
-        shown.append(np.sort(named[first[:LONGEST_ROW]]))
+        choices = taken.parts[np.lexsort((parents, roles, turn))]
+        first = np.sort(np.unique(choices, return_index=True)[1])
+        shown.append(np.sort(choices[first[:MAX_ROW]]))
     return shown[::-1]
 
 
@@ -127,13 +127,13 @@ def untangled(hierarchy: Hierarchy, shown: Sequence[Ints]) -> list[Ints]:
     ]
 
 
-def neighbourhood(graphs: Graphs, most: int = LARGEST_GRAPH) -> Ints:
-    """All nodes, or the `most` allowed of them around the one of highest degree.
+def neighbourhood(graphs: Graphs, limit: int = MAX_NODES) -> Ints:
+    """All nodes, or `limit` of them around the one of highest degree.
 
     In a tree of shortest paths, each node is farther from its parent than its siblings of higher
     degree: what is shown hangs together, and no hub fills the picture with its leaves.
     """
-    if graphs.n_nodes <= most:
+    if graphs.n_nodes <= limit:
         return np.arange(graphs.n_nodes)
     degrees = graphs.degrees()
     links = graphs.adjacency().astype(np.int8)
@@ -146,7 +146,7 @@ def neighbourhood(graphs: Graphs, most: int = LARGEST_GRAPH) -> Ints:
     far[order[0]] = 0.0
     for node in order[1:].tolist():
         far[node] = far[parent[node]] + step[node]
-    return np.sort(np.argsort(far, kind="stable")[:most])
+    return np.sort(np.argsort(far, kind="stable")[:limit])
 
 
 def layout(edges: Ints, n: int) -> Floats:

@@ -10,7 +10,7 @@ from saen.learning.estimators import SAENClassifier
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport
 from saen.learning.runs import digest, versions
-from saen.report.report import Predictions, settings_of, write_report
+from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 from saen.report.summaries import (
     describe_ceiling,
     describe_decomposition,
@@ -42,14 +42,13 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             "training": history.accuracy,
             "held out": history.validation_accuracy,
         }
-    write_report(
-        path,
+    page = Report(
         title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
         summary=summary,
-        structures=report.data,
+        data=report.data,
         levels=facts.levels,
         curves=curves,
-        found=predictions,
+        predictions=predictions,
         command=command,
         settings={
             "dataset": facts.name,
@@ -63,6 +62,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         },
         versions=versions(),
     )
+    write_report(path, page)
 
 
 def write_evaluation_report(
@@ -73,16 +73,15 @@ def write_evaluation_report(
     protocol, seed = document["protocol"], document["seed"]
     classifier = SAENClassifier(**document["settings"])
     last = seed + protocol["repeats"] - 1
-    write_report(
-        path,
+    page = Report(
         title=f"{document['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold "
         f"cross-validation of preset {document['preset']}",
         summary=describe_evaluation(report),
-        structures=report.data,
+        data=report.data,
         levels=evaluation.levels,
         curves={"cross entropy": {"training": evaluation.loss}},
-        found=Predictions(
-            evaluation.classes, evaluation.targets, evaluation.probabilities, rows=evaluation.rows
+        predictions=Predictions(
+            evaluation.classes, evaluation.targets, evaluation.probabilities, unique=evaluation.rows
         ),
         command=command,
         settings={
@@ -97,3 +96,4 @@ def write_evaluation_report(
         },
         versions=document["versions"],
     )
+    write_report(path, page)

@@ -12,8 +12,14 @@ import pytest
 import saen
 from saen import Documents, Ego, Graphs, NestedData, compress_graphs
 from saen.errors import FileError, MissingExtraError
-from saen.report.plots import MOST_EDGES, SMALL_GRAPH, draw_graphs
-from saen.report.report import HARDEST, MOST_CLASSES, Predictions, check_report, write_report
+from saen.report.evaluation_page import (
+    MAX_CLASSES,
+    MAX_HARDEST,
+    Predictions,
+    Report,
+    check_report,
+    write_report,
+)
 from tests.cli.commandline import fails, invoke, run
 from tests.report.html_reader import Element, pairs, read_html, tables
 
@@ -34,44 +40,44 @@ def captions(page: Element) -> list[str]:
     return [caption.text for caption in page.all("figcaption")]
 
 
-def arguments(structures=None, found=None, **changes):
+def made_up(data=None, predictions=None, **changes) -> Report:
     """Everything that a report needs, about made-up predictions of some trees."""
-    if structures is None:
-        structures = saen.generate_threads(40, average_nodes=12, seed=2)
-    if found is None:
-        classes, codes = np.unique(structures.targets, return_inverse=True)
+    if data is None:
+        data = saen.generate_threads(40, average_nodes=12, seed=2)
+    if predictions is None:
+        classes, codes = np.unique(data.targets, return_inverse=True)
         random = np.random.default_rng(0)
-        answers = random.dirichlet(np.ones(len(classes)), (3, len(codes)))
-        found = Predictions(classes, codes, answers)
+        outputs = random.dirichlet(np.ones(len(classes)), (3, len(codes)))
+        predictions = Predictions(classes, codes, outputs)
     levels = [
         {"level": 0, "name": "nodes", "objects": 900, "unique": 4},
         {"level": 1, "name": "parents", "objects": 40, "unique": 39},
     ]
     for level in levels:
         level |= {"entries": 900 * level["level"], "entries_compressed": 77 * level["level"]}
-    given = {
+    fields = {
         "title": "threads: made up",
         "summary": {"accuracy": "50 %"},
-        "structures": structures,
+        "data": data,
         "levels": levels,
         "curves": {"loss": {"training": np.linspace(1, 0, 20)[:, None] * [1.0, 1.1, 1.2]}},
-        "found": found,
+        "predictions": predictions,
         "command": "saen evaluate threads",
         "settings": {"seed": 3, "hidden": [[8], [4]]},
         "versions": {"saen": "1"},
     }
-    return given | changes
+    return Report(**fields | changes)
 
 
 def written(tmp_path: Path, **changes) -> Element:
-    write_report(tmp_path / "page.html", **arguments(**changes))
+    write_report(tmp_path / "page.html", made_up(**changes))
     return read(tmp_path / "page.html")
 
 
 # -- from the command line ---------------------------------------------------------------------
 
 
-def test_an_evaluation_s_page_says_what_its_json_says(tmp_path, monkeypatch):
+def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
     typed = ["evaluate", "threads", "--repeats", "2", "--folds", "3", "--epochs", "2"]
     typed += ["--report", str(path)]
@@ -96,12 +102,12 @@ def test_an_evaluation_s_page_says_what_its_json_says(tmp_path, monkeypatch):
     assert f"torch {report['versions']['torch']}" in page.text
     assert headings(page) == [
         "Data",
-        "Hierarchy before and after collapsing equal objects",
+        "Hierarchy before and after compression",
         "Learning curves",
         "Predictions",
         "Calibration",
         "Hardest graphs",
-        "To reproduce",
+        "How to reproduce",
     ]
     threads = saen.load_dataset("threads")
     compressed = compress_graphs(threads, Ego((0, 1), "log-degree:4").fit(threads))
@@ -115,7 +121,7 @@ def test_an_evaluation_s_page_says_what_its_json_says(tmp_path, monkeypatch):
     assert right == pytest.approx(accuracy["mean"], abs=1e-3)
 
 
-def test_a_training_s_page_is_about_what_was_held_out(tmp_path):
+def test_training_page_is_about_what_was_held_out(tmp_path):
     path = tmp_path / "page.html"
     typed = ["train", "threads", "--epochs", "2", "--models", "2", "--out", tmp_path / "m.saen"]
     report = run(*typed, "--report", path)
@@ -127,11 +133,11 @@ def test_a_training_s_page_is_about_what_was_held_out(tmp_path):
     assert [row[1] for row in tables(page)[2][1:]] == [str(n) for n in confusion.sum(axis=1)]
     recall = [round(100 * row[i] / row.sum(), 1) for i, row in enumerate(confusion)]
     assert [float(row[2]) for row in tables(page)[2][1:]] == recall
-    drawn = [int(re.match(r"graph (\d+):", words)[1]) for words in captions(page)[-HARDEST:]]
+    drawn = [int(re.match(r"graph (\d+):", words)[1]) for words in captions(page)[-MAX_HARDEST:]]
     assert set(drawn) <= set(report["held_out"]["test"])
 
 
-def test_a_training_that_held_nothing_out_says_so(tmp_path):
+def test_training_page_without_a_holdout_says_so(tmp_path):
     path = tmp_path / "page.html"
     typed = ["train", "threads", "--epochs", "1", "--models", "1", "--out", tmp_path / "m.saen"]
     invoke(*typed, "--no-holdout", "--report", path)
@@ -140,7 +146,7 @@ def test_a_training_that_held_nothing_out_says_so(tmp_path):
     assert not any(words.startswith("Hardest") for words in headings(page))
 
 
-def test_a_resumed_training_writes_the_same_page(tmp_path, monkeypatch):
+def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
     # What was predicted for the held-out part is remembered beside the model, not computed anew.
     typed = ["train", "threads", "--epochs", "2", "--models", "1", "--out", tmp_path / "m.saen"]
     whole, resumed = tmp_path / "whole.html", tmp_path / "resumed.html"
@@ -161,7 +167,7 @@ def test_a_resumed_training_writes_the_same_page(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "train"])
-def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+def test_report_that_cannot_be_written_is_refused_before_the_work(
     tmp_path, monkeypatch, capsys, command
 ):
     def work(*_, **__):
@@ -180,7 +186,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
 # -- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_needs_nothing_but_itself(tmp_path):
+def test_page_is_self_contained(tmp_path):
     page = written(tmp_path)
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.all("html")[0].attributes["lang"] == "en"
@@ -200,37 +206,36 @@ def test_the_page_needs_nothing_but_itself(tmp_path):
     assert set(references) <= set(ids)
 
 
-def test_every_figure_tells_screen_readers_what_it_shows(tmp_path):
+def test_page_tells_screen_readers_what_figures_show(tmp_path):
     page = written(tmp_path)
     drawings = page.all("svg")
     # Sizes, objects, entries, loss, confusion, calibration, and the hardest.
-    assert len(drawings) == len(page.all("figure")) == 6 + HARDEST
+    assert len(drawings) == len(page.all("figure")) == 6 + MAX_HARDEST
     for drawing, caption in zip(drawings, captions(page), strict=True):
         assert drawing.attributes["role"] == "img"
         assert drawing.attributes["aria-label"] == caption != ""
 
 
-def test_the_same_findings_give_the_same_bytes(tmp_path):
+def test_page_of_equal_reports_has_equal_bytes(tmp_path):
     for name in ("a", "b"):
-        write_report(tmp_path / name, **arguments())
+        write_report(tmp_path / name, made_up())
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_recall_precision_and_calibration_by_hand(tmp_path):
-    given = arguments()
-    found = given["found"]
+def test_page_shows_recall_precision_and_calibration(tmp_path):
+    predictions = made_up().predictions
     page = written(tmp_path)
     hits = {(t, p): 0 for t in range(2) for p in range(2)}
     gaps: dict[int, list[tuple[float, bool]]] = {}
-    for repeat in found.answers:
-        for target, row in zip(found.targets.tolist(), repeat.tolist(), strict=True):
+    for repeat in predictions.outputs:
+        for target, row in zip(predictions.targets.tolist(), repeat.tolist(), strict=True):
             guess = row.index(max(row))
             hits[target, guess] += 1
             gaps.setdefault(int(10 * max(row)), []).append((max(row), guess == target))
     for code, row in enumerate(tables(page)[2][1:]):
         true = hits[code, 0] + hits[code, 1]
         made = hits[0, code] + hits[1, code]
-        assert row[0] == found.classes[code]
+        assert row[0] == predictions.classes[code]
         assert row[1] == str(true)
         assert float(row[2]) == round(100 * hits[code, code] / true, 1)
         assert float(row[3]) == round(100 * hits[code, code] / made, 1)
@@ -238,13 +243,13 @@ def test_recall_precision_and_calibration_by_hand(tmp_path):
     assert f"Expected calibration error: {100 * error:.1f} %." in page.text
 
 
-def test_the_hardest_come_first_and_equal_ones_once(tmp_path):
+def test_hardest_examples_come_first_and_identical_ones_once(tmp_path):
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 4, targets=["a", "b", "b", "a"])
     truth = np.array([0.1, 0.9, 0.01, 0.4])  # probability of the true class
     codes = np.array([0, 1, 1, 0])
     answers = np.where(codes[:, None] == [0, 1], truth[:, None], 1 - truth[:, None])[None]
     plain = Predictions(np.array(["a", "b"]), codes, answers)
-    assert captions(written(tmp_path, structures=graphs, found=plain))[-4:] == [
+    assert captions(written(tmp_path, data=graphs, predictions=plain))[-4:] == [
         "graph 2: true b, predicted a (99\u00a0%), loss 4.61",
         "graph 0: true a, predicted b (90\u00a0%), loss 2.30",
         "graph 3: true a, predicted b (60\u00a0%), loss 0.92",
@@ -254,29 +259,29 @@ def test_the_hardest_come_first_and_equal_ones_once(tmp_path):
         plain.classes, codes, answers, np.array([7, 5, 6, 4]), np.array([0, 1, 0, 0])
     )
     many = Graphs.from_edge_lists([[(0, 1)]] * 8, targets=["a", "b"] * 4)
-    assert captions(written(tmp_path, structures=many, found=equal))[-2:] == [
-        "graph 6: true b, predicted a (99\u00a0%), loss 4.61; 2 of 3 with equal parts are of "
-        "another class",
+    assert captions(written(tmp_path, data=many, predictions=equal))[-2:] == [
+        "graph 6: true b, predicted a (99\u00a0%), loss 4.61; 2 of 3 graphs with "
+        "identical parts have another class",
         "graph 5: true b, predicted b (90\u00a0%), loss 0.11",
     ]
 
 
-def test_over_repeats_the_hardest_is_so_in_the_mean(tmp_path):
+def test_hardest_examples_over_repeats_are_so_on_average(tmp_path):
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 2, targets=[5, 9])
     answers = np.array([[[0.2, 0.8], [0.5, 0.5]], [[0.8, 0.2], [0.9, 0.1]]])
-    found = Predictions(np.array([5, 9]), np.array([0, 1]), answers)
-    first, second = captions(written(tmp_path, structures=graphs, found=found))[-2:]
+    predictions = Predictions(np.array([5, 9]), np.array([0, 1]), answers)
+    first, second = captions(written(tmp_path, data=graphs, predictions=predictions))[-2:]
     assert first == "graph 1: true 9, predicted 5 (70\u00a0%), loss 1.50, wrong in 2 of 2 repeats"
     assert second == "graph 0: true 5, predicted 5 (50\u00a0%), loss 0.92, wrong in 1 of 2 repeats"
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_numbers_are_drawn_against_the_truth(tmp_path, outputs):
+def test_page_of_a_regression_plots_predicted_against_true_values(tmp_path, outputs):
     true = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0]])[:, :outputs]
     made = true + np.array([[0.0, 3.0], [1.0, 0.0], [0.0, 0.0]])[:, :outputs]
     targets, answers = (true, made) if outputs == 2 else (true[:, 0], made[:, 0])
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 3, targets=targets)
-    page = written(tmp_path, structures=graphs, found=Predictions(None, targets, answers))
+    page = written(tmp_path, data=graphs, predictions=Predictions(None, targets, answers))
     assert "Calibration" not in headings(page)
     assert sum(words.startswith("Predicted against true") for words in captions(page)) == outputs
     row = tables(page)[1][1]
@@ -288,33 +293,35 @@ def test_numbers_are_drawn_against_the_truth(tmp_path, outputs):
     assert hardest == f"graph 1: {shown}"
 
 
-def test_documents_are_listed_with_their_words(tmp_path):
+def test_hardest_documents_are_listed_with_their_words(tmp_path):
     sleep = [("men", 1, "nsubj"), (HOSTILE, None, "root")]
     long = [("word", None, "root")] * 50
     documents = Documents.from_sentences([[sleep, sleep], [long]], targets=["x", "y"])
     answers = np.array([[[0.4, 0.6], [0.2, 0.8]]])
-    found = Predictions(np.array(["x", "y"]), np.array([0, 1]), answers)
-    page = written(tmp_path, structures=documents, found=found)
+    predictions = Predictions(np.array(["x", "y"]), np.array([0, 1]), answers)
+    page = written(tmp_path, data=documents, predictions=predictions)
     assert "Hardest documents" in headings(page)
     head, first, second = tables(page)[-1]
-    assert head == ["document", "prediction", "begins with"]
+    assert head == ["document", "prediction", "first words"]
     assert first[:2] == ["0", "true x, predicted y (60\u00a0%), loss 0.92"]
     assert first[2].startswith("men <script>alert('1')")
     assert second[2].split() == ["word"] * 30 + ["…"]
 
 
-def test_other_structures_are_listed_with_their_labels(tmp_path):
+def test_hardest_nested_data_are_listed_with_their_labels(tmp_path):
     structures = NestedData(
         [{"a": [3, 7]}, {"b": ["x"]}], [0, 1], levels=("labels $x^{$", "parents")
     )
-    found = Predictions(np.array([0, 1]), np.array([0, 1]), np.array([[[0.4, 0.6], [0.2, 0.8]]]))
-    page = written(tmp_path, structures=structures, found=found)
+    predictions = Predictions(
+        np.array([0, 1]), np.array([0, 1]), np.array([[[0.4, 0.6], [0.2, 0.8]]])
+    )
+    page = written(tmp_path, data=structures, predictions=predictions)
     assert tables(page)[-1][1] == ["0", "true 0, predicted 1 (60\u00a0%), loss 0.92", "3 7"]
     assert pairs(page)["labels $x^{$"] == "3"
-    assert "distinct labels $x^{$ per structure: 1 to 2" in captions(page)[0]
+    assert "distinct labels $x^{$ per example: 1 to 2" in captions(page)[0]
 
 
-def test_whatever_things_are_called_the_page_shows_it_as_text(tmp_path):
+def test_page_shows_hostile_names_as_text(tmp_path):
     graphs = Graphs.from_edge_lists(
         [[(0, 1), (1, 2)]] * 2,
         node_labels=[HOSTILE, "\x07bell\x00", "\ud800"] * 2,
@@ -322,12 +329,12 @@ def test_whatever_things_are_called_the_page_shows_it_as_text(tmp_path):
         name=HOSTILE,
     )
     classes = np.array([HOSTILE, "$\\frac{"])
-    found = Predictions(classes, np.array([0, 1]), np.full((1, 2, 2), 0.5))
+    predictions = Predictions(classes, np.array([0, 1]), np.full((1, 2, 2), 0.5))
     level = {"level": 0, "objects": 1, "unique": 1, "entries": 0, "entries_compressed": 0}
     page = written(
         tmp_path,
-        structures=graphs,
-        found=found,
+        data=graphs,
+        predictions=predictions,
         title=HOSTILE,
         summary={HOSTILE: HOSTILE},
         levels=[level | {"name": HOSTILE}],
@@ -343,7 +350,7 @@ def test_whatever_things_are_called_the_page_shows_it_as_text(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_does_not_grow_with_the_collection(tmp_path):
+def test_page_does_not_grow_with_the_data(tmp_path):
     def size(n, epochs, n_classes):
         random = np.random.default_rng(1)
         clique = np.argwhere(np.triu(np.ones((50, 50)), 1)).tolist()
@@ -351,11 +358,11 @@ def test_the_page_does_not_grow_with_the_collection(tmp_path):
         classes, codes = np.unique(graphs.targets, return_inverse=True)
         answers = random.dirichlet(np.ones(len(classes)), (2, n))
         curves = {"loss": {"training": random.random((epochs, 60))}}
-        found = Predictions(classes, codes, answers)
+        predictions = Predictions(classes, codes, answers)
         path = tmp_path / "page.html"
-        write_report(path, **arguments(structures=graphs, found=found, curves=curves))
+        write_report(path, made_up(graphs, predictions, curves=curves))
         # Two tables of classes and one of the two levels, with their heads.
-        assert path.read_text(encoding="utf-8").count("<tr>") <= 2 * (MOST_CLASSES + 1) + 3
+        assert path.read_text(encoding="utf-8").count("<tr>") <= 2 * (MAX_CLASSES + 1) + 3
         return path.stat().st_size
 
     small, large = size(30, 200, 20), size(600, 20_000, 300)
@@ -363,75 +370,26 @@ def test_the_page_does_not_grow_with_the_collection(tmp_path):
     assert large < 2_000_000
 
 
-def test_many_numbers_are_thinned_out(tmp_path):
+def test_page_of_many_numbers_is_thinned_out(tmp_path):
     n = 20_000
     graphs = Graphs.from_edge_lists([[]] * n, sizes=[1] * n, targets=np.arange(n) / n)
-    found = Predictions(None, graphs.targets, graphs.targets[::-1])
-    written(tmp_path, structures=graphs, found=found)
+    predictions = Predictions(None, graphs.targets, graphs.targets[::-1])
+    written(tmp_path, data=graphs, predictions=predictions)
     assert (tmp_path / "page.html").stat().st_size < 400_000
 
 
-def test_no_epochs_no_curve(tmp_path):
+def test_page_without_epochs_has_no_curve(tmp_path):
     page = written(tmp_path, curves={"loss": {"training": np.empty((0, 3))}})
     assert "No epoch was trained" in page.text
 
 
-def test_a_page_replaces_the_old_one_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "page.html"
-    path.write_text("old")
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            write_report(path, **arguments())
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("page.html", "old")]
-    write_report(path, **arguments())
-    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
-    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
-def test_a_folder_is_no_place_for_a_page(tmp_path):
+def test_report_is_not_written_over_a_folder(tmp_path):
     with pytest.raises(FileError, match="cannot be written"):
-        write_report(tmp_path, **arguments())
+        write_report(tmp_path, made_up())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib_the_message_names_the_extra(monkeypatch, tmp_path):
+def test_check_report_without_matplotlib_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"saen\[plots\]"):
         check_report(tmp_path / "page.html")
-
-
-# -- drawings of graphs ------------------------------------------------------------------------
-
-
-def test_small_graphs_are_drawn_whole_and_large_ones_say_what_is_missing():
-    star = [(0, leaf) for leaf in range(1, 200)]
-    clique = np.argwhere(np.triu(np.ones((60, 60)), 1)).tolist()
-    graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)], star, clique, []], sizes=[3, 200, 60, 0])
-    notes, n_nodes, n_edges = [], [], []
-    for figure in draw_graphs(graphs):
-        (axes,) = figure.axes
-        lines, *_, nodes = axes.collections
-        notes.append(figure.texts[0].get_text().replace("\n", " "))
-        n_edges.append(len(lines.get_segments()))
-        n_nodes.append(len(nodes.get_offsets()))
-    assert n_nodes == [3, SMALL_GRAPH, 60, 0]
-    assert n_edges[:2] == [2, SMALL_GRAPH - 1]
-    assert MOST_EDGES / 2 < n_edges[2] <= MOST_EDGES
-    assert notes == [
-        "",
-        f"showing {SMALL_GRAPH} of 200 nodes, around the one of highest degree",
-        f"showing {n_edges[2]} of 1,770 edges",
-        "the graph has no nodes",
-    ]
-
-
-def test_equal_labels_have_equal_colours_in_all_drawings():
-    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], node_labels=["C", "N", "N", "O"])
-    shades = [figure.axes[0].collections[-1].get_facecolors() for figure in draw_graphs(graphs)]
-    np.testing.assert_array_equal(shades[0][1], shades[1][0])
-    assert not np.array_equal(shades[0][0], shades[1][1])

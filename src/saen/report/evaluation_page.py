@@ -1,0 +1,410 @@
+"""The page about a training or an evaluation: data, compression, curves, predictions.
+
+The page does not grow with the data: curves and clouds of points are thinned out, and of classes
+and hard examples only so many are listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from saen._util.arrays import Array
+from saen._util.strings import plural, short_label
+from saen.data.documents import Documents
+from saen.data.graphs import Graphs
+from saen.data.nested import NestedData
+from saen.errors import FileError
+from saen.learning.estimators import NetworkEstimator
+from saen.learning.metrics import classification_scores, log_losses, regression_scores
+from saen.report.charts import (
+    plot_calibration,
+    plot_confusion,
+    plot_curves,
+    plot_level_sizes,
+    plot_predictions,
+    plot_sizes,
+)
+from saen.report.figures import new_figure
+from saen.report.graph_drawing import draw_graphs
+from saen.report.page import Picture, Table, write_page
+
+Floats = NDArray[np.float64]
+Data = Graphs | Documents | NestedData
+Curves = Mapping[str, Mapping[str, ArrayLike]]
+"""By unit and name, such as `{"cross entropy": {"training": loss}}`: shape (epochs, networks)."""
+
+MAX_CLASSES = 50  # listed in tables
+MAX_OUTPUTS = 4  # numbers per example whose predictions are drawn
+MAX_HARDEST = 9  # examples drawn or listed
+MAX_WORDS = 30  # of a document or of the labels of an example
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for m examples that the networks did not train on.
+
+    - `classes` (C,), or None for numbers;
+    - `targets` (m,): indices of the true classes; or true numbers, (m,) or (m, k);
+    - `outputs` (repeats, m, C): probabilities; or predicted numbers, (m,) or (m, k);
+    - `indices` (m,): which examples of the data were tested, if not all in order;
+    - `unique` (m,): examples with identical parts have the same number here.
+    """
+
+    classes: Array | None
+    targets: Array
+    outputs: Floats
+    indices: NDArray[np.int64] | None = None
+    unique: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page shows.
+
+    - `title`, and `summary`: what stands on top;
+    - `data`: all examples; `levels`: what `Compressed.levels()` returns;
+    - `curves`: the learning curves;
+    - `predictions`: None where nothing was held out;
+    - `command`, `settings`, `versions`: how to get the same again.
+    """
+
+    title: str
+    summary: Mapping[str, str]
+    data: Data
+    levels: Sequence[dict[str, Any]]
+    curves: Curves
+    predictions: Predictions | None
+    command: str
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+
+def check_report(path: str | Path) -> None:
+    """Raise what `write_report` would, before the work that it reports.
+
+    `MissingExtraError` without matplotlib, `FileError` for a folder or a missing parent folder.
+    """
+    new_figure(1, 1)
+    target = Path(path)
+    if target.is_dir():
+        raise FileError("is a folder: name a file, such as report.html in it", path=path)
+    if not target.parent.is_dir():
+        raise FileError(f"cannot be written (there is no folder {target.parent})", path=path)
+
+
+def settings_of(estimator: NetworkEstimator) -> dict[str, Any]:
+    """The arguments of an estimator that decide what it learns, apart from its seed."""
+    return {name: getattr(estimator, name) for name in estimator.setting_names()}
+
+
+def write_report(path: str | Path, report: Report) -> None:
+    """Write the page atomically; equal reports give equal bytes.
+
+    Raises `MissingExtraError` without matplotlib and `FileError` where the file cannot be written.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = saen.SAENClassifier(epochs=2).fit(threads[:30], threads.targets[:30])
+    >>> predictions = Predictions(
+    ...     model.classes_,
+    ...     np.searchsorted(model.classes_, threads.targets[30:]),
+    ...     model.predict_proba(threads[30:])[None],
+    ...     np.arange(30, 40),
+    ... )
+    >>> report = Report(
+    ...     title="threads",
+    ...     summary={"accuracy": "good"},
+    ...     data=threads,
+    ...     levels=model.prepare(threads).compressed.levels(),
+    ...     curves={"cross entropy": {"training": model.history_.loss}},
+    ...     predictions=predictions,
+    ...     command="saen train threads",
+    ...     settings=settings_of(model),
+    ...     versions={"saen": saen.__version__},
+    ... )
+    >>> write_report(getfixture("tmp_path") / "report.html", report)
+    """
+    predictions = report.predictions
+    write_page(
+        path,
+        "evaluation.html",
+        report.title,
+        report=report,
+        data=_data_section(report.data),
+        levels=_level_section(report.levels),
+        curves={unit: _curve_picture(unit, lines) for unit, lines in report.curves.items()},
+        predictions=None if predictions is None else _prediction_section(predictions),
+        hardest=None if predictions is None else _hardest_section(report.data, predictions),
+        settings={name: _as_text(value) for name, value in report.settings.items()},
+    )
+
+
+# -- the sections ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _DataSection:
+    statistics: dict[str, str]
+    classes: Table | None
+    sizes: Picture | None
+
+
+def _data_section(data: Data) -> _DataSection:
+    if isinstance(data, NestedData):
+        statistics: dict[str, Any] = dict(zip(data.levels, data.hierarchy.sizes, strict=True))
+    else:
+        statistics = data.summary()
+        statistics.pop("classes", None)
+    return _DataSection(
+        {name.replace("_", " "): _as_text(value) for name, value in statistics.items()},
+        _class_table(data),
+        _size_picture(data),
+    )
+
+
+def _class_table(data: Data) -> Table | None:
+    """How many examples there are of each class; None where targets are numbers."""
+    targets = data.targets
+    if targets is None or targets.dtype.kind == "f":
+        return None
+    classes, counts = np.unique(targets, return_counts=True)
+    rows = [
+        (short_label(name, 40), count, round(100 * count / len(targets), 1))
+        for name, count in zip(classes.tolist(), counts.tolist(), strict=True)
+    ]
+    return _first_rows(["class", f"{_noun(data)}s", "share (%)"], rows)
+
+
+def _size_picture(data: Data) -> Picture | None:
+    if isinstance(data, Graphs):
+        sizes, unit = data.sizes, "nodes per graph"
+    elif isinstance(data, Documents):
+        sizes, unit = np.diff(data.word_offsets), "words per document"
+    else:
+        sizes, unit = (
+            np.diff(data.starts[0]),
+            f"distinct {short_label(data.levels[0], 24)} per example",
+        )
+    if len(sizes) == 0:
+        return None
+    low, median, high = np.quantile(sizes, (0, 0.5, 1)).tolist()
+    caption = f"{unit}: {low:,.0f} to {high:,.0f}, median {median:,.0f}"
+    return Picture(plot_sizes(sizes, unit, f"{_noun(data)}s"), caption)
+
+
+@dataclass(frozen=True)
+class _LevelSection:
+    table: Table
+    pictures: list[Picture]
+
+
+def _level_section(levels: Sequence[dict[str, Any]]) -> _LevelSection:
+    rows = []
+    for level in levels:
+        entries = (level["entries"], level["entries_compressed"]) if level["level"] else (None,) * 2
+        rows.append((level["name"], level["objects"], level["unique"], *entries))
+    pictures = [Picture(plot_level_sizes(levels, "objects"), "Objects of every level.")]
+    if len(levels) > 1:
+        pictures.append(Picture(plot_level_sizes(levels, "entries"), "Entries of every level."))
+    columns = ["level", "objects", "unique", "entries", "entries after"]
+    return _LevelSection(Table(columns, rows), pictures)
+
+
+def _curve_picture(unit: str, lines: Mapping[str, ArrayLike]) -> Picture | None:
+    """Learning curves of one unit; None where no epoch was trained."""
+    curves = {name: np.asarray(values, dtype=np.float64) for name, values in lines.items()}
+    curves = {name: values for name, values in curves.items() if values.size}
+    if not curves:
+        return None
+    epochs, networks = next(iter(curves.values())).shape
+    spread = "" if networks == 1 else ": median, and range from 10 % to 90 %"
+    caption = f"{unit} of {plural(networks, 'network')} over {plural(epochs, 'epoch')}{spread}"
+    return Picture(plot_curves(curves, unit), caption)
+
+
+@dataclass(frozen=True)
+class _PredictionSection:
+    table: Table
+    pictures: list[Picture]
+    calibration: Picture | None = None
+    calibration_error: str = ""
+
+
+def _prediction_section(predictions: Predictions) -> _PredictionSection:
+    if predictions.classes is None:
+        return _regression_section(predictions)
+    classes, repeats = predictions.classes, len(predictions.outputs)
+    scores = classification_scores(classes[predictions.targets], predictions.outputs, classes)
+    rows = [
+        (
+            short_label(name, 40),
+            int(scores.confusion[code].sum()),
+            _percent(scores.recall[code]),
+            _percent(scores.precision[code]),
+        )
+        for code, name in enumerate(classes)
+    ]
+    confusion = Picture(
+        plot_confusion(scores.confusion, classes),
+        "Confusion matrix: predicted class (column) by true class (row), in percent of the row"
+        + (f", over {plural(repeats, 'repeat')}." if repeats > 1 else "."),
+    )
+    calibration = Picture(
+        plot_calibration(scores.calibration),
+        "Observed accuracy by confidence. Bars below the diamonds: overconfident; above: "
+        "underconfident.",
+    )
+    return _PredictionSection(
+        _first_rows(["class", "tests", "recall (%)", "precision (%)"], rows),
+        [confusion],
+        calibration,
+        f"{100 * scores.calibration.error:.1f} %",
+    )
+
+
+def _regression_section(predictions: Predictions) -> _PredictionSection:
+    columns = list(
+        zip(_columns(predictions.targets).T, _columns(predictions.outputs).T, strict=True)
+    )
+    scores = [regression_scores(true, predicted) for true, predicted in columns]
+    return _PredictionSection(
+        _first_rows(
+            ["target", "root mean squared error", "mean absolute error", "R²"],
+            [(number, each.rmse, each.mae, each.r2) for number, each in enumerate(scores)],
+            "targets",
+        ),
+        [
+            Picture(
+                plot_predictions(true, predicted),
+                f"Predicted against true values of target {number}; on the line they agree.",
+            )
+            for number, (true, predicted) in enumerate(columns[:MAX_OUTPUTS])
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class _HardestSection:
+    noun: str
+    order: str
+    table: Table | None
+    pictures: list[Picture]
+
+
+def _hardest_section(data: Data, predictions: Predictions) -> _HardestSection:
+    """The examples of highest loss, identical ones once: drawn if they are graphs, else listed."""
+    noun, losses = _noun(data), _losses(predictions)
+    tests = np.argsort(-losses, kind="stable")
+    if predictions.unique is not None:
+        _, first = np.unique(predictions.unique[tests], return_index=True)
+        tests = tests[np.sort(first)]
+    tests = tests[:MAX_HARDEST]
+    indices = tests if predictions.indices is None else predictions.indices[tests]
+    verdicts = [_verdict(predictions, test, losses[test], noun) for test in tests.tolist()]
+    order = "largest error" if predictions.classes is None else "most confidently wrong"
+    pairs = list(zip(indices.tolist(), verdicts, strict=True))
+    if isinstance(data, Graphs):
+        figures = draw_graphs(data[indices])
+        pictures = [
+            Picture(figure, f"{noun} {index}: {verdict}")
+            for figure, (index, verdict) in zip(figures, pairs, strict=True)
+        ]
+        return _HardestSection(noun, order, None, pictures)
+    rows = [(str(index), verdict, _first_words(data[index])) for index, verdict in pairs]
+    return _HardestSection(noun, order, Table([noun, "prediction", "first words"], rows), [])
+
+
+# -- words and numbers -------------------------------------------------------------------------
+
+
+def _noun(data: Data) -> str:
+    if isinstance(data, Graphs):
+        return "graph"
+    return "document" if isinstance(data, Documents) else "example"
+
+
+def _losses(predictions: Predictions) -> Floats:
+    """Of every test; for numbers, the distance in units of each target's standard deviation."""
+    if predictions.classes is not None:
+        return log_losses(predictions.targets, predictions.outputs)
+    true, predicted = _columns(predictions.targets), _columns(predictions.outputs)
+    spread = true.std(axis=0)
+    distance: Floats = np.linalg.norm((predicted - true) / np.where(spread > 0, spread, 1), axis=1)
+    return distance
+
+
+def _verdict(predictions: Predictions, test: int, loss: float, noun: str) -> str:
+    """The truth about a test and its prediction."""
+    if predictions.classes is None:
+        true, predicted = _columns(predictions.targets)[test], _columns(predictions.outputs)[test]
+        return f"true {_numbers(true)}, predicted {_numbers(predicted)}"
+    target, outputs = predictions.targets[test], predictions.outputs[:, test]
+    mean = outputs.mean(axis=0)
+    predicted = int(mean.argmax())
+    words = (
+        f"true {short_label(predictions.classes[target], 40)}, "
+        f"predicted {short_label(predictions.classes[predicted], 40)} "
+        f"({100 * mean[predicted]:.0f}\u00a0%), loss {loss:.2f}"
+    )
+    if len(outputs) > 1:
+        wrong = int((outputs.argmax(axis=1) != target).sum())
+        words += f", wrong in {wrong} of {len(outputs)} repeats"
+    if predictions.unique is not None:
+        same = predictions.targets[predictions.unique == predictions.unique[test]]
+        others = int((same != target).sum())
+        if others:
+            words += f"; {others} of {len(same)} {noun}s with identical parts have another class"
+    return words
+
+
+def _first_words(example: Documents | NestedData) -> str:
+    """The first words of a document, or the first labels of nested data."""
+    if isinstance(example, Documents):
+        labels = example.words[: MAX_WORDS + 1].tolist()
+    else:
+        attributes = example.hierarchy.attributes
+        assert attributes.codes is not None
+        assert attributes.vocabulary is not None
+        codes = attributes.codes[: MAX_WORDS + 1].tolist()
+        labels = [attributes.vocabulary[code] for code in codes]
+    words = [short_label(label, 24) for label in labels[:MAX_WORDS]]
+    return " ".join([*words, "…"] if len(labels) > MAX_WORDS else words)
+
+
+def _columns(values: ArrayLike) -> Floats:
+    """Numbers of shape (n,) or (n, k) as (n, k)."""
+    rows = np.asarray(values, dtype=np.float64)
+    return rows.reshape(len(rows), -1)
+
+
+def _numbers(values: Floats) -> str:
+    shown = ", ".join(f"{value:.4g}" for value in values[:MAX_OUTPUTS].tolist())
+    return f"{shown}, …" if len(values) > MAX_OUTPUTS else shown
+
+
+def _percent(share: float) -> float | None:
+    return None if np.isnan(share) else round(100 * float(share), 1)
+
+
+def _first_rows(columns: list[str], rows: Sequence[Any], what: str = "classes") -> Table:
+    """A table of the first rows, whose caption says what it leaves out."""
+    more = f"the first {MAX_CLASSES} of {len(rows):,} {what}" if len(rows) > MAX_CLASSES else ""
+    return Table(columns, rows[:MAX_CLASSES], more)
+
+
+def _as_text(value: Any) -> str:
+    """A setting or a statistic as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or value is None:
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, default=str)

@@ -1,0 +1,174 @@
+"""Pictures of explanations: contributions of nodes and edges, drawn on the graph itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Ints
+from saen._util.strings import short_label
+from saen.data.graphs import Graphs
+from saen.errors import InputError
+from saen.explanations.describe import DecomposedExample, Part
+from saen.explanations.explanation import CollectionExplanation, Explanation
+from saen.report._layout import positions
+from saen.report.figures import add_note, add_text, add_title, new_figure, open_frame
+from saen.report.graph_drawing import NodeStyle, draw_graph
+from saen.report.palette import CATEGORIES, INK, contribution_map
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+MAX_PART_NODES, MAX_PART_EDGES = 60, 300  # drawn of one part
+
+
+def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
+    """Draw the contributions of nodes and edges on the graph.
+
+    Raises `InputError` for an example that is not a graph, or whose bottom objects are neither
+    nodes nor edges, and `MissingExtraError` without matplotlib.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
+    >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
+    >>> figure = draw_explanation(saen.explain(model, threads, 3))
+    """
+    example = explanation.decomposed
+    graph = example.graph
+    if graph is None or not can_draw(example):
+        raise InputError(
+            "only graphs whose bottom objects are nodes or edges can be drawn: "
+            "write an .html or .json file"
+        )
+    figure = new_figure(6.4, 5.6)
+    nodes, edges = _on_graph(example, explanation.contributions[0])
+    scale = float(max(np.abs(nodes).max(initial=0.0), np.abs(edges).max(initial=0.0))) or 1.0
+    note = draw_graph(
+        figure.add_axes((0.02, 0.15, 0.96, 0.76)),
+        graph,
+        NodeStyle.by_contribution(nodes / scale, _node_names(example)),
+        edge_values=edges / scale if edges.any() else None,
+    )
+    _add_scale(figure, scale, explanation.evidence(-1.0), explanation.evidence(1.0))
+    add_title(figure, title)
+    add_note(figure, note)
+    return figure
+
+
+def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Figure:
+    """Draw the nodes of a part and the edges between them, coloured by contributions inside it.
+
+    Contributions of ± `scale` have full colour. A thick ring marks the node at the centre.
+    """
+    assert example.graph is not None
+    inside = np.zeros(len(part.bottom)) if part.inside is None else part.inside
+    values = np.zeros(example.hierarchy.sizes[0])
+    values[part.bottom] = inside / (scale or 1.0)
+    nodes, edges = _on_graph(example, values)
+    region = _region(example, part)
+    place = positions(region, example.graph.n_nodes)
+    ends = place[example.graph.edges()]
+    own = (ends >= 0).all(axis=1)
+    names = _node_names(example)
+    figure = new_figure(1.6, 1.3)
+    draw_graph(
+        figure.add_axes((0.03, 0.03, 0.94, 0.94)),
+        Graphs.from_edges(ends[own], [len(region)], directed=example.graph.directed),
+        NodeStyle.by_contribution(nodes[region], [names[i] for i in region.tolist()]),
+        edge_values=edges[own] if edges.any() else None,
+        centre=None if part.node is None else int(place[part.node]),
+        max_nodes=MAX_PART_NODES,
+        max_edges=MAX_PART_EDGES,
+    )
+    return figure
+
+
+def draw_collection(explanation: CollectionExplanation, title: str = "") -> Figure:
+    """Draw the total contributions of the strongest unique parts as bars.
+
+    Raises `MissingExtraError` without matplotlib.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
+    >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
+    >>> figure = draw_collection(saen.explain_collection(model, threads))
+    """
+    parts = explanation.parts
+    height = 1.2 + 0.42 * len(parts)
+    figure = new_figure(8.4, height)
+    axes = figure.add_axes((0.52, 0.6 / height, 0.45, 0.42 * len(parts) / height))
+    for number, name in enumerate(explanation.targets):
+        mine = [i for i, each in enumerate(parts) if each.towards == name]
+        if mine:
+            totals = [parts[i].total for i in mine]
+            colour = CATEGORIES[number % len(CATEGORIES)]
+            axes.barh(mine, totals, 0.7, color=colour, label=short_label(f"for {name}", 30))
+    words = [short_label(f"{', '.join(each.part.roles)}: {each.part.what}", 52) for each in parts]
+    axes.set_yticks(range(len(parts)), words, parse_math=False)
+    axes.set(ylim=(len(parts) - 0.5, -0.5))
+    axes.set_xlabel("contribution of all occurrences", size=9)
+    axes.tick_params(labelsize=8.5, labelcolor=INK)
+    open_frame(axes)
+    if parts:
+        for text in axes.legend(frameon=False, fontsize=9, loc="lower right").get_texts():
+            text.set_parse_math(False)
+    add_title(figure, title)
+    return figure
+
+
+def can_draw(example: DecomposedExample) -> bool:
+    """Whether the bottom objects are nodes or edges of a graph that has any."""
+    return bool((example.nodes >= 0).any() or (example.edges >= 0).any())
+
+
+def _on_graph(example: DecomposedExample, values: Floats) -> tuple[Floats, Floats]:
+    """Sums of values of bottom objects over nodes, (N,), and edges, (E,)."""
+    assert example.graph is not None
+    sums = []
+    for places, n in (
+        (example.nodes, example.graph.n_nodes),
+        (example.edges, example.graph.n_edges),
+    ):
+        own = places >= 0
+        sums.append(np.bincount(places[own], values[own], minlength=n).astype(np.float64))
+    return sums[0], sums[1]
+
+
+def _node_names(example: DecomposedExample) -> list[str]:
+    """Short labels of all nodes; empty where a node is several objects, or none."""
+    assert example.graph is not None
+    names = [""] * example.graph.n_nodes
+    several = (np.bincount(example.nodes + 1)[1:] > 1).any()
+    if example.hierarchy.attributes.codes is None or several:
+        return names
+    for number, node in enumerate(example.nodes.tolist()):
+        if node >= 0:
+            names[node] = short_label(example.label(number))
+    return names
+
+
+def _region(example: DecomposedExample, part: Part) -> Ints:
+    """The nodes of a part, ascending: its own, and the ends of its edges."""
+    assert example.graph is not None
+    nodes, edges = example.nodes[part.bottom], example.edges[part.bottom]
+    ends = example.graph.edges()[edges[edges >= 0]]
+    return np.unique(np.concatenate([nodes[nodes >= 0], ends.ravel()]))
+
+
+def _add_scale(figure: Figure, limit: float, negative: str, positive: str) -> None:
+    """A bar of the colours with the largest value at either end, and what each end means."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = figure.add_axes((0.3, 0.1, 0.4, 0.025))
+    colours = ScalarMappable(Normalize(-limit, limit), contribution_map())
+    bar = figure.colorbar(colours, cax=axes, orientation="horizontal")
+    bar.set_ticks([-limit, 0, limit], labels=[f"{-limit:.2g}", "0", f"{limit:.2g}"])
+    axes.tick_params(labelsize=8, labelcolor=INK)
+    style: dict[str, Any] = {"size": 9, "va": "center"}
+    add_text(figure, short_label(negative, 30), x=0.285, y=0.112, ha="right", **style)
+    add_text(figure, short_label(positive, 30), x=0.715, y=0.112, ha="left", **style)

@@ -1,0 +1,33 @@
+"""Charts show every level before and after compression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from saen import Ego, InputError, compress
+from saen.report.charts import plot_levels
+from saen.report.figures import save_figure
+from tests.report.pictures import SMALL, collaboration, texts
+
+pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+
+
+def test_plot_levels_shows_every_level_before_and_after() -> None:
+    levels = compress(Ego((0, 1)).decompose(collaboration())).levels()
+    figure = plot_levels(levels, "collaboration")
+    drawn = [text.strip() for text in texts(figure)]
+    for row in levels:
+        assert f"{row['objects']:,}" in drawn
+        assert f"{row['unique']:,}" in drawn
+        assert row["name"] in drawn
+    assert [len(axes.patches) for axes in figure.axes] == [6, 4]
+    assert all(axes.get_xscale() == "log" for axes in figure.axes)
+
+
+def test_plot_levels_draws_empty_levels_but_not_none(tmp_path: Any) -> None:
+    levels = compress(Ego((0,)).decompose(SMALL["no nodes"][0])).levels()
+    save_figure(plot_levels(levels), tmp_path / "levels.png")
+    with pytest.raises(InputError, match="empty"):
+        plot_levels([])
