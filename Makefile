@@ -29,12 +29,13 @@ test-slow: .venv/installed
 	$(BIN)/python -m pytest -q -m slow
 
 fuzz: .venv/installed
-	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/test_readers_fuzz.py
+	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/io/test_fuzz.py tests/properties
 
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
