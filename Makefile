@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/datasets),)
 export SAEN_DATA ?= $(abspath ../shared/datasets)
 endif
 
-.PHONY: demo test test-slow lint fuzz bench docs site clean
+.PHONY: demo test test-slow lint fuzz bench bench-quick docs site clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -39,6 +39,9 @@ lint: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
+
+bench-quick: .venv/installed
+	$(BIN)/python -m benchmarks --quick
 
 docs: .venv/installed
 	$(BIN)/python docs/build.py

@@ -25,7 +25,7 @@ from benchmarks import (
     scale,
 )
 from benchmarks.measure import ROOT, say
-from benchmarks.settings import DATASETS, Settings
+from benchmarks.settings import DATASETS, QUICK_DATASETS, Settings
 from saen import catalog
 
 PARTS = {
@@ -42,7 +42,7 @@ PARTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the chosen parts and write the report."""
+    """Measure the parts that were asked for and write the report."""
     names, settings = _settings(arguments)
     settings.out.mkdir(parents=True, exist_ok=True)
     document = _earlier(settings)
@@ -63,40 +63,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="How fast, how large."
+        prog="python -m benchmarks", description="Measure speed and memory."
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
     parser.add_argument(
-        "--datasets", nargs="+", metavar="NAME", default=DATASETS, help="those of `pipeline`"
+        "--datasets", nargs="+", metavar="NAME", help="those of `pipeline` (default COLLAB ...)"
     )
     parser.add_argument(
         "--full",
         action="store_true",
-        help="all datasets, and nothing extrapolated that an hour can measure",
+        help="all datasets; extrapolate only what would take more than an hour",
     )
-    parser.add_argument("--repeats", type=int, default=3, help="runs per measurement (default 3)")
-    parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
+    parser.add_argument("--repeats", type=int, help="runs per measurement (default 3, quick 1)")
+    parser.add_argument("--quick", action="store_true", help="small data, about two minutes")
     parser.add_argument("--out", type=Path, help="folder of the report (default docs/results)")
-    chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.parts if name not in PARTS]
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
-        parser.error(f"there is no part {unknown[0]!r}: choose from {', '.join(PARTS)}")
-    if chosen.repeats < 1:
-        parser.error(f"--repeats must be at least 1, not {chosen.repeats}")
-    # A quick run must not take the place of real numbers.
-    usual = ROOT / (".benchmarks" if chosen.quick else "docs/results")
+        parser.error(f"unknown part {unknown[0]!r}: choose from {', '.join(PARTS)}")
+    repeats = (1 if options.quick else 3) if options.repeats is None else options.repeats
+    if repeats < 1:
+        parser.error(f"--repeats must be an integer ≥ 1, not {repeats}")
+    datasets = options.datasets or (QUICK_DATASETS if options.quick else DATASETS)
+    # A quick run must not overwrite real numbers.
+    default_folder = ROOT / (".benchmarks" if options.quick else "docs/results")
     settings = Settings(
-        out=chosen.out or usual,
-        datasets=tuple(catalog()) if chosen.full else tuple(chosen.datasets),
-        repeats=chosen.repeats,
-        quick=chosen.quick,
-        full=chosen.full,
+        out=options.out or default_folder,
+        datasets=tuple(catalog()) if options.full else tuple(datasets),
+        repeats=repeats,
+        quick=options.quick,
+        full=options.full,
     )
-    return chosen.parts or list(PARTS), settings
+    return options.parts or list(PARTS), settings
 
 
 def _earlier(settings: Settings) -> dict[str, Any]:
-    """The report so far, if it is of this machine with these libraries; else an empty one."""
+    """The report so far, if it is from this machine with these libraries; else an empty one."""
     document = {"machine": machine.describe(), "quick": settings.quick, "parts": {}}
     try:
         earlier = json.loads((settings.out / "benchmarks.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Whole commands on generated collections that stand in for REDDIT-MULTI-5K and -12K."""
+"""Whole commands on generated graphs in place of REDDIT-MULTI-5K and -12K."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import tempfile
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import MeasurementError, Stopwatch, measure
+from benchmarks.data import like
+from benchmarks.measure import Stopwatch, measure, measured
 from benchmarks.report import quantity, table
 from benchmarks.settings import Settings
-from saen import catalog, generate_threads
 from saen.io.tu import write_tu
 
 TITLE = "Commands at the size of REDDIT-MULTI"
@@ -23,31 +24,29 @@ COMMANDS = {
     "statistics": "saen reproduce statistics --datasets {name}",
     "evaluate": "saen evaluate {name} --preset paper --repeats 1 --folds 2 --epochs 1",
 }
-QUICK = 20  # how much smaller the collections of a quick run are
+QUICK_DIVISOR = 20  # how many times fewer graphs a quick run generates
 
 
 # -- what is measured, each in its own process -------------------------------------------------
 
 
-def generate(name: str, folder: str, smaller: int) -> dict[str, Any]:
-    """Generate graphs as many and as large as the dataset's, in as many classes, as text."""
-    entry, watch = catalog()[name], Stopwatch()
-    assert entry.paper is not None
-    size = {"n_classes": entry.classes, "average_nodes": entry.paper.average_nodes}
-    graphs = watch("generate", lambda: generate_threads(entry.graphs // smaller, **size))
+def generate(name: str, folder: str, divisor: int) -> dict[str, Any]:
+    """Generate graphs like those of a dataset and write them as text."""
+    watch = Stopwatch()
+    graphs = watch("generate", like, name, divisor)
     watch("write", write_tu, graphs, Path(folder) / name)
     return {"seconds": watch.seconds, "graphs": len(graphs), "nodes": graphs.n_nodes}
 
 
 def command(line: str, folder: str) -> dict[str, Any]:
-    """Run a command of `saen` with what it writes under a folder; what it printed."""
+    """Run a command of `saen` that writes below a folder, and return what it prints."""
     from saen.cli import app
 
     _, what, *arguments = line.split()
     watch, printed = Stopwatch(), io.StringIO()
-    places = ["--out", str(Path(folder) / what)]
+    options = ["--out", str(Path(folder) / what), "--json"]
     with redirect_stdout(printed):
-        watch(what, lambda: app([what, *arguments, *places, "--json"], standalone_mode=False))
+        watch(what, lambda: app([what, *arguments, *options], standalone_mode=False))
     return {"seconds": watch.seconds, "printed": json.loads(printed.getvalue())}
 
 
@@ -55,40 +54,36 @@ def command(line: str, folder: str) -> dict[str, Any]:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """One row per collection: statistics from an empty cache, then a short cross-validation."""
-    rows, skipped = [], []
-    names = DATASETS if settings.full or settings.quick else DATASETS[-1:]
-    skipped += [
+    """One row per dataset: statistics from an empty cache, then a short cross-validation."""
+    names = DATASETS if settings.full else DATASETS[-1:]
+    skipped = [
         {"what": name, "reason": "smaller than the other: --full"}
         for name in DATASETS
         if name not in names
     ]
-    for name in names:
-        try:
-            rows.append(_row(name, QUICK if settings.quick else 1))
-        except MeasurementError as error:
-            skipped.append({"what": name, "reason": f"failed: {error}"})
+    divisor = QUICK_DIVISOR if settings.quick else 1
+    rows = measured({name: partial(_row, name, divisor) for name in names}, skipped)
     return {"rows": rows, "checks": [], "skipped": skipped}
 
 
-def _row(name: str, smaller: int) -> dict[str, Any]:
+def _row(name: str, divisor: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        made = measure(generate, name=name, folder=folder, smaller=smaller)
+        generated = measure(generate, name=name, folder=folder, divisor=divisor)
         environment = {"SAEN_DATA": folder, "SAEN_CACHE": str(Path(folder) / "cache")}
-        found = {
+        results = {
             what: measure(
                 command, environment=environment, line=line.format(name=name), folder=folder
             )
             for what, line in COMMANDS.items()
         }
-    statistics = found["statistics"].pop("printed")["statistics"][name]
-    evaluation = found["evaluate"].pop("printed")
+    statistics = results["statistics"].pop("printed")["statistics"][name]
+    evaluation = results["evaluate"].pop("printed")
     return {
         "dataset": name,
-        "graphs": made["graphs"],
-        "nodes": made["nodes"],
-        "generate": made,
-        **found,
+        "graphs": generated["graphs"],
+        "nodes": generated["nodes"],
+        "generate": generated,
+        **results,
         "read": statistics,
         "accuracy": evaluation["accuracy"]["mean"],
         "device": evaluation["device"],
@@ -113,8 +108,8 @@ def markdown(document: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             "Whole commands on generated threads, as many, as large and in as many classes as the "
-            "graphs of the dataset: first from text with an empty cache, then from the parsed "
-            "copy; one run.\n",
+            "graphs of the dataset: first from text with an empty cache, then from the cached "
+            "parse; one run.\n",
             table(
                 ("in place of", "command", "graphs", "nodes", "seconds", "CPU", "peak memory"),
                 rows,

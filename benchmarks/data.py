@@ -1,8 +1,9 @@
-"""The collections that are trained on, by name, and how they are prepared."""
+"""The datasets that are trained on, by name, and how training on them is planned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -13,36 +14,63 @@ from saen import Graphs, catalog, generate_threads, load_dataset
 from saen.io.loading import locate
 
 if TYPE_CHECKING:
+    from saen import Task
     from saen.learning.estimators import SAENClassifier
-    from saen.network.loss import Task
+    from saen.network.ensemble import Plan
 
 THREADS = "threads"  # small, for quick runs
-STAND_IN = "like REDDIT-MULTI-12K"
+LIKE_LARGEST = "like REDDIT-MULTI-12K"
 
 
-def collection(name: str) -> Graphs:
-    """A dataset of the catalog or a generated collection."""
+def dataset_graphs(name: str) -> Graphs:
+    """A dataset of the catalog, or generated graphs."""
     if name == THREADS:
         return generate_threads(60, seed=0)
-    if name != STAND_IN:
-        return load_dataset(name)
-    entry = catalog()["REDDIT-MULTI-12K"]
+    return like("REDDIT-MULTI-12K") if name == LIKE_LARGEST else load_dataset(name)
+
+
+def like(name: str, divisor: int = 1) -> Graphs:
+    """Generated graphs: as many, as large and in as many classes as those of a dataset.
+
+    `divisor` says how many times fewer.
+    """
+    entry = catalog()[name]
     assert entry.paper is not None
-    size = {"n_classes": entry.classes, "average_nodes": entry.paper.average_nodes}
-    return generate_threads(entry.graphs, **size)
+    return generate_threads(
+        entry.graphs // divisor,
+        n_classes=entry.classes,
+        average_nodes=entry.paper.average_nodes,
+    )
 
 
-def at_hand(names: Sequence[str], settings: Settings) -> tuple[list[str], list[dict[str, Any]]]:
-    """Those that can be measured here, and a line for each of the others; quick runs have one."""
+def not_available(name: str) -> dict[str, str]:
+    """Why a dataset is skipped."""
+    return {"what": name, "reason": f"not available: set SAEN_DATA to the folder of {name}.zip"}
+
+
+def available(names: Iterable[str], settings: Settings) -> tuple[list[str], list[dict[str, Any]]]:
+    """Those that can be measured here, and a reason for each of the others; quick runs have one."""
     if settings.quick:
         return [THREADS], []
-    found = [name for name in names if name == STAND_IN or locate(name)]
-    skipped = [
-        {"what": name, "reason": f"not at hand: set SAEN_DATA to the folder of {name}.zip"}
-        for name in names
-        if name not in found
-    ]
-    return found, skipped
+    names = list(names)
+    found = [name for name in names if name == LIKE_LARGEST or locate(name)]
+    return found, [not_available(name) for name in names if name not in found]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Graphs, the codes of their classes (n,), and how a classifier trains on them."""
+
+    graphs: Graphs
+    codes: Any
+    decomposition: Any
+    plan: Plan
+
+    def task(self, n_models: int) -> Task:
+        """Learn the classes of all graphs with every network."""
+        from saen import Task
+
+        return Task.classification(self.codes, n_models=n_models)
 
 
 def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
@@ -50,24 +78,22 @@ def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
     from saen.learning.estimators import SAENClassifier
     from saen.learning.presets import load_preset
 
-    # Quick runs stand in for a dataset whose preset has mini-batches.
+    # Quick runs take the place of a dataset whose preset has mini-batches.
     settings = load_preset(preset).settings("IMDB-BINARY" if name == THREADS else name)
     return SAENClassifier(**{**settings, "device": "cpu", **changes})
 
 
-def classification(graphs: Graphs, n_models: int) -> Task:
-    """Learn the classes of all graphs with every network."""
-    from saen.network.loss import Task
+def load_problem(name: str, preset: str, **changes: Any) -> Problem:
+    """A dataset, with the plan of `classifier`."""
+    from saen import Task
 
-    classes, targets = np.unique(np.asarray(graphs.targets), return_inverse=True)
-    return Task(
-        "binary" if len(classes) == 2 else "classes",
-        targets,
-        np.ones((len(graphs), n_models)),
-        n_classes=len(classes),
-    )
+    estimator, graphs = classifier(name, preset, **changes), dataset_graphs(name)
+    codes = np.unique(np.asarray(graphs.targets), return_inverse=True)[1]
+    prepared = estimator.prepare(graphs)
+    plan = estimator.plan(prepared, Task.classification(codes).n_outputs)
+    return Problem(graphs, codes, prepared.decomposition, plan)
 
 
 def typical_step(moments: Sequence[float]) -> float:
-    """The median time between moments, after the first step, which builds what others use."""
+    """The median time between moments, after the first step, which builds what others reuse."""
     return median(np.diff(moments)[1:].tolist())

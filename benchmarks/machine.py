@@ -1,4 +1,4 @@
-"""What the numbers were measured on."""
+"""The machine and the libraries of a measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARIES = (
 
 
 def describe() -> dict[str, Any]:
-    """Processor, memory, system, and the versions of everything that matters here."""
+    """Processor, memory, system, and the versions of the libraries."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0))
@@ -49,7 +49,7 @@ def installed(library: str) -> str | None:
 
 
 def _gpu() -> str | None:
-    """The name of the graphics processor, where torch has one."""
+    """The name of the GPU, if torch finds one."""
     import torch
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else None

@@ -1,5 +1,5 @@
-"""Measurements, each in a fresh process: nothing is warm that should be cold, and the peak of the
-resident memory belongs to what was measured alone.
+"""Measurements, each in a fresh process: caches are cold, and the peak of the resident memory is
+that of the measurement alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
-TIMEOUT = 1800  # seconds
+TIMEOUT_SECONDS = 1800
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def measure(
     """What `function(**arguments)` returns in a process of its own, and what that process used.
 
     Arguments and result travel as JSON. The result holds `seconds` by step, to which `total` is
-    added here, with `cpu_seconds` (of all threads: far fewer than the total tell of a busy machine)
+    added here, with `cpu_seconds` (of all threads: much less than the total means a busy machine)
     and `peak_memory_bytes`.
     """
     command = [sys.executable, "-m", "benchmarks.measure", function.__module__, function.__name__]
@@ -58,11 +58,12 @@ def measure(
             capture_output=True,
             text=True,
             cwd=ROOT,
-            env={**os.environ, **(environment or {})},
-            timeout=TIMEOUT,
+            # Huge pages for large tensors, as in the command line.
+            env={"THP_MEM_ALLOC_ENABLE": "1", **os.environ, **(environment or {})},
+            timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise MeasurementError(f"took more than {TIMEOUT} s") from error
+        raise MeasurementError(f"took more than {TIMEOUT_SECONDS} s") from error
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
         raise MeasurementError(reason[-1])
@@ -72,10 +73,23 @@ def measure(
     return result
 
 
+def measured(
+    cases: Mapping[str, Callable[[], dict[str, Any]]], skipped: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The results of the cases; those that fail are added to `skipped` with the reason."""
+    rows = []
+    for name, case in cases.items():
+        try:
+            rows.append(case())
+        except MeasurementError as error:
+            skipped.append({"what": name, "reason": f"failed: {error}"})
+    return rows
+
+
 def typical(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """One result for several runs: median seconds of every step, largest memory.
 
-    The median total is that of the totals, so it need not be the sum of the steps.
+    The median of the totals need not be the sum of the medians.
     """
     results = list(runs)
     steps = results[0]["seconds"]
@@ -102,7 +116,7 @@ def peak_memory() -> int:
 
 
 def say(line: str) -> None:
-    """Progress, for people who wait."""
+    """Print progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 

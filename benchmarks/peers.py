@@ -1,7 +1,7 @@
-"""Beside other ways: a GIN of PyTorch Geometric, SAEN written the obvious way, GraKeL's WL kernel.
+"""Comparison with a GIN of PyTorch Geometric, a straightforward SAEN, and GraKeL's WL kernel.
 
-All see the same graphs and the same ten folds, the networks train for the same number of epochs,
-one network per fold, on the same cores.
+All use the same graphs, the same ten folds and the same cores; networks train for the same number
+of epochs, one network per fold.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from time import perf_counter
@@ -17,39 +18,39 @@ from typing import Any
 import numpy as np
 
 from benchmarks.commands import command
-from benchmarks.data import THREADS, at_hand, classifier, collection
+from benchmarks.data import THREADS, available, dataset_graphs, load_problem
 from benchmarks.machine import installed
-from benchmarks.measure import MeasurementError, Stopwatch, measure
+from benchmarks.measure import Stopwatch, measure, measured
 from benchmarks.report import check, quantity, table
 from benchmarks.settings import Settings
 from saen import Graphs
 
-TITLE = "Beside other ways"
+TITLE = "Comparison with other methods"
 
 DATASETS = ("REDDIT-BINARY", "NCI1", "MUTAG")
-WHOLE = ("MUTAG", THREADS)  # where the peers finish their ten folds
-WHOLE_FULL = (*WHOLE, "NCI1")
-TIMED = 3  # epochs that a run is extrapolated from otherwise
-FOLDS, EPOCHS = 10, 40  # as the modern preset
-SAEN = "saen evaluate {name} --preset modern --repeats 1 --folds 10 --n-models 1 --at-once 10"
+COMPLETE = ("MUTAG", THREADS)  # where the peers run all ten folds
+COMPLETE_FULL = (*COMPLETE, "NCI1")
+TIMED_EPOCHS = 3  # from which the others are extrapolated
+FOLDS, EPOCHS = 10, 40  # as in the modern preset
+SAEN = "saen evaluate {name} --preset modern --repeats 1 --folds 10 --models 1 --at-once 10"
 
 GIN_LAYERS, GIN_WIDTH, GIN_BATCH = 5, 64, 128
 WL_ROUNDS = 5
 
-FASTER_EPOCH, FASTER_EVALUATION = {"REDDIT-BINARY": 100}, {"REDDIT-BINARY": 30}
+MIN_SPEEDUP_EPOCH, MIN_SPEEDUP_EVALUATION = {"REDDIT-BINARY": 100}, {"REDDIT-BINARY": 30}
 
 
 # -- what is measured, each in its own process -------------------------------------------------
 
 
 def evaluation(line: str, folder: str) -> dict[str, Any]:
-    """A `saen evaluate`, after the imports, as for the peers."""
+    """A `saen evaluate`, without imports, as for the peers."""
     import saen.learning.cross_validation  # noqa: F401
 
     return command(line, folder)
 
 
-def gin(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
+def gin(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
     """PyTorch Geometric's GIN with sum pooling and a two-layer head."""
     import torch
     from torch_geometric.loader import DataLoader  # type: ignore[import-untyped]
@@ -57,7 +58,7 @@ def gin(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
 
     from saen.io.pyg import to_pyg
 
-    graphs = labelled(collection(dataset))
+    graphs = labelled(dataset_graphs(dataset))
     items = to_pyg(graphs)
     n_classes = len(np.unique(np.asarray(graphs.targets)))
     for item in items:
@@ -77,28 +78,25 @@ def gin(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
             return self.head(global_add_pool(nodes, batch.batch, batch.num_graphs))
 
     def loader(rows: Sequence[int], shuffle: bool) -> Iterable[Any]:
-        chosen = [items[row] for row in rows]
-        return DataLoader(chosen, batch_size=GIN_BATCH, shuffle=shuffle)
+        return DataLoader([items[row] for row in rows], batch_size=GIN_BATCH, shuffle=shuffle)
 
     def targets(batch: Any) -> torch.Tensor:
         return batch.y
 
     torch.manual_seed(0)
-    return _trained(Network, loader, targets, classes, epochs, whole)
+    return _trained(Network, loader, targets, classes, epochs, complete)
 
 
-def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
-    """SAEN as one would write it: rows gathered and added up, role by role, nothing collapsed."""
+def obvious(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
+    """A straightforward SAEN: rows gathered and summed, role by role, nothing compressed."""
     import torch
 
-    graphs = collection(dataset)
-    estimator = classifier(dataset, "modern")
-    decomposition = estimator._chosen_decomposition(graphs).fit(graphs)
-    hierarchy = decomposition.decompose(graphs)
-    classes = np.unique(np.asarray(graphs.targets), return_inverse=True)[1]
-    n_classes = int(classes.max()) + 1
-    architecture = estimator._network(hierarchy, n_classes, [0]).architecture
-    size = estimator._settings(len(graphs), 0).batch_size or len(graphs)
+    problem = load_problem(dataset, "modern")
+    classes, architecture = problem.codes, problem.plan.architecture
+    hierarchy = problem.decomposition.decompose(problem.graphs)
+    size = problem.plan.settings.batch_size or len(problem.graphs)
+    n_outputs = int(classes.max()) + 1
+    layers = [*architecture.layers[:-1], (*architecture.layers[-1][:-1], n_outputs)]
 
     class Level(torch.nn.Module):
         def __init__(self, below: int, n_roles: int, sizes: Sequence[int], top: bool) -> None:
@@ -123,7 +121,6 @@ def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
     class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            layers = architecture.layers
             self.table = torch.nn.Embedding(architecture.labels + 1, layers[0][0])
             self.levels = torch.nn.ModuleList(
                 Level(layers[i][-1], n_roles, layers[i + 1], i + 1 == len(architecture.roles))
@@ -164,7 +161,7 @@ def obvious(dataset: str, epochs: int, whole: bool) -> dict[str, Any]:
         return Loader()
 
     torch.manual_seed(0)
-    return _trained(Network, loader, lambda batch: batch["y"], classes, epochs, whole)
+    return _trained(Network, loader, lambda batch: batch["y"], classes, epochs, complete)
 
 
 def _trained(
@@ -173,9 +170,9 @@ def _trained(
     targets: Callable[[Any], Any],
     classes: Any,
     epochs: int,
-    whole: bool,
+    complete: bool,
 ) -> dict[str, Any]:
-    """Ten folds of a network, or a few epochs of the first fold and what ten folds would take."""
+    """Ten folds of a network, or ten folds extrapolated from a few epochs of the first."""
     import torch
 
     from saen.learning.cross_validation import make_splits
@@ -184,9 +181,9 @@ def _trained(
     for train, test in make_splits(classes, 1, FOLDS, seed=0)[0]:
         network = make()
         optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
-        batches, later = loader(train.tolist(), True), loader(test.tolist(), False)
+        batches, test_batches = loader(train.tolist(), True), loader(test.tolist(), False)
         begin = perf_counter()
-        for _ in range(epochs if whole else TIMED):
+        for _ in range(epochs if complete else TIMED_EPOCHS):
             network.train()
             moment = perf_counter()
             for batch in batches:
@@ -198,18 +195,18 @@ def _trained(
         network.eval()
         moment = perf_counter()
         with torch.no_grad():
-            right = [(network(b).argmax(1) == targets(b)).sum().item() for b in later]
+            correct = [(network(b).argmax(1) == targets(b)).sum().item() for b in test_batches]
         tests.append(perf_counter() - moment)
-        scores.append(sum(right) / len(test))
-        prepared = begin - start
-        if not whole:
+        scores.append(sum(correct) / len(test))
+        preparation = begin - start
+        if not complete:
             break
     epoch = median(steps)
     total = perf_counter() - start
     result = {"seconds": {"run": total}, "model_epoch": epoch, "epochs": len(steps)}
-    if whole:
+    if complete:
         return {**result, "evaluation": total, "accuracy": float(np.mean(scores))}
-    return {**result, "evaluation": FOLDS * (prepared + epochs * epoch + tests[0])}
+    return {**result, "evaluation": FOLDS * (preparation + epochs * epoch + tests[0])}
 
 
 def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
@@ -220,7 +217,7 @@ def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
 
     from saen.learning.cross_validation import make_splits
 
-    graphs = labelled(collection(dataset))
+    graphs = labelled(dataset_graphs(dataset))
     items = []
     for graph in graphs:
         ends = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
@@ -232,11 +229,11 @@ def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
     gram = watch("kernel", kernel.fit_transform, items)
 
     def score(train: Any, test: Any) -> float:
-        machine = SVC(kernel="precomputed").fit(gram[np.ix_(train, train)], classes[train])
-        return float(machine.score(gram[np.ix_(test, train)], classes[test]))
+        svm = SVC(kernel="precomputed").fit(gram[np.ix_(train, train)], classes[train])
+        return float(svm.score(gram[np.ix_(test, train)], classes[test]))
 
     folds = make_splits(classes, 1, FOLDS, seed=0)[0]
-    scores = watch("machines", lambda: [score(train, test) for train, test in folds])
+    scores = watch("svm", lambda: [score(train, test) for train, test in folds])
     return {
         "seconds": watch.seconds,
         "evaluation": sum(watch.seconds.values()),
@@ -245,7 +242,7 @@ def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
 
 
 def labelled(graphs: Graphs) -> Graphs:
-    """With node labels: where there are none, degrees in four bins per doubling, as for SAEN."""
+    """Graphs with node labels: without any, degrees in four bins per doubling, as for SAEN."""
     if graphs.node_labels is not None:
         return graphs
     bins = np.floor(4 * np.log2(1 + graphs.degrees())).astype(np.int64)
@@ -263,54 +260,56 @@ WAYS: dict[str, tuple[str, str | None]] = {
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """One row per dataset and way."""
-    names, skipped = at_hand(DATASETS, settings)
-    rows = []
-    for name in names:
-        for way, (words, library) in WAYS.items():
-            if library is not None and installed(library) is None:
-                reason = f"{library} is not installed: pip install 'saen[bench]'"
-                skipped.append({"what": words, "reason": reason})
-                continue
-            try:
-                found = _measured(name, way, settings)
-                rows.append({"dataset": name, "way": way, **found})
-            except MeasurementError as error:
-                skipped.append({"what": f"{name}, {words}", "reason": f"failed: {error}"})
+    """One row per dataset and method."""
+    names, skipped = available(DATASETS, settings)
+    missing = {
+        way: f"{library} is not installed: pip install 'saen[bench]'"
+        for way, (_, library) in WAYS.items()
+        if library is not None and installed(library) is None
+    }
+    skipped += [{"what": WAYS[way][0], "reason": reason} for way, reason in missing.items()]
+    cases = {
+        f"{name}, {title}": partial(_row, name, way, settings)
+        for name in names
+        for way, (title, _) in WAYS.items()
+        if way not in missing
+    }
+    rows = measured(cases, skipped)
     _compare(rows)
     checks = [] if settings.quick else _checks(rows)
     return {"rows": rows, "checks": checks, "skipped": skipped}
 
 
-def _measured(name: str, way: str, settings: Settings) -> dict[str, Any]:
+def _row(name: str, way: str, settings: Settings) -> dict[str, Any]:
     epochs = 2 if settings.quick else EPOCHS
     if way == "saen":
-        return _saen(name, settings.quick)
-    whole = name in (WHOLE_FULL if settings.full else WHOLE)
-    if way == "weisfeiler_lehman":
-        return measure(weisfeiler_lehman, dataset=name)
-    function = {"gin": gin, "obvious": obvious}[way]
-    return measure(function, dataset=name, epochs=epochs, whole=whole)
+        result = _saen(name, epochs)
+    elif way == "weisfeiler_lehman":
+        result = measure(weisfeiler_lehman, dataset=name)
+    else:
+        complete = name in (COMPLETE_FULL if settings.full else COMPLETE)
+        function = {"gin": gin, "obvious": obvious}[way]
+        result = measure(function, dataset=name, epochs=epochs, complete=complete)
+    return {"dataset": name, "way": way, **result}
 
 
-def _saen(name: str, quick: bool) -> dict[str, Any]:
-    """The command as it stands, every step of it, and its pace."""
-    epochs = 2 if quick else EPOCHS
+def _saen(name: str, epochs: int) -> dict[str, Any]:
+    """The whole command, and the time of one epoch of one model."""
     line = SAEN.format(name=name) + f" --epochs {epochs}"
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(evaluation, line=line, folder=folder)
-    report = found.pop("printed")
+        result = measure(evaluation, line=line, folder=folder)
+    report = result.pop("printed")
     return {
-        **found,
+        **result,
         "command": line,
         "model_epoch": report["seconds"]["train"] / (FOLDS * epochs),
-        "evaluation": found["seconds"]["total"],
+        "evaluation": result["seconds"]["total"],
         "accuracy": report["accuracy"]["mean"],
     }
 
 
 def _compare(rows: list[dict[str, Any]]) -> None:
-    """How many times as long as ours every peer takes, beside what it took."""
+    """Add to every peer how many times as long as saen it takes."""
     ours = {row["dataset"]: row for row in rows if row["way"] == "saen"}
     for row in rows:
         base = ours.get(row["dataset"])
@@ -327,15 +326,15 @@ def _checks(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if row["way"] != "gin" or "times_evaluation" not in row:
             continue
         name = row["dataset"]
-        whole = "" if "accuracy" in row else " (extrapolated)"
-        for words, key, targets in (
-            ("an epoch of a model, a tenth of ten at once", "model_epoch", FASTER_EPOCH),
-            (f"ten folds{whole}", "evaluation", FASTER_EVALUATION),
+        extrapolated = "" if "accuracy" in row else " (extrapolated)"
+        for what, key, targets in (
+            ("an epoch of a model, a tenth of ten at once", "model_epoch", MIN_SPEEDUP_EPOCH),
+            (f"ten folds{extrapolated}", "evaluation", MIN_SPEEDUP_EVALUATION),
         ):
             if name in targets:
-                what = f"{name}, {words}: faster than GIN"
-                measured = row[f"times_{key}"]
-                checks.append(check(what, measured, targets[name], "times", at_least=True))
+                what = f"{name}, {what}: faster than GIN"
+                speedup = row[f"times_{key}"]
+                checks.append(check(what, speedup, targets[name], "times", at_least=True))
     return checks
 
 
@@ -343,7 +342,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     """The part's text."""
     rows = []
     for row in document["rows"]:
-        whole = "accuracy" in row
+        complete = "accuracy" in row
         times = ["", ""]
         for place, key in enumerate(("model_epoch", "evaluation")):
             if f"times_{key}" in row:
@@ -354,25 +353,25 @@ def markdown(document: Mapping[str, Any]) -> str:
                 WAYS[row["way"]][0],
                 f"{1e3 * row['model_epoch']:.1f} ms" if "model_epoch" in row else "",
                 times[0],
-                quantity(row["evaluation"], "s") + ("" if whole else " (extrapolated)"),
+                quantity(row["evaluation"], "s") + ("" if complete else " (extrapolated)"),
                 times[1],
                 quantity(row["peak_memory_bytes"], "bytes"),
-                f"{100 * row['accuracy']:.1f} %" if whole else "",
+                f"{100 * row['accuracy']:.1f} %" if complete else "",
             )
         )
     return "\n".join(
         [
             f"Ten folds, {EPOCHS} epochs, one network per fold, the same folds and cores for all; "
-            "the kernel matrix is computed once for all folds, and the machine has C = 1. "
-            f"saen is `{SAEN.format(name='NAME')}` from start to end, and the time of one of its "
-            "models is a tenth of the group's. Extrapolated: from the preparation, the median of "
-            f"{TIMED} epochs and the test of the first fold; loading is left out for the peers. "
-            "PyTorch Geometric's loader puts its batches together again in every epoch, as it does "
-            "by itself. Accuracy where a run was whole.\n",
+            "the kernel matrix is computed once for all folds, and the SVM has C = 1. saen is "
+            f"`{SAEN.format(name='NAME')}` from start to end; the time of one of its models is a "
+            "tenth of the group's. Extrapolated: from the preparation, the median of "
+            f"{TIMED_EPOCHS} epochs and the test of the first fold; loading is left out for the "
+            "peers. PyTorch Geometric's loader assembles its batches in every epoch, as it does by "
+            "default. Accuracies are those of complete runs.\n",
             table(
                 (
                     "dataset",
-                    "way",
+                    "method",
                     "epoch of a model",
                     "× saen",
                     "ten folds",

@@ -1,7 +1,7 @@
-"""Large collections: generated ones of the size of REDDIT-MULTI, and balls of large radius.
+"""Large datasets: generated ones of the size of REDDIT-MULTI, and ego graphs of large radius.
 
-Whatever makes a collection larger (more graphs, larger graphs, larger balls), decomposing and
-compressing it should take no more than its entries do.
+Whatever makes a dataset larger (more graphs, larger graphs, larger radii), the time to decompose
+and compress it should grow only with the number of entries of its relations.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.data import LIKE_LARGEST, not_available
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
-from saen import Ego, compress, compress_graphs, generate_threads, load, load_dataset, save
+from saen import Ego, compress, compress_graphs, generate_threads, load_dataset, save
 from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.errors import MissingExtraError
 from saen.io.loading import locate
-from saen.report.figures import save_figure
 
-TITLE = "Large collections"
+TITLE = "Large datasets"
 
-LARGEST = "like REDDIT-MULTI-12K"
 GENERATED: dict[str, dict[str, Any]] = {
-    LARGEST: {"n_graphs": 11929, "n_classes": 11, "average_nodes": 391},
+    LIKE_LARGEST: {"n_graphs": 11929, "n_classes": 11, "average_nodes": 391},
     "like REDDIT-MULTI-5K": {"n_graphs": 4999, "n_classes": 5, "average_nodes": 509},
 }
 BALLS = {"REDDIT-BINARY": (0, 1, 2), "DD": (0, 1, 2, 3)}
-HALVINGS = 4  # the collections of the scaling plot: all graphs, half of them, …
+HALVINGS = 4  # sizes in the scaling plot: all graphs, half of them, …
 GROWTH: dict[str, list[dict[str, Any]]] = {
     "nodes per graph": [
         {"n_graphs": 1000, "average_nodes": nodes, "radius": 1}
@@ -41,32 +40,29 @@ GROWTH: dict[str, list[dict[str, Any]]] = {
     ],
     "radius": [{"n_graphs": 2000, "average_nodes": 60, "radius": radius} for radius in range(5)],
 }
-QUICK = 200  # how much smaller the collections of a quick run are
+QUICK_DIVISOR = 200  # how many times fewer graphs a quick run generates
 
-DIRECT_SECONDS, DIRECT_MEMORY = 60, 8 * GB
-STREAMING_MEMORY = 2 * GB
-BALLS_MEMORY = 4 * GB
-SLOPE = 1.1
+MAX_DIRECT_SECONDS, MAX_DIRECT_MEMORY = 60, 8 * GB
+MAX_STREAMING_MEMORY = 2 * GB
+MAX_BALLS_MEMORY = 4 * GB
+MAX_SLOPE = 1.1
 
 
 # -- what is measured, each in its own process -------------------------------------------------
 
 
 def generate(path: str, n_graphs: int, n_classes: int, average_nodes: float) -> dict[str, Any]:
-    """Generate a collection and keep it."""
+    """Generate graphs and save them."""
     watch = Stopwatch()
-
-    def collection() -> Any:
-        return generate_threads(n_graphs, n_classes=n_classes, average_nodes=average_nodes)
-
-    graphs = watch("generate", collection)
+    size = {"n_classes": n_classes, "average_nodes": average_nodes}
+    graphs = watch("generate", lambda: generate_threads(n_graphs, **size))
     save(graphs, path)
     return {"seconds": watch.seconds, "nodes": graphs.n_nodes}
 
 
 def direct(path: str, n_graphs: int) -> dict[str, Any]:
-    """Decompose the first graphs of a collection whole, then compress."""
-    graphs = load(path)[:n_graphs]
+    """Decompose the first graphs of a dataset at once, then compress."""
+    graphs = load_dataset(path)[:n_graphs]
     watch = Stopwatch()
     hierarchy = watch("decompose", Ego((0, 1)).decompose, graphs)
     compressed = watch("compress", compress, hierarchy)
@@ -74,7 +70,7 @@ def direct(path: str, n_graphs: int) -> dict[str, Any]:
 
 
 def grown(n_graphs: int, average_nodes: float, radius: int, repeats: int) -> dict[str, Any]:
-    """Decompose a generated collection and compress it, a few times."""
+    """Decompose generated graphs and compress them, a few times."""
     graphs = generate_threads(n_graphs, average_nodes=average_nodes)
     ego = Ego(tuple(range(radius + 1)))
     runs = []
@@ -97,7 +93,7 @@ def streaming(path: str, radii: Sequence[int]) -> dict[str, Any]:
 
 
 def _facts(compressed: Compressed) -> dict[str, Any]:
-    """Classes are numbered by content: equal collections have equal class numbers."""
+    """Unique objects are ordered by content: equal datasets have equal numbers."""
     return {
         "graphs": len(compressed),
         "entries": sum(compressed.entries),
@@ -110,18 +106,18 @@ def _facts(compressed: Compressed) -> dict[str, Any]:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Generated collections direct and streaming, time against entries, balls of large radius."""
+    """Generated graphs direct and streaming, time against entries, ego graphs of large radius."""
     document: dict[str, Any] = {"generated": [], "balls": [], "checks": [], "skipped": []}
     with tempfile.TemporaryDirectory() as folder:
-        for name, shape in GENERATED.items():
-            smaller = QUICK if settings.quick else 1
-            arguments = {**shape, "n_graphs": shape["n_graphs"] // smaller}
+        for name, shape in list(GENERATED.items())[: 1 if settings.quick else None]:
+            divisor = QUICK_DIVISOR if settings.quick else 1
+            arguments = {**shape, "n_graphs": shape["n_graphs"] // divisor}
             path = Path(folder) / f"{name.replace(' ', '-')}.saen"
             try:
                 row = _generated(name, path, arguments, settings.repeats)
                 document["generated"].append(row)
-                if name == LARGEST:
-                    document["scaling"] = _scaling(path, row["direct"], settings.repeats)
+                if name == LIKE_LARGEST:
+                    document["scaling"] = _scaling(path, row["direct"], settings)
             except MeasurementError as error:
                 document["skipped"].append({"what": name, "reason": f"failed: {error}"})
         for name, radii in BALLS.items():
@@ -135,7 +131,7 @@ def run(settings: Settings) -> dict[str, Any]:
     if "scaling" in document:
         try:
             curves = {"graphs": document["scaling"], **document["growth"]}
-            save_figure(_figure(curves), settings.out / "scaling.png")
+            _figure(curves).savefig(settings.out / "scaling.png")
             document["scaling"]["figure"] = "scaling.png"
         except MissingExtraError as error:
             document["skipped"].append({"what": "scaling.png", "reason": str(error)})
@@ -156,12 +152,13 @@ def _generated(name: str, path: Path, arguments: dict[str, Any], repeats: int) -
     return {"collection": name, **facts, **results}
 
 
-def _scaling(path: Path, largest: Mapping[str, Any], repeats: int) -> dict[str, Any]:
-    """Seconds against entries for ever larger pieces of one collection, and the slope."""
-    sizes = [largest["graphs"] >> halvings for halvings in range(HALVINGS, 0, -1)]
+def _scaling(path: Path, largest: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Seconds against entries for larger and larger subsets of one dataset, and the slope."""
+    n_halvings = 1 if settings.quick else HALVINGS
+    sizes = [largest["graphs"] >> halvings for halvings in range(n_halvings, 0, -1)]
     runs = [
-        # Direct, on one thread: streaming takes a second one only where there are several chunks.
-        typical(measure(direct, path=str(path), n_graphs=size) for _ in range(repeats))
+        # Direct, on one thread: streaming uses a second one only if there are several chunks.
+        typical(measure(direct, path=str(path), n_graphs=size) for _ in range(settings.repeats))
         for size in sizes
     ]
     points = [
@@ -172,15 +169,15 @@ def _scaling(path: Path, largest: Mapping[str, Any], repeats: int) -> dict[str, 
 
 
 def _growth(what: str, steps: list[dict[str, Any]], settings: Settings) -> dict[str, Any]:
-    """Seconds against entries as the graphs or the balls grow, and the slope."""
+    """Seconds against entries as the graphs or the radii grow, and the slope."""
     points = []
     for step in steps[:2] if settings.quick else steps:
-        smaller = QUICK if settings.quick else 1
-        arguments = {**step, "n_graphs": step["n_graphs"] // smaller}
-        found = measure(grown, **arguments, repeats=settings.repeats)
+        divisor = QUICK_DIVISOR if settings.quick else 1
+        arguments = {**step, "n_graphs": step["n_graphs"] // divisor}
+        result = measure(grown, **arguments, repeats=settings.repeats)
         label = f"radius {step['radius']}" if what == "radius" else f"{step['average_nodes']:,}"
-        seconds = found["seconds"]["total"]
-        points.append({"label": label, **step, "entries": found["entries"], "seconds": seconds})
+        seconds = result["seconds"]["total"]
+        points.append({"label": label, **step, "entries": result["entries"], "seconds": seconds})
     return _fitted(points)
 
 
@@ -196,15 +193,16 @@ def _add_balls(
 ) -> None:
     what = f"{name} at radius {max(radii)}"
     place = locate(name)
-    if settings.quick or place is None:
-        missing = f"not at hand: set SAEN_DATA to the folder of {name}.zip"
-        reason = "too large for a quick run" if settings.quick else missing
-        document["skipped"].append({"what": what, "reason": reason})
+    if settings.quick:
+        document["skipped"].append({"what": what, "reason": "too large for a quick run"})
+        return
+    if place is None:
+        document["skipped"].append({**not_available(name), "what": what})
         return
     try:
         arguments = {"path": str(place.resolve()), "radii": list(radii)}
-        found = measure(streaming, environment={"SAEN_CACHE": cache}, **arguments)
-        document["balls"].append({"dataset": name, "radii": list(radii), "streaming": found})
+        result = measure(streaming, environment={"SAEN_CACHE": cache}, **arguments)
+        document["balls"].append({"dataset": name, "radii": list(radii), "streaming": result})
     except MeasurementError as error:
         document["skipped"].append({"what": what, "reason": f"failed: {error}"})
 
@@ -212,40 +210,45 @@ def _add_balls(
 def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     checks = []
     for row in document["generated"]:
-        if row["collection"] != LARGEST:
+        if row["collection"] != LIKE_LARGEST:
             continue
         seconds = row["generate"]["seconds"]["total"] + row["direct"]["seconds"]["total"]
         whole, chunks = (row[way]["peak_memory_bytes"] for way in ("direct", "streaming"))
         checks += [
-            check(f"{LARGEST}: generated, decomposed, compressed", seconds, DIRECT_SECONDS, "s"),
-            check(f"{LARGEST}: peak memory", whole, DIRECT_MEMORY, "bytes"),
-            check(f"{LARGEST}, streaming: peak memory", chunks, STREAMING_MEMORY, "bytes"),
+            check(
+                f"{LIKE_LARGEST}: generated, decomposed, compressed",
+                seconds,
+                MAX_DIRECT_SECONDS,
+                "s",
+            ),
+            check(f"{LIKE_LARGEST}: peak memory", whole, MAX_DIRECT_MEMORY, "bytes"),
+            check(f"{LIKE_LARGEST}, streaming: peak memory", chunks, MAX_STREAMING_MEMORY, "bytes"),
         ]
     for row in document["balls"]:
         memory = row["streaming"]["peak_memory_bytes"]
         what = f"{row['dataset']} at radius {max(row['radii'])}: peak memory"
-        checks.append(check(what, memory, BALLS_MEMORY, "bytes"))
+        checks.append(check(what, memory, MAX_BALLS_MEMORY, "bytes"))
     if "scaling" in document:
         slope = document["scaling"]["slope"]
-        checks.append(check("time against entries: slope of the logarithms", slope, SLOPE, ""))
+        checks.append(check("time against entries: slope of the logarithms", slope, MAX_SLOPE, ""))
     for what, curve in document["growth"].items():
         words = f"time against entries, growing {what}: slope of the logarithms"
-        checks.append(check(words, curve["slope"], SLOPE, ""))
+        checks.append(check(words, curve["slope"], MAX_SLOPE, ""))
     return checks
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """Generated collections, then scaling, then balls."""
+    """Generated graphs, then scaling, then large radii."""
     sections = []
     if document["generated"]:
         runs = plural(document["generated"][0]["direct"]["runs"], "process", "processes")
         sections += [
-            "Generated collections of discussion threads, ego graphs of radius 0 and 1, median "
+            "Generated discussion threads, ego graphs of radius 0 and 1, median "
             f"seconds of {runs} each (generating: one), largest memory:\n",
             table(
                 (
-                    "collection",
-                    "way",
+                    "dataset",
+                    "mode",
                     "nodes",
                     "entries",
                     "seconds",
@@ -261,9 +264,9 @@ def markdown(document: Mapping[str, Any]) -> str:
         sections.append(_scaling_markdown(document["scaling"], document["growth"]))
     if document["balls"]:
         sections += [
-            "Balls of large radius, decomposed and compressed chunk by chunk, one run:\n",
+            "Ego graphs of large radius, decomposed and compressed chunk by chunk, one run:\n",
             table(
-                ("dataset", "radii", "entries", "ego graphs left", "seconds", "peak memory"),
+                ("dataset", "radii", "entries", "unique ego graphs", "seconds", "peak memory"),
                 [_ball(row) for row in document["balls"]],
             ),
         ]
@@ -271,7 +274,7 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 
 def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    same = "the same" if row["same_result"] else "**another**"
+    same = "the same" if row["same_result"] else "**different**"
     results = {"generate": "", "direct": "", "streaming": same}
     return [
         (
@@ -291,7 +294,7 @@ def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def _scaling_markdown(scaling: Mapping[str, Any], growth: Mapping[str, Mapping[str, Any]]) -> str:
     figure = f"![time against entries]({scaling['figure']})\n" if "figure" in scaling else ""
     words = [
-        f"Ever larger pieces of the first: time grows as entries^{scaling['slope']:.2f}.\n",
+        f"Subsets of the first: time grows as entries^{scaling['slope']:.2f}.\n",
         *(
             f"Growing {what} of generated threads: time grows as entries^{curve['slope']:.2f}.\n"
             for what, curve in growth.items()
@@ -304,7 +307,7 @@ def _scaling_markdown(scaling: Mapping[str, Any], growth: Mapping[str, Mapping[s
 
 def _points(points: Sequence[Mapping[str, Any]]) -> str:
     return table(
-        ("size", "entries", "seconds", "million entries a second"),
+        ("size", "entries", "seconds", "million entries per second"),
         [
             (
                 point["label"],
@@ -318,14 +321,14 @@ def _points(points: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _ball(row: Mapping[str, Any]) -> tuple[str, ...]:
-    found = row["streaming"]
+    result = row["streaming"]
     return (
         row["dataset"],
         ", ".join(map(str, row["radii"])),
-        f"{found['entries']:,}",
-        f"{found['classes'][1]:,}",
-        quantity(found["seconds"]["total"], "s"),
-        quantity(found["peak_memory_bytes"], "bytes"),
+        f"{result['entries']:,}",
+        f"{result['classes'][1]:,}",
+        quantity(result["seconds"]["total"], "s"),
+        quantity(result["peak_memory_bytes"], "bytes"),
     )
 
 

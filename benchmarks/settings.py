@@ -1,4 +1,4 @@
-"""What a run of the benchmarks is asked to do."""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DATASETS = ("COLLAB", "REDDIT-BINARY")
+QUICK_DATASETS = ("MUTAG",)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`quick` shrinks everything and drops the targets: it tries the machinery only.
+    """Options of a run.
 
-    `full` measures more datasets, runs whole what is extrapolated otherwise, and lets the
-    uncompressed networks have most of the machine's memory.
+    `quick` uses small data and drops the targets: a smoke test of a minute or two. `full` measures
+    more datasets, measures what is extrapolated otherwise, and lets the uncompressed networks use
+    most of the machine's memory.
     """
 
     out: Path

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from saen import SAENClassifier, generate_threads
-from saen.learning.estimators import classification_task
 from saen.network import ensemble
 from saen.network.ensemble import MIN_GROUP_SIZE, Part, choose_group_size, train_parts
+from saen.network.loss import Task
 from saen.network.training import outputs, train
 
 THREADS = generate_threads(30, seed=1)
 CODES = np.unique(THREADS.targets, return_inverse=True)[1]
-TASK = classification_task(CODES, 2, np.empty((30, 0)))
+TASK = Task.classification(CODES, np.empty((30, 0)))
 PARTS = [Part((0, fold), np.flatnonzero(np.arange(30) % 3 != fold), np.arange(fold, 30, 3))
          for fold in range(3)]  # fmt: skip
 
@@ -31,7 +31,7 @@ def test_parts_are_trained_as_if_alone():
         weights[part.train] = 1
         network = plan.network([(5, 0, number, model) for model in range(2)])
         history = train(
-            network, plan.compressed, classification_task(CODES, 2, weights), plan.settings
+            network, plan.compressed, Task.classification(CODES, weights), plan.settings
         )
         unique = outputs(network, plan.compressed.hierarchy).numpy()
         expected = unique[plan.compressed.top[part.test]]

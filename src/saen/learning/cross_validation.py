@@ -26,10 +26,11 @@ from saen._util.json_files import write_json
 from saen.data.compression import ceiling
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import SAENClassifier, classification_task, probabilities
+from saen.learning.estimators import SAENClassifier, probabilities
 from saen.learning.preparation import Data, Prepared
 from saen.learning.runs import Fold, check_splits, splits_to_json
 from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
+from saen.network.loss import Task
 from saen.network.model import derive_seed
 
 STOPS = ("fixed", "nested", "peek")
@@ -382,11 +383,11 @@ class _Trainer:
         """Probabilities of the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
-        task = classification_task(
+        task = Task.classification(
             self.targets,
-            self.n_classes,
             np.empty((len(self.targets), 0)),
-            self._class_weights(estimator, parts),
+            n_classes=self.n_classes,
+            class_weights=self._class_weights(estimator, parts),
         )
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
         size = self.models_at_once or choose_group_size(plan, plan.n_models * len(parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, Field, dataclass, field, fields
+from dataclasses import KW_ONLY, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -38,7 +38,7 @@ from saen.learning.defaults import default_batch_size, default_hidden
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Plan
-from saen.network.loss import Loss, Task
+from saen.network.loss import Task
 from saen.network.model import NORMALISATIONS, SAEN, Architecture, derive_seed
 from saen.network.training import History, Settings, outputs, train
 
@@ -205,14 +205,7 @@ class NetworkEstimator(BaseEstimator):
             self.history_ = train(
                 self.network_,
                 plan.compressed,
-                Task(
-                    task.loss,
-                    task.targets,
-                    weights,
-                    validation,
-                    task.class_weights,
-                    task.n_classes,
-                ),
+                replace(task, weights=weights, validation=validation),
                 plan.settings,
                 min_count=self.min_count,
                 checkpoint=self.checkpoint,
@@ -355,8 +348,11 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         weights = _sample_weights(sample_weight, len(labels))
         return self._fit(
             X,
-            classification_task(
-                codes, n_classes, weights, self.class_weights(labels, weights[:, 0])
+            Task.classification(
+                codes,
+                weights,
+                n_classes=n_classes,
+                class_weights=self.class_weights(labels, weights[:, 0]),
             ),
         )
 
@@ -422,7 +418,7 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         deviation = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=weights[:, 0]))
         self.scale_ = np.where(deviation > 0, deviation, 1.0)
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
-        return self._fit(X, Task("squares", standard, weights))
+        return self._fit(X, Task.regression(standard, weights))
 
     def predict_each(self, X: Data) -> NDArray[np.float64]:
         """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
@@ -462,17 +458,6 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     def transform(self, X: Data) -> NDArray[np.float64]:
         """The vectors of the examples, shape (n, n_models · width)."""
         return self.embed(X)
-
-
-def classification_task(
-    codes: NDArray[np.integer[Any]],
-    n_classes: int,
-    weights: NDArray[np.float64],
-    class_weights: NDArray[np.float64] | None = None,
-) -> Task:
-    """The task of telling classes apart: one output unit for two of them, else one per class."""
-    loss: Loss = "binary" if n_classes == 2 else "classes"
-    return Task(loss, codes, weights, class_weights=class_weights, n_classes=n_classes)
 
 
 def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,7 +73,8 @@ def _train(
 ) -> dict[str, Any]:
     """One network on the whole dataset at once: seconds of the epochs."""
     from saen.data.compression import Compressed, compress_graphs
-    from saen.learning.estimators import SAENClassifier, classification_task
+    from saen.learning.estimators import SAENClassifier
+    from saen.network.loss import Task
     from saen.network.model import SAEN
     from saen.network.training import train
 
@@ -86,8 +87,7 @@ def _train(
         else decomposition.decompose(graphs)
     )
     hierarchy = data.hierarchy if isinstance(data, Compressed) else data
-    classes, codes = np.unique(graphs.targets, return_inverse=True)
-    task = classification_task(codes, len(classes), np.ones((len(graphs), 1)))
+    task = Task.classification(np.unique(graphs.targets, return_inverse=True)[1])
     moments: list[float] = []
     train(
         SAEN(estimator.architecture(hierarchy, task.n_outputs)),
