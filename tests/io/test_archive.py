@@ -49,7 +49,7 @@ def rewrite_headers(path: Path, offset: int, layout: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_compression_of_zip_gives_the_graphs_of_the_folder(
+def test_zip_every_compression_of_zip_gives_the_graphs_of_the_folder(
     tmp_path: Path, method: int
 ) -> None:
     for name, content in TOY.items():
@@ -65,7 +65,7 @@ def test_every_compression_of_zip_gives_the_graphs_of_the_folder(
     assert read_tu(nested).name == "toy"
 
 
-def test_folders_and_other_files_in_a_zip_are_left_alone(tmp_path: Path) -> None:
+def test_zip_folders_and_other_files_in_a_zip_are_left_alone(tmp_path: Path) -> None:
     junk = {"toy/": b"", "toy/README.txt": b"hello", "__MACOSX/toy/._toy_A.txt": b"\0\1"}
     path = write_zip(
         tmp_path / "toy.zip", junk | {f"toy/{name}": text for name, text in TOY.items()}
@@ -73,7 +73,7 @@ def test_folders_and_other_files_in_a_zip_are_left_alone(tmp_path: Path) -> None
     assert len(read_tu(path)) == 2
 
 
-def test_links_in_a_folder_of_the_user_are_followed(tmp_path: Path) -> None:
+def test_zip_links_in_a_folder_of_the_user_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").mkdir()
     for name, content in TOY.items():
@@ -94,7 +94,7 @@ def test_links_in_a_folder_of_the_user_are_followed(tmp_path: Path) -> None:
         ("toy\\toy_A.txt", "backslash"),
     ],
 )
-def test_names_that_would_leave_the_folder_are_refused(
+def test_zip_names_that_would_leave_the_folder_are_refused(
     tmp_path: Path, name: str, reason: str
 ) -> None:
     path = write_zip(tmp_path / "evil.zip", TOY | {name: b"x"})
@@ -104,7 +104,7 @@ def test_names_that_would_leave_the_folder_are_refused(
     assert sorted(tmp_path.rglob("*")) == [path]
 
 
-def test_a_null_in_a_name_is_refused(tmp_path: Path) -> None:
+def test_zip_a_null_in_a_name_is_refused(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "evil.zip", TOY | {"quiet#name.txt": b"x"})
     path.write_bytes(path.read_bytes().replace(b"quiet#name", b"quiet\0name"))
     with pytest.raises(FileError, match="null in its name"):
@@ -112,20 +112,20 @@ def test_a_null_in_a_name_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
-def test_links_and_special_files_in_a_zip_are_refused(tmp_path: Path, kind: int) -> None:
+def test_zip_links_and_special_files_in_a_zip_are_refused(tmp_path: Path, kind: int) -> None:
     path = write_zip(tmp_path / "evil.zip", TOY, external_attr=(kind | 0o777) << 16)
     with pytest.raises(FileError, match="link or a special file"):
         read_tu(path)
 
 
-def test_encrypted_members_are_refused(tmp_path: Path) -> None:
+def test_zip_encrypted_members_are_refused(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "secret.zip", TOY)
     rewrite_headers(path, 8, "<H", 1)
     with pytest.raises(FileError, match="encrypted"):
         read_tu(path)
 
 
-def test_a_duplicate_member_is_refused(tmp_path: Path) -> None:
+def test_zip_a_duplicate_member_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "twice.zip"
     write_zip(path, TOY | {"toy_B.txt": b"1\n"})
     path.write_bytes(path.read_bytes().replace(b"toy_B.txt", b"toy_A.txt"))
@@ -133,7 +133,7 @@ def test_a_duplicate_member_is_refused(tmp_path: Path) -> None:
         read_tu(path)
 
 
-def test_absurd_sizes_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_zip_absurd_sizes_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "huge.zip", TOY)
     rewrite_headers(path, 24, "<I", 0xFFFFFFF0)  # 4 GiB each, three of them
     with pytest.raises(FileError, match="compression bomb") as caught:
@@ -141,7 +141,7 @@ def test_absurd_sizes_are_refused_before_anything_is_read(tmp_path: Path) -> Non
     assert "extract it and pass the folder" in str(caught.value)
 
 
-def test_a_compression_bomb_is_refused_and_honest_repetition_is_not(
+def test_zip_a_compression_bomb_is_refused_and_honest_repetition_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n = 50_000
@@ -161,7 +161,7 @@ def test_a_compression_bomb_is_refused_and_honest_repetition_is_not(
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("change", [-2, 1000])
-def test_a_header_that_lies_about_a_size_is_caught(
+def test_zip_a_header_that_lies_about_a_size_is_caught(
     tmp_path: Path, method: int, change: int
 ) -> None:
     text = b"1\n" * 3
@@ -203,7 +203,7 @@ def test_a_truncated_zip_is_an_error(tmp_path: Path) -> None:
             read_tu(path)
 
 
-def test_what_is_no_zip_at_all_is_an_error(tmp_path: Path) -> None:
+def test_zip_what_is_not_a_zip_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "page.zip"
     path.write_text("<html>404</html>")
     with pytest.raises(FileError, match=r"page\.zip: not a readable zip"):
@@ -212,14 +212,14 @@ def test_what_is_no_zip_at_all_is_an_error(tmp_path: Path) -> None:
         read_tu(tmp_path / "nowhere")
 
 
-def test_an_unknown_compression_method_is_an_error(tmp_path: Path) -> None:
+def test_zip_an_unknown_compression_method_is_an_error(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "new.zip", TOY)
     rewrite_headers(path, 10, "<H", 93)
     with pytest.raises(FileError, match="compression"):
         read_tu(path)
 
 
-def test_a_small_step_bounds_what_a_hostile_stream_gives_back(tmp_path: Path) -> None:
+def test_zip_a_small_step_bounds_what_a_hostile_stream_gives_back(tmp_path: Path) -> None:
     # The decompressor must never be asked for the whole member at once.
     path = write_zip(tmp_path / "zeros.zip", {"zeros": bytes(2**24)}, zipfile.ZIP_DEFLATED)
     with archive.members(path) as (member,):

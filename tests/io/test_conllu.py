@@ -57,7 +57,7 @@ def written(plain, newdoc: bool = True) -> str:
 
 
 @given(parsed_documents(min_size=1))
-def test_what_is_written_is_read_back(plain):
+def test_conllu_what_is_written_is_read_back(plain):
     plain = [document for document in plain if document] or [[[("x", None, "root")]]]
     documents = Documents.from_sentences(plain)
     assert read_conllu(written(plain)) == documents
@@ -69,7 +69,7 @@ def test_what_is_written_is_read_back(plain):
     assert read_conllu(unmarked, split="newdoc") == Documents.from_sentences(joined)
 
 
-def test_a_file_is_read_as_its_text(tmp_path):
+def test_conllu_a_file_is_read_as_its_text(tmp_path):
     path = tmp_path / "toy.conllu"
     path.write_text(UD, encoding="utf-8")
     documents = read_conllu(path)
@@ -80,7 +80,7 @@ def test_a_file_is_read_as_its_text(tmp_path):
     assert read_conllu(path) == documents
 
 
-def test_multiword_tokens_and_empty_nodes_are_left_out():
+def test_conllu_multiword_tokens_and_empty_nodes_are_skipped():
     documents = read_conllu(UD)
     assert documents.words.tolist() == [
         *("vamos", "nos", "a", "el", "mar"),
@@ -95,13 +95,13 @@ def test_multiword_tokens_and_empty_nodes_are_left_out():
     assert documents.sentences[2].n_edges == 0
 
 
-def test_a_word_is_its_form_its_lemma_or_its_part_of_speech():
+def test_conllu_a_word_is_its_form_its_lemma_or_its_part_of_speech():
     assert read_conllu(UD, lowercase=False).words.tolist()[5:] == ["Sue", "likes", "tea", "Yes"]
     assert read_conllu(UD, word="lemma").words.tolist()[5:7] == ["sue", "like"]
     assert read_conllu(UD, word="upos").words.tolist()[5:7] == ["PROPN", "VERB"]
 
 
-def test_the_class_is_a_comment_of_the_first_sentence():
+def test_conllu_the_class_is_a_comment_of_the_first_sentence():
     assert read_conllu(UD).targets.tolist() == ["news", "a = b"]
     assert read_conllu(UD, target=None).targets is None
     assert read_conllu(UD, target="none").targets is None
@@ -111,7 +111,7 @@ def test_the_class_is_a_comment_of_the_first_sentence():
     assert read_conllu(other).targets.tolist() == ["news", "a = b"]
 
 
-def test_what_stands_before_the_first_mark_is_a_document():
+def test_conllu_what_stands_before_the_first_mark_is_a_document():
     assert read_conllu(UD.replace("# newdoc id = first\n", "")).sizes.tolist() == [2, 1]
 
 
@@ -170,7 +170,7 @@ GOOD = "1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbite\tbite\tVERB\t_\t_\t0\t
         (GOOD.encode() + b"# \xc3\xa9\xff\n", "line 4: not UTF-8 (byte 0xff at column 5)"),
     ],
 )
-def test_a_file_that_is_no_parse_is_refused_with_its_line(text, message, tmp_path):
+def test_conllu_a_file_that_is_no_parse_is_refused_with_its_line(text, message, tmp_path):
     path = tmp_path / "toy.conllu"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(FileError) as error:
@@ -179,7 +179,7 @@ def test_a_file_that_is_no_parse_is_refused_with_its_line(text, message, tmp_pat
     assert str(error.value).startswith(f"{path}{join}{message}")
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path):
+def test_conllu_files_that_cannot_be_read_are_named(tmp_path):
     for path, message in (
         (tmp_path / "none.conllu", "no such file or folder"),
         (tmp_path, "cannot be read (Is a directory)"),
@@ -192,14 +192,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     assert str(error.value) == "text, line 1: 2 columns, expected 10"
 
 
-def test_lemmas_that_no_word_has_are_refused():
+def test_conllu_lemmas_that_no_word_has_are_refused():
     with pytest.raises(FileError) as error:
         read_conllu(GOOD.replace("\tdog\t", "\t_\t").replace("\tbite\tV", "\t_\tV"), word="lemma")
     assert str(error.value) == "text: no word has a lemma"
 
 
 @given(st.text(max_size=60), st.integers(0, len(UD)))
-def test_any_text_gives_documents_or_a_clear_error(noise, place):
+def test_conllu_any_text_gives_documents_or_a_clear_error(noise, place):
     with contextlib.suppress(FileError):
         assert isinstance(read_conllu(UD[:place] + noise + UD[place:]), Documents)
 
@@ -211,13 +211,13 @@ def test_any_text_gives_documents_or_a_clear_error(noise, place):
         ({"split": "newpar"}, "split must be one of auto, newdoc, sentence, not 'newpar'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, message):
+def test_conllu_options_that_are_invalid_are_refused(options, message):
     with pytest.raises(InputError) as error:
         read_conllu(UD, **options)
     assert str(error.value) == message
 
 
-def test_without_the_package_the_extra_is_named(monkeypatch):
+def test_conllu_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "conllu", None)
     with pytest.raises(MissingExtraError) as error:
         read_conllu(UD)
@@ -307,12 +307,12 @@ def test_spacy_itself_is_read():
         ),
     ],
 )
-def test_what_spacy_did_not_parse_is_refused(docs, options, message):
+def test_conllu_what_spacy_did_not_parse_is_refused(docs, options, message):
     with pytest.raises(InputError) as error:
         from_spacy(docs, **options)
     assert str(error.value) == message
 
 
-def test_no_documents_are_an_empty_collection():
+def test_conllu_no_documents_are_an_empty_collection():
     assert from_spacy([]) == Documents.from_sentences([])
     assert np.array_equal(from_spacy([Doc([])]).offsets, [0, 0])

@@ -99,7 +99,7 @@ def full_graphs(draw):
 
 
 @given(full_graphs())
-def test_graphs_come_back_as_they_were(graphs):
+def test_container_graphs_are_read_back(graphs):
     again = round_trip(graphs)
     assert again == graphs
     assert again.name == graphs.name
@@ -111,7 +111,7 @@ def test_graphs_come_back_as_they_were(graphs):
 
 
 @given(hierarchies())
-def test_hierarchies_come_back_as_they_were(hierarchy):
+def test_hierarchies_are_read_back(hierarchy):
     again = round_trip(hierarchy)
     assert again == hierarchy
     assert again.names == hierarchy.names
@@ -124,7 +124,7 @@ def test_hierarchies_come_back_as_they_were(hierarchy):
 
 
 @given(hierarchies(), st.booleans())
-def test_compressed_hierarchies_come_back_as_they_were(hierarchy, lower):
+def test_container_compressed_hierarchies_are_read_back(hierarchy, lower):
     compressed = compress(hierarchy)
     if not lower:
         compressed = compressed.top_only()
@@ -134,7 +134,7 @@ def test_compressed_hierarchies_come_back_as_they_were(hierarchy, lower):
         assert np.array_equal(before, after)
 
 
-def test_a_loaded_collection_can_be_worked_with_and_written_over(tmp_path):
+def test_container_a_loaded_collection_can_be_worked_with_and_written_over(tmp_path):
     path = tmp_path / "shards.saen"
     parts = [[[(0, 1)]], [[(0, 1), (1, 2)]], [[(0, 1)], [(0, 0)]]]
     whole = [Ego().decompose(Graphs.from_edge_lists(part)) for part in parts]
@@ -144,13 +144,13 @@ def test_a_loaded_collection_can_be_worked_with_and_written_over(tmp_path):
     assert load(path) == compress(Hierarchy.concatenate(whole))
 
 
-def test_more_labels_than_a_narrow_code_can_count():
+def test_container_more_labels_than_a_narrow_code_can_count():
     labels = Attributes(np.array([127, -1], np.int8), Vocabulary(range(300)))
     hierarchy = Hierarchy(labels, [Relation([0, 2], [0, 1], [0, 0], ("a",), np.int64(2))])
     assert round_trip(hierarchy) == hierarchy
 
 
-def test_something_else_cannot_be_stored(tmp_path):
+def test_container_something_else_cannot_be_stored(tmp_path):
     with pytest.raises(InputError) as error:
         save([1, 2], tmp_path / "list.saen")
     assert str(error.value) == "cannot save a list"
@@ -161,7 +161,7 @@ def test_something_else_cannot_be_stored(tmp_path):
 
 
 @given(collections(min_size=2))
-def test_equal_things_make_equal_files(parts):
+def test_container_equal_things_make_equal_files(parts):
     direct = compress(Hierarchy.concatenate(parts))
     merged = merge([compress(part) for part in parts])
     assert file_of(direct) == file_of(merged)
@@ -169,7 +169,7 @@ def test_equal_things_make_equal_files(parts):
 
 
 @given(hierarchies())
-def test_sizes_are_known_without_writing(hierarchy):
+def test_container_sizes_are_known_without_writing(hierarchy):
     assert file_bytes(hierarchy) == len(file_of(hierarchy))
     compressed = compress(hierarchy)
     assert file_bytes(compressed) == len(file_of(compressed.top_only()))
@@ -179,7 +179,7 @@ def test_sizes_are_known_without_writing(hierarchy):
 
 @pytest.mark.parametrize("n", [10, 127, 128, 129, 255, 256, 257, 32_768, 70_000])
 @pytest.mark.parametrize("kind", ["codes", "float32", "float64"])
-def test_sizes_are_right_whatever_the_width_of_the_integers(n, kind):
+def test_container_sizes_are_right_whatever_the_width_of_the_integers(n, kind):
     rng = np.random.default_rng(n)
     if kind == "codes":
         attributes = Attributes(np.arange(n), Vocabulary(range(n)))
@@ -194,7 +194,7 @@ def test_sizes_are_right_whatever_the_width_of_the_integers(n, kind):
     assert file_bytes(compressed) == len(file_of(compressed.top_only()))
 
 
-def test_sizes_are_right_when_numbers_of_one_width_meet():
+def test_container_sizes_are_right_when_numbers_of_one_width_meet():
     """The header is as long as its offsets, and these follow the container's order of types."""
     n = 70_000
     attributes = Attributes(vectors=np.zeros((n, 4), np.float32))
@@ -204,7 +204,7 @@ def test_sizes_are_right_when_numbers_of_one_width_meet():
         assert file_bytes(hierarchy) == len(file_of(hierarchy))
 
 
-def test_integers_take_the_narrowest_type():
+def test_container_integers_take_the_narrowest_type():
     n = 256
     labels = Attributes(np.zeros(n, np.int64), Vocabulary(range(255)))
     relation = Relation(np.arange(n + 1), np.arange(n), np.zeros(n, int), ("a",), n)
@@ -216,7 +216,7 @@ def test_integers_take_the_narrowest_type():
     assert abs(file_bytes(Hierarchy(labels, [wider])) - small - (2 + 1 + 1)) < 8
 
 
-def test_what_is_loaded_is_a_window_on_the_file(tmp_path):
+def test_container_what_is_loaded_is_a_window_on_the_file(tmp_path):
     def mapped(array: np.ndarray) -> bool:
         holder = array
         while isinstance(holder, np.ndarray):
@@ -244,7 +244,7 @@ def test_what_is_loaded_is_a_window_on_the_file(tmp_path):
         assert mapped(relation.roles)
 
 
-def test_the_user_s_umask_decides_who_may_read(tmp_path):
+def test_container_the_user_s_umask_decides_who_may_read(tmp_path):
     before = os.umask(0o027)
     try:
         save(Graphs.from_edge_lists([[(0, 1)]]), tmp_path / "toy.saen")
@@ -277,7 +277,7 @@ def unchanged(one, other) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["graphs", "hierarchy", "compressed"])
-def test_a_truncated_file_is_refused_at_every_length(kind, tmp_path):
+def test_container_a_truncated_file_is_refused_at_every_length(kind, tmp_path):
     content = file_of(things()[kind])
     path = tmp_path / "cut.saen"
     for length in {0, 1, 7, 8, 9, *range(0, len(content), 7), len(content) - 1}:
@@ -290,7 +290,7 @@ def test_a_truncated_file_is_refused_at_every_length(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["graphs", "hierarchy", "compressed"])
-def test_a_flipped_bit_is_noticed_wherever_it_is(kind, tmp_path):
+def test_container_a_flipped_bit_is_noticed_wherever_it_is(kind, tmp_path):
     thing = things()[kind]
     content = bytearray(file_of(thing))
     path = tmp_path / "flipped.saen"
@@ -308,7 +308,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(kind, tmp_path):
 
 
 @given(st.data())
-def test_damage_is_an_error_and_never_another_collection(data):
+def test_container_damage_is_an_error_and_never_another_collection(data):
     thing = things()[data.draw(st.sampled_from(["graphs", "hierarchy", "compressed"]))]
     content = bytearray(file_of(thing))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -322,7 +322,7 @@ def test_damage_is_an_error_and_never_another_collection(data):
             assert unchanged(load(path), thing)
 
 
-def test_a_damaged_array_or_document_is_named_as_such(tmp_path):
+def test_container_a_damaged_array_or_document_is_named_as_such(tmp_path):
     path = tmp_path / "damaged.saen"
     content = file_of(things()["graphs"])
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -343,7 +343,7 @@ def foreign(path: Path, metadata: dict[str, str] | None) -> FileError:
     return error.value
 
 
-def test_files_of_others_are_refused(tmp_path):
+def test_container_files_of_others_are_refused(tmp_path):
     path = tmp_path / "foreign.safetensors"
     message = f"{path}: a safetensors file, but not written by saen"
     assert str(foreign(path, None)) == message
@@ -356,7 +356,7 @@ def test_files_of_others_are_refused(tmp_path):
             load(path)
 
 
-def test_a_newer_format_asks_for_a_newer_saen(tmp_path):
+def test_container_a_newer_format_asks_for_a_newer_saen(tmp_path):
     path = tmp_path / "new.saen"
     newer = {"version": container.VERSION + 1, "something": "else"}
     assert str(foreign(path, {"saen": json.dumps(newer)})) == (
@@ -365,14 +365,14 @@ def test_a_newer_format_asks_for_a_newer_saen(tmp_path):
     )
 
 
-def test_types_that_saen_never_writes_are_refused(tmp_path):
+def test_container_types_that_saen_never_writes_are_refused(tmp_path):
     path = tmp_path / "half.safetensors"
     save_file({"codes": np.zeros(3, np.float16)}, path, metadata={"saen": '{"version": 1}'})
     with pytest.raises(FileError, match="not a readable saen file"):
         load(path)
 
 
-def test_a_missing_file_or_a_folder_is_no_collection(tmp_path):
+def test_container_a_missing_file_or_a_folder_is_no_collection(tmp_path):
     with pytest.raises(FileError) as error:
         load(tmp_path / "none.saen")
     assert str(error.value) == f"{tmp_path / 'none.saen'}: no such file"
@@ -381,7 +381,7 @@ def test_a_missing_file_or_a_folder_is_no_collection(tmp_path):
     assert str(error.value) == f"{tmp_path}: is a folder, not a file"
 
 
-def test_other_things_in_the_same_container_are_not_collections(tmp_path):
+def test_container_other_things_in_the_same_container_are_not_collections(tmp_path):
     path = tmp_path / "recipe.saen"
     container.write(path, "recipe", {"layers": [1, {2: 3}], "scale": 0.1}, {"w": np.eye(2)})
     kind, document, arrays = container.read(path)
@@ -456,14 +456,14 @@ ARRAYS = {
         ),
     ],
 )
-def test_contents_that_do_not_fit_together_are_refused(kind, document, tensors, tmp_path):
+def test_container_contents_that_do_not_fit_together_are_refused(kind, document, tensors, tmp_path):
     path = tmp_path / "wrong.saen"
     container.write(path, kind, document, tensors)
     with pytest.raises(FileError, match="damaged: inconsistent content"):
         load(path)
 
 
-def test_contents_that_fit_together_are_read(tmp_path):
+def test_container_contents_that_fit_together_are_read(tmp_path):
     path = tmp_path / "right.saen"
     container.write(path, "hierarchy", HIERARCHY, TENSORS)
     assert load(path).sizes == (1, 1)
@@ -475,7 +475,9 @@ def test_contents_that_fit_together_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "disk full"), KeyboardInterrupt()])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(failure, tmp_path, monkeypatch):
+def test_container_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    failure, tmp_path, monkeypatch
+):
     path = tmp_path / "kept.saen"
     old = Graphs.from_edge_lists([[(0, 1)]])
     save(old, path)
@@ -493,7 +495,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(failure, tmp_pa
     assert load(path) == old
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_container_a_place_that_cannot_be_written_is_named(tmp_path):
     graphs = Graphs.from_edge_lists([[(0, 1)]])
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
@@ -509,7 +511,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_folder_without_permission_is_named(tmp_path):
+def test_container_a_folder_without_permission_is_named(tmp_path):
     tmp_path.chmod(0o555)
     try:
         with pytest.raises(FileError, match=r"cannot be written \(Permission denied\)"):

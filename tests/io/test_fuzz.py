@@ -32,7 +32,7 @@ FREE_BYTES = 2**27
 BYTES_PER_BYTE = 1000
 
 
-def endure(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
+def survive(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
     """Read a file as a user would, and with bad graphs left out."""
     folder.mkdir(exist_ok=True)
     file = folder / f"edges{suffix}"
@@ -66,8 +66,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @given(content=st.binary(max_size=200))
 @fuzzing
-def test_any_bytes_are_endured(folder: Path, suffix: str, content: bytes) -> None:
-    endure(folder / f"bytes{suffix}", suffix, content)
+def test_readers_survive_any_bytes(folder: Path, suffix: str, content: bytes) -> None:
+    survive(folder / f"bytes{suffix}", suffix, content)
 
 
 # -- good files with a few mistakes ------------------------------------------------------------
@@ -132,22 +132,22 @@ KINDS = [".jsonl", ".csv", ".tsv", ".parquet", ".graphml", ".gml", ".txt", "smil
 @pytest.mark.parametrize("kind", KINDS)
 @given(changes=st.lists(edits, min_size=1, max_size=4))
 @fuzzing
-def test_damaged_files_are_endured(
+def test_readers_survive_damaged_files(
     folder: Path, kind: str, changes: list[tuple[int, int, bytes, bool]]
 ) -> None:
     suffix = kind if kind.startswith(".") else ".csv"
-    endure(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
+    survive(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
 
 
 @pytest.mark.parametrize("kind", ["nodes", "targets"])
 @given(changes=st.lists(edits, min_size=1, max_size=4))
 @fuzzing
-def test_damaged_tables_beside_are_endured(
+def test_readers_survive_damaged_tables_beside(
     folder: Path, kind: str, changes: list[tuple[int, int, bytes, bool]]
 ) -> None:
     tables = {name: samples()[name] for name in ("nodes", "targets")}
     tables[kind] = edited(tables[kind], changes)
-    endure(folder / f"beside-{kind}", ".csv", samples()[".csv"], **tables)
+    survive(folder / f"beside-{kind}", ".csv", samples()[".csv"], **tables)
 
 
 # -- files of the right form with the wrong content --------------------------------------------
@@ -193,9 +193,9 @@ lines = st.one_of(
 
 @given(documents=st.lists(lines, min_size=1, max_size=4))
 @fuzzing
-def test_any_json_is_endured(folder: Path, documents: list[object]) -> None:
+def test_readers_survive_any_json(folder: Path, documents: list[object]) -> None:
     text = "\n".join(json.dumps(document) for document in documents)
-    endure(folder / "json", ".jsonl", text.encode())
+    survive(folder / "json", ".jsonl", text.encode())
 
 
 CELLS = [
@@ -214,8 +214,10 @@ tables = st.tuples(headers, rows).map("\n".join).map(str.encode)
 
 @given(edges=tables, nodes=tables, targets=tables)
 @fuzzing
-def test_any_tables_are_endured(folder: Path, edges: bytes, nodes: bytes, targets: bytes) -> None:
-    endure(folder / "tables", ".csv", edges, nodes=nodes, targets=targets)
+def test_readers_survive_any_tables(
+    folder: Path, edges: bytes, nodes: bytes, targets: bytes
+) -> None:
+    survive(folder / "tables", ".csv", edges, nodes=nodes, targets=targets)
 
 
 columns = st.one_of(
@@ -229,12 +231,12 @@ columns = st.one_of(
 
 @given(frame=st.dictionaries(st.sampled_from(["graph", "source", "target", "label", "w"]), columns))
 @fuzzing
-def test_any_columns_of_parquet_are_endured(folder: Path, frame: dict[str, list[object]]) -> None:
+def test_readers_survive_any_parquet_columns(folder: Path, frame: dict[str, list[object]]) -> None:
     import pandas as pd
 
     buffer = io.BytesIO()
     pd.DataFrame(frame).to_parquet(buffer)
-    endure(folder / "columns", ".parquet", buffer.getvalue())
+    survive(folder / "columns", ".parquet", buffer.getvalue())
 
 
 names = st.sampled_from(["a", "b", "", "&#65;", "&amp;", "1", "-1", "99999999999999999999"])
@@ -255,7 +257,7 @@ elements = st.recursive(
 
 @given(body=st.lists(elements, max_size=5).map("".join), kind=kinds, default=names)
 @fuzzing
-def test_any_elements_of_graphml_are_endured(
+def test_readers_survive_any_graphml_elements(
     folder: Path, body: str, kind: str, default: str
 ) -> None:
     text = (
@@ -265,7 +267,7 @@ def test_any_elements_of_graphml_are_endured(
         f'<key id="n" for="node" attr.name="label" attr.type="{kind}"/>'
         f'<graph><node id="a"/><node id="b"/>{body}</graph></graphml>'
     )
-    endure(folder / "xml", ".graphml", text.encode())
+    survive(folder / "xml", ".graphml", text.encode())
 
 
 values = st.sampled_from(
@@ -284,5 +286,5 @@ pairs = st.recursive(
 
 @given(body=st.lists(pairs, max_size=6).map("\n".join))
 @fuzzing
-def test_any_pairs_of_gml_are_endured(folder: Path, body: str) -> None:
-    endure(folder / "gml", ".gml", f"graph [ node [ id 1 ]\n{body}\n]".encode())
+def test_readers_survive_any_gml_pairs(folder: Path, body: str) -> None:
+    survive(folder / "gml", ".gml", f"graph [ node [ id 1 ]\n{body}\n]".encode())

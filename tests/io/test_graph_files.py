@@ -97,7 +97,7 @@ def test_graphml_reads_as_the_graph_that_it_states(
 
 
 @given(plain_graphs(), st.booleans())
-def test_what_networkx_writes_is_read(
+def test_folder_what_networkx_writes_is_read(
     tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, gml: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("networkx")
@@ -163,7 +163,7 @@ def test_targets_may_be_in_another_folder(tmp_path: Path) -> None:
     assert read_graphs(tmp_path / "graphs", targets=tmp_path / "truth.tsv").targets.tolist() == [3]
 
 
-def test_other_files_in_the_folder_are_passed_over(tmp_path: Path) -> None:
+def test_folder_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     put(tmp_path, a_gml=GML, README_txt="Two atoms.", notes_md="x", **{"._a_gml": "nonsense"})
     assert read_graphs(tmp_path).node_labels.tolist() == ["O", "H"]
 
@@ -177,7 +177,7 @@ def test_a_folder_is_found_by_its_bare_name(
     assert load_dataset("mine").n_nodes == 2
 
 
-def test_defaults_of_graphml_are_values_of_the_nodes(tmp_path: Path) -> None:
+def test_folder_defaults_of_graphml_are_values_of_the_nodes(tmp_path: Path) -> None:
     keys = (
         '<key id="d" for="node" attr.name="label" attr.type="string"><default>C</default></key>'
         '<key id="w" for="edge" attr.name="w" attr.type="int"><default>3</default></key>'
@@ -188,7 +188,9 @@ def test_defaults_of_graphml_are_values_of_the_nodes(tmp_path: Path) -> None:
     assert graphs.edge_attributes.tolist() == [[3.0], [3.0]]
 
 
-def test_parallel_edges_of_graphml_are_merged_where_they_are_identical(tmp_path: Path) -> None:
+def test_folder_parallel_edges_of_graphml_are_merged_where_they_are_identical(
+    tmp_path: Path,
+) -> None:
     body = (
         '<node id="a"/><node id="b"/>'
         + '<edge source="a" target="b"/><edge source="b" target="a"/>'
@@ -196,7 +198,7 @@ def test_parallel_edges_of_graphml_are_merged_where_they_are_identical(tmp_path:
     assert read_graphs(put(tmp_path, a_graphml=graphml(body))).n_edges == 1
 
 
-def test_numbers_are_attributes_by_name_and_text_is_left_out(tmp_path: Path) -> None:
+def test_folder_numbers_are_attributes_by_name_and_text_is_skipped(tmp_path: Path) -> None:
     text = 'graph [ node [ id 0 y 2 x 0.5 name "n" where [ x 3 ] ] node [ id 1 x 7 y 1 name "m" ] ]'
     graphs = read_graphs(put(tmp_path, a_gml=text))
     assert (graphs.node_labels, graphs.node_attributes.tolist()) == (None, [[0.5, 2], [7, 1]])
@@ -257,13 +259,13 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
          "/targets.csv: no column 'graph': expected graph, target, found a, 1"),
     ],
 )  # fmt: skip
-def test_a_bad_file_is_named_with_its_reason(
+def test_folder_a_bad_file_is_named_with_its_reason(
     tmp_path: Path, files: dict[str, str], reason: str
 ) -> None:
     assert refusal(put(tmp_path, **files)) == reason
 
 
-def test_bad_files_are_left_out(tmp_path: Path) -> None:
+def test_folder_bad_files_are_skipped(tmp_path: Path) -> None:
     put(tmp_path, a_txt=EDGELIST, b_txt="1 2 3\n", c_txt="5 5\n", d_txt=EDGELIST)
     put(tmp_path, targets_csv="graph,target\na,1\nb,1\nc,2\nx,2\n")
     reported: list[FileError] = []
@@ -280,14 +282,14 @@ LAUGHS = (
 )
 
 
-def test_entities_are_not_expanded(tmp_path: Path) -> None:
+def test_folder_entities_are_not_expanded(tmp_path: Path) -> None:
     put(tmp_path, a_graphml=LAUGHS)
     assert (
         refusal(tmp_path) == "/a.graphml: refused: document types (<!DOCTYPE …>) are not supported"
     )
 
 
-def test_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> None:
+def test_folder_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> None:
     keys = "".join(
         f'<key id="k{n}" for="node" attr.name="x{n}" attr.type="int"><default>0</default></key>'
         for n in range(3000)
@@ -323,7 +325,7 @@ def test_a_folder_without_permission_is_a_file_error(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_only_formats_that_do_not_say_it_are_made_directed(tmp_path: Path) -> None:
+def test_folder_only_formats_that_do_not_say_it_are_made_directed(tmp_path: Path) -> None:
     put(tmp_path, a_gml=GML)
     with pytest.raises(InputError, match="option 'directed' applies only to"):
         read_graphs(tmp_path, directed=True)

@@ -58,7 +58,7 @@ def as_line(plain: PlainGraphs, graph: int, ids: bool, objects: bool) -> dict[st
 
 
 @given(plain_graphs(), st.booleans(), st.booleans())
-def test_every_way_to_write_a_graph_reads_as_that_graph(
+def test_jsonl_every_way_to_write_a_graph_reads_as_that_graph(
     tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, ids: bool, objects: bool
 ) -> None:
     lines = [as_line(plain, graph, ids, objects) for graph in range(len(plain.sizes))]
@@ -66,16 +66,7 @@ def test_every_way_to_write_a_graph_reads_as_that_graph(
     assert read_graphs(file) == plain.graphs()
 
 
-@given(plain_graphs())
-def test_what_is_written_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
-) -> None:
-    file = tmp_path_factory.mktemp("jsonl") / "x.jsonl"
-    write_graphs(plain.graphs(), file)
-    assert read_graphs(file) == plain.graphs()
-
-
-def test_several_columns_of_labels_are_kept(tmp_path: Path) -> None:
+def test_jsonl_several_columns_of_labels_are_kept(tmp_path: Path) -> None:
     graphs = Graphs.from_edge_lists(
         [[(0, 1)]], node_labels=[[1, 2], [3, 4]], edge_labels=[["a", "b"]]
     )
@@ -83,7 +74,7 @@ def test_several_columns_of_labels_are_kept(tmp_path: Path) -> None:
     assert read_graphs(tmp_path / "x.jsonl") == graphs
 
 
-def test_the_collection_is_named_after_the_file_and_blank_lines_are_passed_over(
+def test_jsonl_data_are_named_after_the_file_and_blank_lines_are_ignored(
     tmp_path: Path,
 ) -> None:
     file = written(tmp_path, "", {"nodes": 2, "edges": [[0, 1]]}, "  ", {"nodes": 1, "edges": []})
@@ -91,7 +82,7 @@ def test_the_collection_is_named_after_the_file_and_blank_lines_are_passed_over(
     assert (graphs.name, graphs.sizes.tolist(), graphs.targets) == ("x", [2, 1], None)
 
 
-def test_a_mark_and_windows_line_ends_are_no_part_of_the_text(tmp_path: Path) -> None:
+def test_jsonl_a_mark_and_windows_line_ends_are_no_part_of_the_text(tmp_path: Path) -> None:
     file = tmp_path / "x.ndjson"
     file.write_bytes(
         b'\xef\xbb\xbf{"nodes": ["\xc3\xa9"], "edges": []}\r\n{"nodes": ["a"], "edges": []}\r\n'
@@ -99,7 +90,7 @@ def test_a_mark_and_windows_line_ends_are_no_part_of_the_text(tmp_path: Path) ->
     assert read_graphs(file).node_labels.tolist() == ["é", "a"]
 
 
-def test_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
+def test_jsonl_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
     import networkx as nx
 
     graph = nx.Graph([("a", "b"), ("b", "c")])
@@ -119,7 +110,7 @@ def test_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
         ([None, None], None),
     ],
 )
-def test_labels_are_classes_unless_one_has_a_fraction(
+def test_jsonl_labels_are_classes_unless_one_has_a_fraction(
     tmp_path: Path, labels: list[Any], expected: Any
 ) -> None:
     lines = [{"nodes": 1, "edges": [], "target": label} for label in labels]
@@ -131,12 +122,12 @@ def test_labels_are_classes_unless_one_has_a_fraction(
         np.testing.assert_array_equal(targets, expected)
 
 
-def test_identical_edges_are_merged(tmp_path: Path) -> None:
+def test_jsonl_identical_edges_are_merged(tmp_path: Path) -> None:
     file = written(tmp_path, {"nodes": 2, "edges": [[0, 1], [1, 0], [0, 1], [1, 1], [1, 1]]})
     assert read_graphs(file) == Graphs.from_edge_lists([[(0, 1), (1, 1)]])
 
 
-def test_the_two_directions_of_directed_edges_are_two_edges(tmp_path: Path) -> None:
+def test_jsonl_the_two_directions_of_directed_edges_are_two_edges(tmp_path: Path) -> None:
     edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 1, "target": 0, "label": "b"}]
     file = written(tmp_path, {"nodes": 2, "edges": edges, "directed": True})
     assert read_graphs(file).edge_labels.tolist() == ["a", "b"]
@@ -232,7 +223,7 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ("1" * 10_000, "a number has too many digits"),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: str) -> None:
+def test_jsonl_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: str) -> None:
     # First, so that it is not compared with another graph.
     assert refusal(written(tmp_path, "", line)) == f", line 2: {reason}"
 
@@ -254,11 +245,11 @@ def test_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: 
          "a number as target, but earlier graphs have a string as target"),
     ],
 )  # fmt: skip
-def test_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) -> None:
+def test_jsonl_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) -> None:
     assert refusal(written(tmp_path, GOOD, line)) == f", line 2: {reason}"
 
 
-def test_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
+def test_jsonl_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
     empty = {"nodes": [], "edges": [], "target": "b"}
     alone = {"nodes": [3], "edges": [], "directed": True, "target": "b"}
     for lines in ((GOOD, empty, alone), (empty, alone, GOOD)):
@@ -266,23 +257,23 @@ def test_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
         assert (len(graphs), graphs.directed) == (3, False)
 
 
-def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
+def test_jsonl_an_empty_file_is_an_error(tmp_path: Path) -> None:
     for content in (b"", b"\n \r\n", b"\xef\xbb\xbf\n"):
         (tmp_path / "x.jsonl").write_bytes(content)
         assert refusal(tmp_path / "x.jsonl") == ": the file is empty"
 
 
-def test_a_file_that_is_not_there_or_is_a_folder(tmp_path: Path) -> None:
+def test_jsonl_a_file_that_is_not_there_or_is_a_folder(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.jsonl") == ": no such file or folder"
 
 
-def test_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
+def test_jsonl_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_bytes(b'{"nodes": 1, "edges": []}\n{"nodes": ["caf\xe9"], "edges": []}\n')
     assert refusal(file) == ", line 2: not UTF-8 (byte 0xe9 at column 16)"
 
 
-def test_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path) -> None:
+def test_jsonl_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path) -> None:
     bare = {"nodes": [1, 2], "edges": [[0, 1]]}
     assert refusal(written(tmp_path, GOOD, bare, GOOD, bare)) == (
         ": 2 of 4 graphs have no target (first: line 2); either all graphs need one, or none"
@@ -295,7 +286,7 @@ def test_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path
 # -- leaving bad graphs out --------------------------------------------------------------------
 
 
-def test_bad_graphs_are_left_out_and_reported(tmp_path: Path) -> None:
+def test_jsonl_bad_graphs_are_skipped_and_reported(tmp_path: Path) -> None:
     clash = {"nodes": [1, 2], "edges": [[0, 1], [0, 5]], "target": "b"}
     bare = {"nodes": [3], "edges": []}
     file = written(tmp_path, GOOD, clash, "nonsense", {**GOOD, "target": "b"}, bare)
@@ -308,7 +299,7 @@ def test_bad_graphs_are_left_out_and_reported(tmp_path: Path) -> None:
     assert str(reported[2]).endswith("no target, but other graphs have one")
 
 
-def test_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path) -> None:
+def test_jsonl_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path) -> None:
     edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 0, "target": 1, "label": "b"}]
     bad, good = {"nodes": 2, "edges": edges}, {"nodes": 3, "edges": edges[1:]}
     reported: list[FileError] = []
@@ -317,13 +308,13 @@ def test_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path: Path)
     assert [error.line for error in reported] == [2]
 
 
-def test_without_a_report_a_warning_counts_what_was_left_out(tmp_path: Path) -> None:
+def test_jsonl_without_a_report_a_warning_counts_what_was_skipped(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD, *["{"] * 7)
     with pytest.warns(SkippedWarning, match=r"skipped 7 bad graphs: .*line 2: .*; and 2 more"):
         assert len(read_graphs(file, skip_bad=True)) == 1
 
 
-def test_nothing_is_left_of_a_file_of_bad_graphs(tmp_path: Path) -> None:
+def test_jsonl_nothing_is_left_of_a_file_of_bad_graphs(tmp_path: Path) -> None:
     reported: list[FileError] = []
     graphs = read_graphs(written(tmp_path, "{", "}"), skip_bad=True, report=reported.append)
     assert (len(graphs), len(reported)) == (0, 2)
@@ -343,7 +334,7 @@ def test_nothing_is_left_of_a_file_of_bad_graphs(tmp_path: Path) -> None:
     ],
     ids=["counts", "one long label", "long and short graphs", "labels of graphs"],
 )  # fmt: skip
-def test_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list[str]) -> None:
+def test_jsonl_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list[str]) -> None:
     file = written(tmp_path, *lines)
     tracemalloc.start()
     try:

@@ -113,7 +113,7 @@ def files_in(folder: Path) -> list[str]:
 # -- the catalog -------------------------------------------------------------------------------
 
 
-def test_the_catalog_holds_the_eleven_datasets_of_the_paper_and_ptc_mr() -> None:
+def test_load_the_catalog_holds_the_eleven_datasets_of_the_paper_and_ptc_mr() -> None:
     entries = catalog()
     assert len(entries) == 12
     assert [name for name, entry in entries.items() if entry.paper is None] == ["PTC_MR"]
@@ -129,7 +129,7 @@ def test_the_catalog_holds_the_eleven_datasets_of_the_paper_and_ptc_mr() -> None
     assert all(len(entry.sha256 or "0" * 64) == 64 for entry in entries.values())
 
 
-def test_names_are_known_in_any_case_and_by_alias() -> None:
+def test_load_names_are_known_in_any_case_and_by_alias() -> None:
     for name in ("IMDB-MULTI", "imdb-multi", "Imdb-M"):
         entry = find_entry(name)
         assert entry is not None
@@ -141,7 +141,7 @@ def test_names_are_known_in_any_case_and_by_alias() -> None:
 # -- where it is found -------------------------------------------------------------------------
 
 
-def test_a_path_is_a_folder_a_zip_or_a_file_of_our_own(tmp_path: Path) -> None:
+def test_load_a_path_is_a_folder_a_zip_or_a_file_written_by_saen(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(zipped())
     save(GRAPHS, tmp_path / "x.saen")
     unpacked(tmp_path / "folder")
@@ -151,7 +151,7 @@ def test_a_path_is_a_folder_a_zip_or_a_file_of_our_own(tmp_path: Path) -> None:
     assert load_dataset("../x.zip") == GRAPHS
 
 
-def test_a_path_that_exists_is_never_downloaded_as_a_name(
+def test_load_a_path_that_exists_is_never_downloaded_as_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
     site.files["/toy.zip"] = zipped()
@@ -167,7 +167,7 @@ def test_a_path_that_exists_is_never_downloaded_as_a_name(
     assert site.asked == []
 
 
-def test_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> None:
+def test_load_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> None:
     for path in (tmp_path / "x", str(tmp_path / "x"), "x.zip", "sub/x"):
         with pytest.raises(FileError, match="no such file or folder"):
             load_dataset(path)
@@ -175,7 +175,7 @@ def test_a_path_that_is_not_there_is_an_error_about_the_path(tmp_path: Path) -> 
         load_dataset("x.saen")
 
 
-def test_a_file_of_our_own_must_hold_graphs(tmp_path: Path) -> None:
+def test_load_a_file_written_by_saen_must_hold_graphs(tmp_path: Path) -> None:
     save(Ego().decompose(GRAPHS), tmp_path / "x.saen")
     with pytest.raises(FileError, match="contains a Hierarchy, not Graphs"):
         load_dataset(tmp_path / "x.saen")
@@ -184,7 +184,7 @@ def test_a_file_of_our_own_must_hold_graphs(tmp_path: Path) -> None:
         load_dataset(tmp_path / "x.saen", directed=True)
 
 
-def test_saen_data_may_name_several_folders(
+def test_load_saen_data_may_name_several_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one").mkdir()
@@ -197,7 +197,7 @@ def test_saen_data_may_name_several_folders(
     assert locate("NCI1") is None
 
 
-def test_the_path_comes_before_saen_data_and_that_before_the_cache(
+def test_load_the_path_comes_before_saen_data_and_that_before_the_cache(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
     def with_label(label: int) -> bytes:
@@ -220,7 +220,7 @@ def test_the_path_comes_before_saen_data_and_that_before_the_cache(
     assert site.asked == ["/toy.zip"]
 
 
-def test_the_generated_collection_needs_no_file(site: Site) -> None:
+def test_load_the_generated_collection_needs_no_file(site: Site) -> None:
     graphs = load_dataset("threads")
     assert graphs == load_dataset("Threads")
     assert graphs.targets is not None
@@ -245,7 +245,7 @@ def test_the_second_load_reads_the_parsed_copy(
 
 
 @pytest.mark.parametrize("as_zip", [True, False])
-def test_other_content_or_other_options_are_read_anew(
+def test_load_other_content_or_other_options_are_read_anew(
     tmp_path: Path, cache: Path, as_zip: bool
 ) -> None:
     path = unpacked(tmp_path / "toy")
@@ -264,7 +264,7 @@ def test_other_content_or_other_options_are_read_anew(
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 1000, None])
-def test_a_damaged_copy_in_the_cache_is_rebuilt(
+def test_load_a_damaged_copy_in_the_cache_is_rebuilt(
     tmp_path: Path, cache: Path, damage: bytes | None
 ) -> None:
     (tmp_path / "toy.zip").write_bytes(zipped())
@@ -275,13 +275,13 @@ def test_a_damaged_copy_in_the_cache_is_rebuilt(
     assert load(copy) == GRAPHS
 
 
-def test_cache_false_neither_reads_nor_writes_the_cache(tmp_path: Path, cache: Path) -> None:
+def test_load_cache_false_neither_reads_nor_writes_the_cache(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "toy.zip").write_bytes(zipped())
     assert load_dataset(tmp_path / "toy.zip", cache=False) == GRAPHS
     assert not cache.exists()
 
 
-def test_a_cache_that_cannot_be_written_is_only_a_warning(
+def test_load_a_cache_that_cannot_be_written_is_only_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "toy.zip").write_bytes(zipped())
@@ -298,7 +298,7 @@ def test_a_cache_that_cannot_be_written_is_only_a_warning(
 # -- downloading -------------------------------------------------------------------------------
 
 
-def test_a_download_is_checked_and_kept(site: Site, cache: Path) -> None:
+def test_load_a_download_is_checked_and_kept(site: Site, cache: Path) -> None:
     site.files["/toy.zip"] = zipped()
     assert load_dataset("toy") == GRAPHS
     assert (cache / "datasets" / "toy.zip").read_bytes() == zipped()
@@ -308,7 +308,7 @@ def test_a_download_is_checked_and_kept(site: Site, cache: Path) -> None:
     assert len(files_in(cache)) == 2
 
 
-def test_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -> None:
+def test_load_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -> None:
     site.files["/toy.zip"] = zipped()
     site.missing_bytes = 10
     with pytest.raises(DatasetNotFoundError, match=r"toy\.zip: the download failed"):
@@ -326,7 +326,7 @@ def test_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -> Non
         (zipped(parts=TOY | {"A": "1, 9\n"}), r"toy\.zip/toy/toy_A\.txt, line 1: node 9"),
     ],
 )
-def test_a_download_that_is_no_dataset_is_refused(
+def test_load_a_download_that_is_no_dataset_is_refused(
     site: Site, cache: Path, content: bytes, words: str
 ) -> None:
     site.files["/toy.zip"] = content
@@ -343,7 +343,7 @@ def test_a_download_that_is_no_dataset_is_refused(
         ({"sha256": "0" * 64}, "the SHA-256 checksum of the file is wrong"),
     ],
 )
-def test_a_download_that_differs_from_the_catalog_is_refused(
+def test_load_a_download_that_differs_from_the_catalog_is_refused(
     site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], words: str
 ) -> None:
     site.files["/TOY.zip"] = zipped()
@@ -355,7 +355,7 @@ def test_a_download_that_differs_from_the_catalog_is_refused(
     assert load_dataset("toy") == GRAPHS
 
 
-def test_an_interrupted_download_leaves_nothing_behind(
+def test_load_an_interrupted_download_leaves_nothing_behind(
     site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.files["/toy.zip"] = zipped()
@@ -369,14 +369,14 @@ def test_an_interrupted_download_leaves_nothing_behind(
     assert files_in(cache) == []
 
 
-def test_an_error_of_the_site_is_told(site: Site) -> None:
+def test_load_an_error_of_the_site_is_reported(site: Site) -> None:
     site.files["/toy.zip"] = b"sorry"
     site.status = 503
     with pytest.raises(DatasetNotFoundError, match="answered with error 503"):
         load_dataset("toy")
 
 
-def test_a_cache_that_cannot_take_a_download_says_what_to_do(
+def test_load_a_cache_that_cannot_take_a_download_says_what_to_do(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.files["/toy.zip"] = zipped()
@@ -387,7 +387,7 @@ def test_a_cache_that_cannot_take_a_download_says_what_to_do(
     assert site.asked == []
 
 
-def test_the_progress_bar_is_shown_when_asked_and_only_on_stderr(
+def test_load_the_progress_bar_is_shown_when_asked_and_only_on_stderr(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.files |= {"/toy.zip": zipped(), "/toy2.zip": zipped()}
@@ -402,7 +402,7 @@ def test_the_progress_bar_is_shown_when_asked_and_only_on_stderr(
 # -- not found ---------------------------------------------------------------------------------
 
 
-def test_offline_the_message_lists_every_place_and_what_to_do(
+def test_load_offline_the_message_lists_every_place_and_what_to_do(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SAEN_DATA", os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "b")]))
@@ -422,7 +422,7 @@ def test_offline_the_message_lists_every_place_and_what_to_do(
     assert files_in(cache) == []
 
 
-def test_an_unknown_name_suggests_near_ones(site: Site) -> None:
+def test_load_an_unknown_name_suggests_near_ones(site: Site) -> None:
     with pytest.raises(DatasetNotFoundError, match=r"Did you mean MUTAG\?") as caught:
         load_dataset("mutga")
     assert "the site has no dataset of that name" in str(caught.value)
@@ -431,7 +431,7 @@ def test_an_unknown_name_suggests_near_ones(site: Site) -> None:
         load_dataset("thread")
 
 
-def test_the_ptc_of_the_paper_is_not_replaced_by_ptc_mr(site: Site) -> None:
+def test_load_the_ptc_of_the_paper_is_not_replaced_by_ptc_mr(site: Site) -> None:
     site.files |= {"/PTC.zip": zipped("PTC"), "/PTC_MR.zip": zipped("PTC_MR")}
     with pytest.raises(DatasetNotFoundError, match="the site serves PTC_MR"):
         load_dataset("PTC")
@@ -439,7 +439,7 @@ def test_the_ptc_of_the_paper_is_not_replaced_by_ptc_mr(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "what?x=1", "%2e%2e", "..", "naïve", "-rf", "a#b"])
-def test_what_cannot_be_a_name_is_never_asked_for(site: Site, name: str) -> None:
+def test_load_what_cannot_be_a_name_is_never_asked_for(site: Site, name: str) -> None:
     with pytest.raises(SaenError):
         load_dataset(name)
     assert site.asked == []
@@ -488,7 +488,7 @@ def test_load_data_names_what_it_cannot_load(name: str, takes: str, message: str
     assert str(caught.value) == message
 
 
-def test_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> None:
+def test_load_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> None:
     save(GRAPHS, tmp_path / "x.saen")
     for name in (tmp_path / "x.saen", "threads"):
         with pytest.raises(InputError, match="option 'targets' applies only to edge tables"):
@@ -498,7 +498,7 @@ def test_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> None:
         load_dataset(tmp_path / "x.jsonl", target="labels")
 
 
-def test_a_file_of_an_unknown_kind_lists_what_can_be_read(tmp_path: Path) -> None:
+def test_load_a_file_of_an_unknown_kind_lists_what_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "x.docx").write_text("x")
     with pytest.raises(FileError, match=r"known suffixes: \.saen, \.zip, \.jsonl, \.ndjson, \.csv"):
         load_dataset(tmp_path / "x.docx")

@@ -78,7 +78,7 @@ def test_from_networkx_undoes_to_networkx(originals, data):
 
 @settings(max_examples=50, deadline=None)
 @given(networkx_collections())
-def test_degrees_are_those_of_networkx(originals):
+def test_networkx_degrees_are_those_of_networkx(originals):
     graphs = from_networkx(originals)
     expected = [degree for graph in originals for _, degree in graph.degree]
     assert graphs.degrees().tolist() == expected
@@ -86,7 +86,7 @@ def test_degrees_are_those_of_networkx(originals):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_real_attributes_of_nodes_and_edges_come_back(directed):
+def test_networkx_real_attributes_of_nodes_and_edges_come_back(directed):
     graphs = Graphs.from_edges(
         [(0, 1), (1, 2), (2, 2), (3, 4)],
         sizes=[3, 0, 2],
@@ -100,7 +100,7 @@ def test_real_attributes_of_nodes_and_edges_come_back(directed):
     assert returned == graphs
 
 
-def test_named_attributes_become_columns_in_the_order_given():
+def test_networkx_named_attributes_become_columns_in_the_order_given():
     graph = nx.Graph()
     graph.add_node("a", mass=1, place=[0.0, 2.5], heavy=True)
     graph.add_node("b", mass=np.float32(2), place=(1, 3), heavy=False)
@@ -113,7 +113,7 @@ def test_named_attributes_become_columns_in_the_order_given():
     assert graphs.node_labels is None
 
 
-def test_labels_are_taken_from_the_attribute_that_is_named_or_not_at_all():
+def test_networkx_labels_are_taken_from_the_attribute_that_is_named_or_not_at_all():
     graph = nx.path_graph(2)
     nx.set_node_attributes(graph, {0: "C", 1: "N"}, "element")
     nx.set_node_attributes(graph, 1, "label")
@@ -133,14 +133,14 @@ def test_targets_come_from_the_argument_alone():
     assert from_networkx([graph], targets=[1.5]).targets.tolist() == [1.5]
 
 
-def test_an_edge_takes_its_label_in_both_directions():
+def test_networkx_an_edge_takes_its_label_in_both_directions():
     graph = nx.Graph()
     graph.add_edge("b", "a", label="ba")
     graph.add_edge("c", "b", label="cb")
     assert from_networkx([graph]).edge_labels.tolist() == ["ba", "cb", "ba", "cb"]
 
 
-def test_no_graphs_and_no_nodes_are_no_problem():
+def test_networkx_no_graphs_and_no_nodes_are_no_problem():
     assert from_networkx([]) == from_scipy([]) == Graphs.from_edge_lists([])
     assert to_networkx(Graphs.from_edge_lists([])) == []
     assert from_networkx(iter([nx.Graph(), nx.Graph()])).sizes.tolist() == [0, 0]
@@ -251,13 +251,13 @@ def labelled(labels, kind=nx.Graph):
         ([labelled([1])], {"targets": [1, 2]}, "targets: expected 1 rows, found shape (2,)"),
     ],
 )
-def test_networkx_graphs_that_cannot_be_taken_are_named(graphs, options, message):
+def test_networkx_graphs_that_are_invalid_are_named(graphs, options, message):
     with pytest.raises(InputError) as caught:
         from_networkx(graphs, **options)
     assert str(caught.value) == message
 
 
-def test_an_edge_without_the_label_that_others_have_is_named():
+def test_networkx_an_edge_without_the_label_that_others_have_is_named():
     graph = nx.Graph([("a", "b", {"label": 1}), ("b", "c")])
     with pytest.raises(InputError, match=r"graph 0, edge \('b', 'c'\): no attribute 'label'"):
         from_networkx([graph])
@@ -315,7 +315,7 @@ def test_from_scipy_agrees_with_networkx_in_every_format(drawn, directed):
         assert (matrix != unchanged).nnz == 0 if matrix.shape[0] else matrix.shape == (0, 0)
 
 
-def test_stored_zeros_are_no_edges_and_repeated_entries_are_added_first():
+def test_scipy_stored_zeros_are_no_edges_and_repeated_entries_are_added_first():
     rows, columns = [0, 1, 1, 2, 0, 2, 0, 2], [1, 0, 2, 1, 2, 0, 2, 0]
     values = [1.0, 1.0, 0.0, 0.0, 2.0, 2.0, -2.0, 3.0]
     matrix = sparse.coo_array((values, (rows, columns)), shape=(3, 3))
@@ -327,7 +327,7 @@ def test_stored_zeros_are_no_edges_and_repeated_entries_are_added_first():
     assert matrix.nnz == 8
 
 
-def test_an_unsorted_matrix_is_read_and_left_unsorted():
+def test_scipy_an_unsorted_matrix_is_read_and_left_unsorted():
     matrix = sparse.csr_array(([1, 2, 1, 2], [2, 1, 0, 0], [0, 2, 3, 4]), shape=(3, 3))
     before = copy.deepcopy(matrix)
     graphs = from_scipy([matrix], weights=True)
@@ -338,14 +338,14 @@ def test_an_unsorted_matrix_is_read_and_left_unsorted():
         assert getattr(matrix, key).flags.writeable
 
 
-def test_values_do_not_matter_without_weights():
+def test_scipy_values_do_not_matter_without_weights():
     matrix = sparse.csr_array([[0, 0.5], [-3, np.nan]])
     graphs = from_scipy([matrix])
     assert graphs.edge_attributes is None
     assert graphs == from_scipy([matrix != 0])
 
 
-def test_node_labels_of_matrices_come_one_sequence_each():
+def test_scipy_node_labels_of_matrices_come_one_sequence_each():
     edge, nothing = sparse.csr_array([[0, 1], [1, 0]]), sparse.csr_array((0, 0))
     graphs = from_scipy(
         [edge, nothing, edge], node_labels=[["a", "bb"], [], ["c", "d"]], targets=[1, 2, 1]
@@ -411,7 +411,7 @@ def test_node_labels_of_matrices_come_one_sequence_each():
         ),
     ],
 )
-def test_matrices_that_cannot_be_taken_are_named(matrices, options, message):
+def test_scipy_matrices_that_are_invalid_are_named(matrices, options, message):
     with pytest.raises(InputError) as caught:
         from_scipy(matrices, **options)
     assert str(caught.value) == message
@@ -440,7 +440,7 @@ def test_from_scipy_undoes_to_scipy(drawn, weights):
 
 
 @given(graph_collections())
-def test_matrices_hold_a_one_for_every_edge(drawn):
+def test_scipy_matrices_hold_a_one_for_every_edge(drawn):
     matrices = to_scipy(drawn.graphs)
     assert len(matrices) == len(drawn.sizes)
     for matrix, size, edges in zip(matrices, drawn.sizes, drawn.edge_lists, strict=True):
@@ -454,7 +454,7 @@ def test_matrices_hold_a_one_for_every_edge(drawn):
         assert matrix.has_canonical_format
 
 
-def test_matrices_are_copies_that_can_be_changed():
+def test_scipy_matrices_are_copies_that_can_be_changed():
     graphs = Graphs.from_edge_lists([[(0, 1)]], edge_attributes=[[2.0]])
     [matrix] = to_scipy(graphs, weights=True)
     matrix.data[:] = 5
@@ -474,7 +474,7 @@ def test_matrices_are_copies_that_can_be_changed():
         ),
     ],
 )
-def test_weights_that_no_matrix_can_hold_are_named(attributes, message):
+def test_scipy_weights_that_no_matrix_can_hold_are_named(attributes, message):
     graphs = Graphs.from_edges([(0, 1), (2, 3)], [2, 0, 2], edge_attributes=attributes)
     with pytest.raises(InputError) as caught:
         to_scipy(graphs, weights=True)

@@ -107,7 +107,7 @@ def test_from_pyg_undoes_to_pyg(graphs):
 
 
 @given(labelled_collections())
-def test_data_hold_what_networks_need(graphs):
+def test_pyg_data_hold_what_networks_need(graphs):
     """An independent look at every graph, number by number."""
     data = to_pyg(graphs)
     assert len(data) == len(graphs)
@@ -141,7 +141,7 @@ def test_data_hold_what_networks_need(graphs):
             assert item.y[0].tolist() == graphs.targets[number].tolist()
 
 
-def test_columns_of_labels_are_the_sorted_labels_of_the_whole_collection():
+def test_pyg_columns_of_labels_are_the_sorted_labels_of_the_whole_collection():
     graphs = Graphs.from_edge_lists(
         [[(0, 1)], [(0, 1)]],
         node_labels=["O", "C", "Cl", "C"],
@@ -155,7 +155,7 @@ def test_columns_of_labels_are_the_sorted_labels_of_the_whole_collection():
     assert [first.y.tolist(), second.y.tolist()] == [[1], [0]]
 
 
-def test_tensors_are_copies_of_their_own():
+def test_pyg_tensors_are_copies_of_their_own():
     graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1)]], node_attributes=np.ones((4, 1)))
     first, second = to_pyg(graphs)
     first.x[:] = 5
@@ -183,7 +183,7 @@ def path(**columns):
     return Data(edge_index=edges((0, 1), (1, 2)), **columns)
 
 
-def test_whole_numbers_and_one_hot_rows_are_labels_and_the_rest_are_attributes():
+def test_pyg_integers_and_one_hot_rows_are_labels_and_the_rest_are_attributes():
     whole = from_pyg([path(x=torch.tensor([[6], [7], [6]]))])
     assert whole.node_labels.tolist() == [6, 7, 6]
     assert whole.node_attributes is None
@@ -216,7 +216,7 @@ def test_edge_attr_is_read_like_x_and_stays_with_its_edge():
     assert named.edge_labels.tolist() == ["single", "single", "double", "double"]
 
 
-def test_names_stand_for_the_last_columns_or_for_whole_numbers():
+def test_pyg_names_stand_for_the_last_columns_or_for_integers():
     x = torch.tensor([[0.5, 0, 1], [2.5, 1, 0], [1.0, 0, 1]])
     mixed = from_pyg([path(x=x)], node_labels=["C", "O"])
     assert mixed.node_labels.tolist() == ["O", "C", "O"]
@@ -240,12 +240,12 @@ def test_names_stand_for_the_last_columns_or_for_whole_numbers():
         ([torch.tensor([1, 2]), torch.tensor([])], None),
     ],
 )
-def test_one_row_of_y_per_graph_is_its_target(targets, expected):
+def test_pyg_one_row_of_y_per_graph_is_its_target(targets, expected):
     found = from_pyg([path(y=y, num_nodes=3) for y in targets]).targets
     assert found is None if expected is None else found.tolist() == expected
 
 
-def test_graphs_are_undirected_where_all_edges_stand_both_ways_or_where_that_is_said():
+def test_pyg_graphs_are_undirected_where_all_edges_stand_both_ways_or_where_that_is_said():
     arrow = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
     edge = Data(edge_index=edges((0, 1)), num_nodes=2)
     assert not from_pyg([edge]).directed
@@ -260,7 +260,7 @@ def test_graphs_are_undirected_where_all_edges_stand_both_ways_or_where_that_is_
     )
 
 
-def test_edges_that_are_listed_twice_are_merged():
+def test_pyg_edges_that_are_listed_twice_are_merged():
     index = torch.tensor([[0, 1, 0, 0], [1, 0, 1, 0]])
     graphs = from_pyg([Data(edge_index=index, edge_attr=torch.tensor([1, 2, 3, 4]), num_nodes=2)])
     assert graphs.indices.tolist() == [0, 1, 0]
@@ -304,7 +304,7 @@ def fake(n=5, **options):
     return FakeDataset(n, avg_num_nodes=9, avg_degree=3, num_channels=4, edge_dim=2, **options)
 
 
-def test_every_form_of_a_collection_gives_the_same_graphs(tmp_path, monkeypatch):
+def test_pyg_every_form_of_a_collection_gives_the_same_graphs(tmp_path, monkeypatch):
     dataset = fake()
     items = [dataset[i] for i in range(len(dataset))]
     monkeypatch.setattr(InFolder, "items", items)
@@ -328,7 +328,7 @@ def test_every_form_of_a_collection_gives_the_same_graphs(tmp_path, monkeypatch)
     assert from_pyg(dataset[torch.tensor([3, 1])]) == expected[[3, 1]]
 
 
-def test_a_transform_of_a_dataset_is_followed():
+def test_pyg_a_transform_of_a_dataset_is_followed():
     def relabelled(data):
         data = copy.copy(data)
         data.x = torch.zeros(data.num_nodes, dtype=torch.int64)
@@ -337,7 +337,7 @@ def test_a_transform_of_a_dataset_is_followed():
     assert (from_pyg(fake(transform=relabelled)).node_labels == 0).all()
 
 
-def test_no_graphs_empty_graphs_and_a_single_node():
+def test_pyg_no_graphs_empty_graphs_and_a_single_node():
     assert from_pyg([]) == Graphs.from_edge_lists([])
     assert to_pyg(Graphs.from_edge_lists([])) == []
     nothing, one = Data(edge_index=edges(), num_nodes=0), Data(edge_index=edges(), num_nodes=1)
@@ -421,7 +421,7 @@ def test_no_graphs_empty_graphs_and_a_single_node():
     ],
 )
 @pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
-def test_data_that_cannot_be_taken_are_named(data, options, message):
+def test_pyg_data_that_are_invalid_are_named(data, options, message):
     with pytest.raises(InputError) as caught:
         from_pyg(data, **options)
     assert str(caught.value) == message
@@ -434,7 +434,7 @@ def test_without_pyg_the_message_says_what_to_install(monkeypatch):
             call(Graphs.from_edge_lists([]))
 
 
-def test_optional_and_slow_libraries_are_imported_only_when_used():
+def test_pyg_optional_and_slow_libraries_are_imported_only_when_used():
     script = (
         "import sys, saen.io.loading, saen.io.coerce\n"
         "sys.exit(bool({'networkx', 'rdkit', 'torch', 'torch_geometric'} & {*sys.modules}))"
@@ -442,7 +442,7 @@ def test_optional_and_slow_libraries_are_imported_only_when_used():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_the_benchmark_reader_of_pyg_and_ours_agree(dataset, tmp_path):
+def test_pyg_the_benchmark_reader_of_pyg_and_ours_agree(dataset, tmp_path):
     ours = dataset("MUTAG")
     raw = tmp_path / "MUTAG" / "raw"
     raw.mkdir(parents=True)
@@ -466,7 +466,7 @@ def test_the_benchmark_reader_of_pyg_and_ours_agree(dataset, tmp_path):
     "name", [name for name, cls in DECOMPOSITIONS.items() if cls.takes == "graphs"]
 )
 @given(drawn=graph_collections())
-def test_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name, drawn):
+def test_pyg_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name, drawn):
     graphs = drawn.graphs
     if len(graphs) == 0:
         return
@@ -484,7 +484,7 @@ def test_batches_of_transformed_graphs_give_the_hierarchy_of_the_collection(name
         assert equivalent(hierarchy_from_pyg(item), alone)
 
 
-def test_every_batch_of_a_loader_is_the_hierarchy_of_its_graphs():
+def test_pyg_every_batch_of_a_loader_is_the_hierarchy_of_its_graphs():
     dataset = fake(20)
     graphs = from_pyg(dataset)
     ego = Ego((0, 1, 2), "degree,attributes").fit(graphs)
@@ -505,7 +505,7 @@ def test_every_batch_of_a_loader_is_the_hierarchy_of_its_graphs():
     assert seen == 20
 
 
-def test_in_a_batch_parts_aggregate_with_pygs_own_operations():
+def test_pyg_in_a_batch_parts_aggregate_with_pygs_own_operations():
     """Numbers of objects go on from graph to graph: a sum over parts is the relation's matrix."""
     dataset = fake(4)
     graphs = from_pyg(dataset)
@@ -525,7 +525,7 @@ def test_in_a_batch_parts_aggregate_with_pygs_own_operations():
 
 
 @given(hierarchy_collections())
-def test_any_hierarchy_passes_through_a_batch(made):
+def test_pyg_any_hierarchy_passes_through_a_batch(made):
     """Depths, roles, counts, codes, vectors: one hierarchy per graph, whatever it is."""
     whole = Hierarchy.concatenate(made)
     vocabulary = whole.attributes.vocabulary
@@ -552,7 +552,7 @@ def molecules():
     return graphs, Ego((0, 1), "node").fit(graphs)
 
 
-def test_a_dataset_can_be_taken_apart_before_it_is_stored(tmp_path, monkeypatch):
+def test_pyg_a_dataset_can_be_decomposed_before_it_is_stored(tmp_path, monkeypatch):
     graphs, ego = molecules()
     monkeypatch.setattr(InFolder, "items", to_pyg(graphs))
     transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
@@ -566,7 +566,7 @@ def test_a_dataset_can_be_taken_apart_before_it_is_stored(tmp_path, monkeypatch)
     assert batch.y.tolist() == [1, 0]
 
 
-def test_loaders_with_workers_and_pickles_keep_the_hierarchy():
+def test_pyg_loaders_with_workers_and_pickles_keep_the_hierarchy():
     graphs, ego = molecules()
     transform = ToHierarchy(ego, node_labels=["C", "N", "O"])
     items = [transform(item) for item in to_pyg(graphs)]
@@ -576,7 +576,7 @@ def test_loaders_with_workers_and_pickles_keep_the_hierarchy():
     assert hierarchy_from_pyg(again) == ego.decompose(graphs)
 
 
-def test_the_graph_itself_stays_as_it_was_and_can_be_transformed_further():
+def test_pyg_the_graph_itself_stays_as_it_was_and_can_be_transformed_further():
     graphs, ego = molecules()
     [data, _] = to_pyg(graphs)
     before = copy.deepcopy(data)
@@ -595,7 +595,7 @@ def test_the_graph_itself_stays_as_it_was_and_can_be_transformed_further():
     assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
 
 
-def test_labels_that_the_decomposition_does_not_know_are_unseen():
+def test_pyg_labels_that_the_decomposition_does_not_know_are_unseen():
     graphs, _ = molecules()
     ego = Ego((0,), "node").fit(graphs[1])  # C alone
     made = ToHierarchy(ego, node_labels=["C", "N", "O"])(to_pyg(graphs)[0])
@@ -603,7 +603,7 @@ def test_labels_that_the_decomposition_does_not_know_are_unseen():
     assert hierarchy_from_pyg(made) == ego.decompose(graphs[0])
 
 
-def test_taking_a_graph_apart_again_replaces_its_hierarchy():
+def test_pyg_decomposing_a_graph_again_replaces_its_hierarchy():
     graphs, ego = molecules()
     [data, other] = to_pyg(graphs)
     deep = Neighbourhoods(depth=4, node_labels="degree").fit(graphs)
@@ -617,7 +617,7 @@ class Increments(Data):
         return 7
 
 
-def test_what_cannot_be_transformed_or_read_is_named():
+def test_pyg_what_cannot_be_transformed_or_read_is_named():
     graphs, ego = molecules()
     data = to_pyg(graphs)
     with pytest.raises(InputError, match=r"^PyG data are graphs, but Nested decomposes nested$"):

@@ -72,7 +72,7 @@ def molfile(molecule):
 
 
 @pytest.mark.parametrize("text", [*PLAIN.values(), *RICHER.values()], ids=[*PLAIN, *RICHER])
-def test_atoms_and_bonds_are_those_of_a_molfile(text):
+def test_rdkit_atoms_and_bonds_are_those_of_a_molfile(text):
     molecule = read(text)
     graphs = from_rdkit([molecule])
     elements, bonds = molfile(molecule)
@@ -86,14 +86,14 @@ def test_atoms_and_bonds_are_those_of_a_molfile(text):
     assert graphs.n_loops == 0
 
 
-def test_hydrogens_are_nodes_only_where_the_molecule_holds_them():
+def test_rdkit_hydrogens_are_nodes_only_where_the_molecule_holds_them():
     methanol = read("CO")
     assert from_rdkit([methanol]).node_labels.tolist() == ["C", "O"]
     full = from_rdkit([Chem.AddHs(methanol)])
     assert sorted(full.node_labels) == ["C", "H", "H", "H", "H", "O"]
 
 
-def test_atoms_as_smiles_tell_aromatic_charged_and_unusual_atoms():
+def test_rdkit_atoms_as_smiles_tell_aromatic_charged_and_unusual_atoms():
     graphs = from_smiles(["C[N+](=O)[O-]", "c1cc[nH]c1", "[13CH3]N", "C[C@H](N)O"], atoms="smiles")
     assert [g.node_labels.tolist() for g in graphs] == [
         ["C", "[N+]", "O", "[O-]"],
@@ -122,7 +122,7 @@ def test_smiles_are_the_molecules_that_rdkit_reads():
     ]
 
 
-def test_no_molecules_are_no_graphs():
+def test_rdkit_no_molecules_are_no_graphs():
     for empty in (from_rdkit([]), from_smiles([])):
         assert len(empty) == empty.n_nodes == 0
         assert to_rdkit(empty) == []
@@ -130,7 +130,7 @@ def test_no_molecules_are_no_graphs():
 
 
 @given(st.sampled_from([*PLAIN.values(), *RICHER.values()]), st.randoms(use_true_random=False))
-def test_the_order_of_atoms_does_not_matter(text, random):
+def test_rdkit_the_order_of_atoms_does_not_matter(text, random):
     molecule = read(text)
     order = list(range(molecule.GetNumAtoms()))
     random.shuffle(order)
@@ -148,18 +148,18 @@ def test_the_order_of_atoms_does_not_matter(text, random):
 
 @pytest.mark.parametrize("atoms", ["symbol", "smiles"])
 @pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
-def test_ordinary_molecules_come_back_from_symbols_and_from_smiles(text, atoms):
+def test_rdkit_ordinary_molecules_come_back_from_symbols_and_from_smiles(text, atoms):
     [returned] = to_rdkit(from_smiles([text], atoms=atoms))
     assert canonical(returned) == canonical(read(text))
 
 
 @pytest.mark.parametrize("text", RICHER.values(), ids=RICHER)
-def test_charges_radicals_and_hydrogens_come_back_from_smiles(text):
+def test_rdkit_charges_radicals_and_hydrogens_come_back_from_smiles(text):
     [returned] = to_rdkit(from_smiles([text], atoms="smiles"))
     assert canonical(returned) == canonical(read(text))
 
 
-def test_what_is_lost_is_what_is_said():
+def test_rdkit_what_is_lost_is_what_is_said():
     def back(text, **options):
         return Chem.MolToSmiles(to_rdkit(from_smiles([text], **options))[0])
 
@@ -312,7 +312,7 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         ),
     ],
 )
-def test_what_is_no_molecule_is_named_and_rdkit_keeps_quiet(call, message, capfd):
+def test_rdkit_what_is_no_molecule_is_named_and_rdkit_keeps_quiet(call, message, capfd):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == message

@@ -50,7 +50,7 @@ def path(*types: str) -> dict[str, list[str]]:
     return {f"node {place}": [node_type] for place, node_type in enumerate(types)}
 
 
-def test_functions_are_statements_are_paths_are_node_types(library):
+def test_stdlib_functions_are_statements_are_paths_are_node_types(library):
     (library / "toy.py").write_text(SOURCE, encoding="utf-8")
     functions = stdlib_functions(["toy"])
     assert functions.levels == ("node types", "paths", "statements", "functions")
@@ -82,7 +82,7 @@ def test_functions_are_statements_are_paths_are_node_types(library):
     }
 
 
-def test_deep_blocks_and_long_paths_share_the_last_roles(library):
+def test_stdlib_deep_blocks_and_long_paths_share_the_last_roles(library):
     blocks = "".join(f"{' ' * depth}if 1:\n" for depth in range(1, 7)) + f"{' ' * 7}pass\n"
     (library / "toy.py").write_text(
         f"def deep():\n{blocks}\ndef long():\n  {'-' * 12}x\n  pass\n", encoding="utf-8"
@@ -105,7 +105,7 @@ def test_deep_blocks_and_long_paths_share_the_last_roles(library):
     assert sorted(longest["node 8"]) == ["Load", "Name", *["UnaryOp"] * 5]
 
 
-def test_a_package_gives_functions_evenly_spaced_over_its_files_without_tests(library):
+def test_stdlib_a_package_gives_functions_evenly_spaced_over_its_files_without_tests(library):
     for name in ("b", "a", "test/c", "inner/tests/d", "inner/e"):
         file = library / "toy" / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -123,13 +123,13 @@ def test_a_package_gives_functions_evenly_spaced_over_its_files_without_tests(li
         assert stdlib_functions(["toy"], n) == everything[list(expected)]
 
 
-def test_files_are_read_in_the_encoding_that_they_declare(library):
+def test_stdlib_files_are_read_in_the_encoding_that_they_declare(library):
     source = "# coding: latin-1\ndef f():\n    'é'.x\n    return 'é'\n"
     (library / "toy.py").write_bytes(source.encode("latin-1"))
     assert len(stdlib_functions(["toy"])) == 1
 
 
-def test_the_same_functions_every_time_and_they_can_be_learned_from():
+def test_stdlib_the_same_functions_every_time_and_they_can_be_learned_from():
     functions = stdlib_functions(["json", "queue"], 10)
     assert functions == stdlib_functions(["json", "queue"], 10)
     assert np.unique(functions.targets, return_counts=True)[1].tolist() == [10, 10]
@@ -138,7 +138,7 @@ def test_the_same_functions_every_time_and_they_can_be_learned_from():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_package_is_there_and_its_labels_are_types_of_syntax(package):
+def test_stdlib_every_package_is_there_and_its_labels_are_types_of_syntax(package):
     files = sorted((Path(sysconfig.get_paths()["stdlib"]) / package).rglob("*.py"))
     assert files
     functions = stdlib_functions([package], n_per_package=20)
@@ -172,7 +172,7 @@ def test_every_package_is_there_and_its_labels_are_types_of_syntax(package):
         ),
     ],
 )
-def test_what_is_not_there_is_refused(library, packages, n, error, message):
+def test_stdlib_what_is_not_there_is_refused(library, packages, n, error, message):
     (library / "bad.py").write_text("(", encoding="utf-8")
     with pytest.raises(error) as raised:
         stdlib_functions(packages, n)
@@ -180,7 +180,7 @@ def test_what_is_not_there_is_refused(library, packages, n, error, message):
 
 
 @pytest.mark.slow
-def test_the_default_is_quick_and_sizeable():
+def test_stdlib_the_default_is_quick_and_sizeable():
     start = time.perf_counter()
     functions = stdlib_functions()
     assert time.perf_counter() - start < 15  # two seconds on a quiet machine

@@ -83,26 +83,26 @@ def test_tables_read_as_the_graphs_that_they_list_whatever_the_order_of_their_ro
 EDGES = "graph,source,target\na,1,2\na,2,10\nb,x,y\n"
 
 
-def test_edges_alone_are_enough(tmp_path: Path) -> None:
+def test_table_edges_alone_are_enough(tmp_path: Path) -> None:
     graphs = load_dataset(table(tmp_path / "edges.csv", EDGES))
     assert graphs == Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
     assert graphs.name == "edges"
 
 
-def test_whole_numbers_keep_their_order_and_may_be_of_any_size(tmp_path: Path) -> None:
+def test_table_integers_keep_their_order_and_may_be_of_any_size(tmp_path: Path) -> None:
     text = f"graph,source,target\n1,{10**18},-5\n1,3,{10**18}\n"
     assert read_graphs(table(tmp_path / "x.csv", text)) == Graphs.from_edge_lists(
         [[(2, 0), (1, 2)]]
     )
 
 
-def test_graphs_stand_in_the_order_of_the_labels(tmp_path: Path) -> None:
+def test_table_graphs_are_in_the_order_of_the_labels(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\nb,0\na,1\n")
     graphs = read_graphs(table(tmp_path / "edges.csv", EDGES))
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([2, 3], [0, 1])
 
 
-def test_numbers_and_texts_name_the_same_graphs_in_several_tables(tmp_path: Path) -> None:
+def test_table_numbers_and_texts_name_the_same_graphs_in_several_tables(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\n2,u\nx,v\n1,w\n")
     graphs = read_graphs(
         table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,2\nx,1,1\n")
@@ -113,7 +113,7 @@ def test_numbers_and_texts_name_the_same_graphs_in_several_tables(tmp_path: Path
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([1, 2], ["u", "w"])
 
 
-def test_the_tables_may_lie_anywhere_and_be_of_another_kind(tmp_path: Path) -> None:
+def test_table_the_tables_may_be_anywhere_and_be_of_another_kind(tmp_path: Path) -> None:
     edges = table(tmp_path / "toy.tsv", EDGES.replace(",", "\t"))
     nodes = table(tmp_path / "n.csv", "graph,node,label\nb,y,1\nb,x,2\na,1,3\na,2,4\na,10,5\n")
     pd.DataFrame({"graph": ["a", "b"], "target": [0.5, 2]}).to_parquet(tmp_path / "l.parquet")
@@ -123,7 +123,7 @@ def test_the_tables_may_lie_anywhere_and_be_of_another_kind(tmp_path: Path) -> N
     assert graphs[1].indices.tolist() == [1, 0]
 
 
-def test_the_tables_beside_are_found_by_name(tmp_path: Path) -> None:
+def test_table_the_tables_beside_are_found_by_name(tmp_path: Path) -> None:
     table(tmp_path / "toy_edges.csv", EDGES)
     table(tmp_path / "toy_targets.tsv", "graph\ttarget\na\t1\nb\t2\n")
     assert read_graphs(tmp_path / "toy_edges.csv").targets.tolist() == [1, 2]
@@ -146,13 +146,13 @@ def test_label_is_an_alias_of_target(tmp_path: Path, name: str) -> None:
     assert read_graphs(tmp_path / "folder").targets.tolist() == [4]
 
 
-def test_marks_windows_line_ends_capitals_blanks_and_quotes_are_read(tmp_path: Path) -> None:
+def test_table_marks_windows_line_ends_capitals_blanks_and_quotes_are_read(tmp_path: Path) -> None:
     text = '\ufeffGraph, SOURCE ,target,label\r\n"a, or b", 1, 2,"say ""so"""\r\n\r\n'
     graphs = read_graphs(table(tmp_path / "x.csv", text))
     assert (graphs.n_edges, graphs.edge_labels.tolist()) == (1, ['say "so"'] * 2)
 
 
-def test_the_numbers_that_pandas_gives_to_rows_are_passed_over(tmp_path: Path) -> None:
+def test_table_the_numbers_that_pandas_gives_to_rows_are_ignored(tmp_path: Path) -> None:
     frame = pd.DataFrame({"graph": ["a", "a"], "source": [1, 2], "target": [2, 3]}, index=[5, 3])
     frame.to_csv(tmp_path / "x.csv")
     frame.to_parquet(tmp_path / "y.parquet")
@@ -160,7 +160,7 @@ def test_the_numbers_that_pandas_gives_to_rows_are_passed_over(tmp_path: Path) -
         assert read_graphs(tmp_path / name) == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
 
 
-def test_identical_rows_are_merged_also_from_the_other_end(tmp_path: Path) -> None:
+def test_table_identical_rows_are_merged_also_from_the_other_end(tmp_path: Path) -> None:
     text = "graph,source,target,label\na,1,2,x\na,1,2,x\na,2,1,x\n"
     assert read_graphs(table(tmp_path / "x.csv", text)).n_edges == 1
     both = read_graphs(tmp_path / "x.csv", directed=True)
@@ -191,7 +191,7 @@ LABELLED = "graph,source,target,label,w\n"
         ('a,1,2,x,1\na,1,3,"x,1\n', ", line 3: invalid CSV: unexpected end of data"),
     ],
 )  # fmt: skip
-def test_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason: str) -> None:
+def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason: str) -> None:
     assert refusal(table(tmp_path / "x.csv", LABELLED + rows)) == reason
 
 
@@ -210,11 +210,11 @@ def test_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason: str) 
         ("graph,source,target\na,1,\0\n", ", line 2: contains a null character"),
     ],
 )  # fmt: skip
-def test_a_table_that_is_none(tmp_path: Path, text: str, reason: str) -> None:
+def test_an_invalid_table_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     assert refusal(table(tmp_path / "x.csv", text)) == reason
 
 
-def test_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
+def test_table_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"graph,source,target\na,1,2\na,caf\xe9,2\n")
     assert refusal(tmp_path / "x.csv") == ", line 3: not UTF-8 (byte 0xe9 at column 6)"
 
@@ -251,7 +251,7 @@ def test_tables_that_do_not_go_together(tmp_path: Path, kind: str, text: str, re
     assert refusal(tmp_path / "edges.csv", named=tmp_path) == f"/{reason}"
 
 
-def test_bad_graphs_are_left_out_with_all_their_rows(tmp_path: Path) -> None:
+def test_table_bad_graphs_are_skipped_with_all_their_rows(tmp_path: Path) -> None:
     text = (
         "graph,source,target,label,w\n"
         "a,1,2,5,1\n"
@@ -276,7 +276,7 @@ def test_bad_graphs_are_left_out_with_all_their_rows(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_path: Path) -> None:
+def test_table_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_path: Path) -> None:
     good = "graph,source,target,label\na,1,2,5\nb,2,1,6\n"
     bad = {"c,1,2,\n", "c,1,2,x\nc,1\n", "c,1,2,3,4\nc,1,2,x\n"}
     labels = "graph,target\na,0\nb,1\n"
@@ -293,7 +293,7 @@ def test_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_path: Pa
     assert found == expected
 
 
-def test_labels_missing_for_some_are_left_out_when_asked(tmp_path: Path) -> None:
+def test_table_labels_missing_for_some_are_skipped_when_asked(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\na,1\n")
     reported: list[FileError] = []
     graphs = read_graphs(
@@ -307,7 +307,7 @@ def test_labels_missing_for_some_are_left_out_when_asked(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None:
+def test_table_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None:
     header = "graph,source,target," + ",".join(f"x{n}" for n in range(900))
     file = table(tmp_path / "x.csv", header + "\n" + "a\n" * 25_000)
     tracemalloc.start()
@@ -318,7 +318,7 @@ def test_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_one_long_label_among_many_takes_no_memory(tmp_path: Path) -> None:
+def test_table_one_long_label_among_many_takes_no_memory(tmp_path: Path) -> None:
     rows = [f"a,{n},{n},x\n" for n in range(20_000)]
     text = "graph,source,target,label\na,0,1," + "y" * 5_000 + "\n" + "".join(rows)
     file = table(tmp_path / "x.csv", text)
@@ -347,7 +347,7 @@ def parquet(file: Path, **columns: Any) -> Path:
                                                   "different label"),
     ],
 )  # fmt: skip
-def test_a_bad_row_of_parquet_is_named_by_its_number(
+def test_table_a_bad_row_of_parquet_is_named_by_its_number(
     tmp_path: Path, columns: dict[str, Any], reason: str
 ) -> None:
     base = {"graph": ["a", "a"], "source": [1, 1], "target": [2, 3]}
@@ -355,14 +355,14 @@ def test_a_bad_row_of_parquet_is_named_by_its_number(
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64])
-def test_whole_numbers_of_any_width_are_whole_numbers(tmp_path: Path, dtype: Any) -> None:
+def test_table_integers_of_any_width_are_integers(tmp_path: Path, dtype: Any) -> None:
     one = np.array([1], dtype=dtype)
     file = parquet(tmp_path / "x.parquet", graph=one, source=one, target=one + one, label=one)
     graphs = read_graphs(file)
     assert (graphs.edge_labels.dtype, graphs.edge_labels.tolist()) == (np.int64, [1, 1])
 
 
-def test_damaged_parquet_is_a_file_error(tmp_path: Path) -> None:
+def test_table_damaged_parquet_is_a_file_error(tmp_path: Path) -> None:
     file = parquet(tmp_path / "x.parquet", graph=["a"], source=[1], target=[2])
     data = file.read_bytes()
     for content, reason in (
@@ -374,7 +374,7 @@ def test_damaged_parquet_is_a_file_error(tmp_path: Path) -> None:
         assert refusal(file).startswith(reason)
 
 
-def test_parquet_that_claims_too_much_is_refused(tmp_path: Path) -> None:
+def test_table_parquet_that_claims_too_much_is_refused(tmp_path: Path) -> None:
     n = 30_000_000
     zeros = np.zeros(n, dtype=np.int8)
     file = parquet(tmp_path / "x.parquet", graph=zeros, source=zeros, target=zeros)
@@ -383,7 +383,7 @@ def test_parquet_that_claims_too_much_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_without_pyarrow_the_extra_is_named(
+def test_table_without_pyarrow_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = parquet(tmp_path / "x.parquet", graph=["a"], source=[1], target=[2])
@@ -420,12 +420,12 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
         ("smiles,target\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, expected 2"),
     ],
 )  # fmt: skip
-def test_a_bad_molecule_is_named_by_its_line(tmp_path: Path, text: str, reason: str) -> None:
+def test_table_a_bad_molecule_is_named_by_its_line(tmp_path: Path, text: str, reason: str) -> None:
     pytest.importorskip("rdkit")
     assert refusal(table(tmp_path / "x.csv", text)) == reason
 
 
-def test_bad_molecules_are_left_out(tmp_path: Path) -> None:
+def test_table_bad_molecules_are_skipped(tmp_path: Path) -> None:
     pytest.importorskip("rdkit")
     reported: list[FileError] = []
     text = "smiles,target\nCCO,1\nCC(,2\nC=O=C,2\nC,\nO,3\n"
@@ -435,6 +435,8 @@ def test_bad_molecules_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["nodes", "targets", "directed"])
-def test_options_that_a_format_has_no_use_for_are_refused(tmp_path: Path, option: str) -> None:
+def test_table_options_that_a_format_has_no_use_for_are_refused(
+    tmp_path: Path, option: str
+) -> None:
     with pytest.raises(InputError, match=f"toy.csv: option '{option}' applies only to"):
         read_graphs(table(tmp_path / "toy.csv", MOLECULES), **{option: "x"})

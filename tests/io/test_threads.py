@@ -12,13 +12,13 @@ from saen.errors import InputError
 from saen.io.threads import _follow, _kinds_of_answers, _Users, generate_threads
 
 
-def test_the_same_arguments_give_the_same_graphs_and_another_seed_others():
+def test_threads_the_same_arguments_give_the_same_graphs_and_another_seed_others():
     first = generate_threads(50, seed=3)
     assert first == generate_threads(50, seed=3)
     assert first != generate_threads(50, seed=4)
 
 
-def test_the_global_random_state_is_neither_used_nor_changed():
+def test_threads_the_global_random_state_is_neither_used_nor_changed():
     np.random.seed(1)  # noqa: NPY002
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     first = generate_threads(20)
@@ -28,7 +28,7 @@ def test_the_global_random_state_is_neither_used_nor_changed():
 
 
 @pytest.mark.parametrize(("n_graphs", "n_classes"), [(300, 2), (103, 5), (40, 11), (41, 20)])
-def test_classes_are_balanced_up_to_one_and_mixed_in_order(n_graphs, n_classes):
+def test_threads_classes_are_balanced_up_to_one_and_mixed_in_order(n_graphs, n_classes):
     threads = generate_threads(n_graphs, n_classes=n_classes)
     counts = threads.summary()["classes"].values()
     assert len(threads) == sum(counts) == n_graphs
@@ -37,7 +37,7 @@ def test_classes_are_balanced_up_to_one_and_mixed_in_order(n_graphs, n_classes):
     assert (np.sort(threads.targets) != threads.targets).any()
 
 
-def test_two_classes_have_names_and_more_are_numbered():
+def test_threads_two_classes_have_names_and_more_are_numbered():
     assert set(generate_threads(4).targets) == {"discussion", "questions"}
     assert set(generate_threads(6, n_classes=3).targets) == {
         "community 0",
@@ -47,7 +47,7 @@ def test_two_classes_have_names_and_more_are_numbered():
 
 
 @pytest.mark.parametrize("average", [4, 25.5, 300])
-def test_sizes_are_spread_widely_around_the_average(average):
+def test_threads_sizes_are_spread_widely_around_the_average(average):
     sizes = generate_threads(400, average_nodes=average).sizes
     assert sizes.mean() == pytest.approx(average, rel=0.02)
     assert sizes.min() >= 3
@@ -55,7 +55,7 @@ def test_sizes_are_spread_widely_around_the_average(average):
         assert sizes.max() > 4 * np.median(sizes)
 
 
-def test_graphs_are_unlabelled_undirected_simple_and_nearly_trees():
+def test_threads_graphs_are_unlabelled_undirected_simple_and_nearly_trees():
     threads = generate_threads(500, average_nodes=100)
     n_components = csgraph.connected_components(threads.adjacency())[0]
     cycles = threads.n_edges - threads.n_nodes + n_components
@@ -69,7 +69,7 @@ def test_graphs_are_unlabelled_undirected_simple_and_nearly_trees():
     assert checked == threads.with_targets(None)
 
 
-def test_degrees_have_a_heavy_tail():
+def test_threads_degrees_have_a_heavy_tail():
     threads = generate_threads(500, average_nodes=200)
     degrees = threads.degrees()
     largest = segment_reduce(np.maximum, degrees, threads.node_offsets)
@@ -78,14 +78,14 @@ def test_degrees_have_a_heavy_tail():
     assert 0.4 < (degrees == 1).mean() < 0.7
 
 
-def test_chains_of_copies_end_at_the_first_answer_that_is_none():
+def test_threads_chains_of_copies_end_at_the_first_answer_that_is_none():
     # 1 answers 0; 2 copies 1; 3 copies 2; 4 copies 3; 5 answers 4.
     answered = np.array([0, 0, 1, 2, 3, 4])
     copies = np.array([False, False, True, True, True, False])
     assert _follow(answered, copies).tolist() == [0, 0, 0, 0, 0, 4]
 
 
-def test_habits_last_within_a_graph_and_never_reach_into_the_next():
+def test_threads_habits_last_within_a_graph_and_never_reach_into_the_next():
     users = _Users.drawn(np.random.default_rng(0), 50, 20)
     habits = np.zeros((50, 7))
     habits[np.arange(50), np.arange(50) % 5] = 1  # graph g knows one kind of answer
@@ -94,7 +94,7 @@ def test_habits_last_within_a_graph_and_never_reach_into_the_next():
     assert kinds.tolist() == (users.graph % 5).tolist()
 
 
-def test_no_graphs_at_all_is_an_empty_collection():
+def test_threads_no_graphs_at_all_is_an_empty_collection():
     empty = generate_threads(0)
     assert len(empty) == empty.n_nodes == 0
     assert empty.targets.shape == (0,)
@@ -114,7 +114,7 @@ def test_no_graphs_at_all_is_an_empty_collection():
         ({"seed": None}, "seed must be an integer ≥ 0, not None"),
     ],
 )
-def test_arguments_that_make_no_sense_are_named(arguments, message):
+def test_threads_arguments_that_are_invalid_are_named(arguments, message):
     with pytest.raises(InputError) as caught:
         generate_threads(**arguments)
     assert str(caught.value) == message
@@ -140,7 +140,7 @@ def degrees_of_neighbours(graphs):
     return counts / graphs.sizes[:, None]
 
 
-def test_the_degrees_of_neighbours_tell_the_classes_better_than_simple_statistics():
+def test_threads_the_degrees_of_neighbours_tell_the_classes_better_than_simple_statistics():
     threads = generate_threads(300, average_nodes=200)
     forest = RandomForestClassifier(40, min_samples_leaf=2, random_state=0)
     simple = cross_val_score(forest, simple_statistics(threads), threads.targets, cv=3).mean()

@@ -42,7 +42,7 @@ def error_of(folder: Path, parts: dict[str, Any]) -> FileError:
 # -- what is read ------------------------------------------------------------------------------
 
 
-def test_a_plain_dataset_is_read_with_its_own_class_values(tmp_path: Path) -> None:
+def test_tu_a_plain_dataset_is_read_with_its_own_class_values(tmp_path: Path) -> None:
     graphs = read_tu(write(tmp_path, TOY))
     assert graphs == Graphs.from_edge_lists(
         [[(0, 1), (1, 2), (0, 2)], [(0, 1)], []], sizes=[3, 2, 1], targets=[-1, 1, 1]
@@ -52,7 +52,7 @@ def test_a_plain_dataset_is_read_with_its_own_class_values(tmp_path: Path) -> No
     assert graphs.targets.dtype == np.int64
 
 
-def test_labels_and_attributes_of_one_and_several_columns(tmp_path: Path) -> None:
+def test_tu_labels_and_attributes_of_one_and_several_columns(tmp_path: Path) -> None:
     columns = {
         "A": "1, 2\n2, 1\n4,5\n",
         "node_labels": "0\n1\n2\n0\n1\n2\n",
@@ -72,23 +72,23 @@ def test_labels_and_attributes_of_one_and_several_columns(tmp_path: Path) -> Non
     assert graphs.edge_attributes.tolist() == [[0.25], [-0.001], [4.0], [4.0]]
 
 
-def test_an_edge_listed_from_one_end_is_an_edge(tmp_path: Path) -> None:
+def test_tu_an_edge_listed_from_one_end_is_an_edge(tmp_path: Path) -> None:
     one_end = read_tu(write(tmp_path / "one", TOY | {"A": "1, 2\n3, 2\n1, 3\n5, 4\n"}))
     assert one_end == read_tu(write(tmp_path / "both", TOY))
 
 
-def test_directed_graphs_keep_the_direction(tmp_path: Path) -> None:
+def test_tu_directed_graphs_keep_the_direction(tmp_path: Path) -> None:
     graphs = read_tu(write(tmp_path, TOY | {"A": "2, 1\n4, 5\n5, 4\n"}), directed=True)
     assert graphs.directed
     assert graphs.edges().tolist() == [[1, 0], [3, 4], [4, 3]]
 
 
-def test_self_loops_and_isolated_nodes_are_kept(tmp_path: Path) -> None:
+def test_tu_self_loops_and_isolated_nodes_are_kept(tmp_path: Path) -> None:
     graphs = read_tu(write(tmp_path, TOY | {"A": "1, 1\n1, 2\n2, 1\n"}))
     assert (graphs.n_loops, graphs.n_edges, graphs.n_isolated) == (1, 2, 4)
 
 
-def test_nodes_of_an_unsorted_indicator_are_grouped_in_their_order(tmp_path: Path) -> None:
+def test_tu_nodes_of_an_unsorted_indicator_are_grouped_in_their_order(tmp_path: Path) -> None:
     parts = {
         "A": "1, 3\n2, 5\n",
         "graph_indicator": "2\n1\n2\n3\n1\n",
@@ -101,7 +101,7 @@ def test_nodes_of_an_unsorted_indicator_are_grouped_in_their_order(tmp_path: Pat
     assert graphs.edges().tolist() == [[0, 1], [2, 3]]
 
 
-def test_graphs_without_nodes_and_datasets_without_anything(tmp_path: Path) -> None:
+def test_tu_graphs_without_nodes_and_datasets_without_anything(tmp_path: Path) -> None:
     gap = read_tu(write(tmp_path / "gap", TOY | {"A": "", "graph_indicator": "1\n3\n"}))
     assert gap.sizes.tolist() == [1, 0, 1]
     unlabelled = read_tu(write(tmp_path / "unlabelled", {"A": "", "graph_indicator": "4\n"}))
@@ -112,14 +112,14 @@ def test_graphs_without_nodes_and_datasets_without_anything(tmp_path: Path) -> N
     assert len(empty.targets) == 0  # type: ignore[arg-type]
 
 
-def test_without_graph_labels_there_are_no_targets(tmp_path: Path) -> None:
+def test_tu_without_graph_labels_there_are_no_targets(tmp_path: Path) -> None:
     parts = {key: TOY[key] for key in ("A", "graph_indicator")}
     graphs = read_tu(write(tmp_path, parts))
     assert graphs.targets is None
     assert len(graphs) == 3
 
 
-def test_graph_attributes_become_targets_where_asked_or_alone(tmp_path: Path) -> None:
+def test_tu_graph_attributes_become_targets_where_asked_or_alone(tmp_path: Path) -> None:
     both = write(tmp_path / "both", TOY | {"graph_attributes": "0.5\n1.5\n-2\n"})
     assert read_tu(both).targets.tolist() == [-1, 1, 1]  # type: ignore[union-attr]
     assert read_tu(both, target="labels") == read_tu(both)
@@ -147,12 +147,12 @@ def test_graph_attributes_become_targets_where_asked_or_alone(tmp_path: Path) ->
     ],
     ids=["byte-order mark", "CRLF", "no last newline", "blank end", "no spaces", "many spaces"],
 )
-def test_harmless_oddities_are_read_right(tmp_path: Path, disguise: Any) -> None:
+def test_tu_harmless_oddities_are_read_right(tmp_path: Path, disguise: Any) -> None:
     odd = write(tmp_path / "odd", {part: disguise(text.encode()) for part, text in TOY.items()})
     assert read_tu(odd) == read_tu(write(tmp_path / "plain", TOY))
 
 
-def test_reals_are_read_to_the_last_bit(tmp_path: Path) -> None:
+def test_tu_reals_are_read_to_the_last_bit(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=6) * 10.0 ** np.arange(-150, 150, 50)
     text = "\n".join(map(repr, values.tolist()))
     graphs = read_tu(write(tmp_path, TOY | {"node_attributes": text}))
@@ -160,13 +160,13 @@ def test_reals_are_read_to_the_last_bit(tmp_path: Path) -> None:
     assert graphs.node_attributes[:, 0].tolist() == values.tolist()
 
 
-def test_large_labels_are_read_exactly(tmp_path: Path) -> None:
+def test_tu_large_labels_are_read_exactly(tmp_path: Path) -> None:
     graphs = read_tu(write(tmp_path, TOY | {"graph_labels": f"{2**63 - 1}\n{-(2**63)}\n0\n"}))
     assert graphs.targets is not None
     assert graphs.targets.tolist() == [2**63 - 1, -(2**63), 0]
 
 
-def test_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
+def test_tu_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
     repeated = write(tmp_path / "plain", TOY | {"A": TOY["A"] + "1, 2\n"})
     assert read_tu(repeated).n_edges == 4
     labels = {"A": "1, 2\n2, 1\n1, 2\n", "edge_labels": "7\n7\n7\n"}
@@ -220,7 +220,7 @@ def test_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
         ("node_attributes", "1\n2\nred\n", 3, "'red' is not a finite number"),
     ],
 )
-def test_bad_text_is_reported_with_file_and_line(
+def test_tu_bad_text_is_reported_with_file_and_line(
     tmp_path: Path, part: str, text: str | bytes, line: int, words: str
 ) -> None:
     error = error_of(tmp_path, {part: text})
@@ -229,7 +229,7 @@ def test_bad_text_is_reported_with_file_and_line(
     assert error.path == tmp_path / f"toy_{part}.txt"
 
 
-def test_the_line_is_right_far_into_a_file_of_many_chunks(
+def test_tu_the_line_is_right_far_into_a_file_of_many_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 1000)
@@ -240,7 +240,7 @@ def test_the_line_is_right_far_into_a_file_of_many_chunks(
         assert error_of(tmp_path, {"A": "\n".join([*changed, "2, 3", ""])}).line == row + 1
 
 
-def test_the_first_of_two_bad_lines_is_reported(
+def test_tu_the_first_of_two_bad_lines_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 100)
@@ -250,7 +250,7 @@ def test_the_first_of_two_bad_lines_is_reported(
     assert error_of(tmp_path, {"A": "\n".join(lines)}).line == 91
 
 
-def test_a_file_that_is_one_endless_line_is_refused(
+def test_tu_a_file_that_is_one_endless_line_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 1000)
@@ -267,20 +267,20 @@ def test_a_file_that_is_one_endless_line_is_refused(
         ("edge_attributes", 9, "toy_A.txt", 8),
     ],
 )
-def test_files_of_different_lengths_are_both_named(
+def test_tu_files_of_different_lengths_are_both_named(
     tmp_path: Path, part: str, rows: int, other: str, expected: int
 ) -> None:
     message = str(error_of(tmp_path, {part: "1\n" * rows}))
     assert f"toy_{part}.txt: {rows} lines, but {other} has {expected} lines" in message
 
 
-def test_an_absurd_graph_number_does_not_ask_for_absurd_memory(tmp_path: Path) -> None:
+def test_tu_an_absurd_graph_number_does_not_ask_for_absurd_memory(tmp_path: Path) -> None:
     parts = {"A": "1, 2\n", "graph_indicator": "1\n1\n99999999999\n"}
     with pytest.raises(FileError, match=r"line 3: graph 99999999999, but .* only 3 nodes"):
         read_tu(write(tmp_path, parts))
 
 
-def test_missing_files_are_named(tmp_path: Path) -> None:
+def test_tu_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"toy_graph_indicator\.txt is missing"):
         read_tu(write(tmp_path / "a", {"A": TOY["A"]}))
     with pytest.raises(FileError, match=r"toy_A\.txt is missing"):
@@ -291,14 +291,14 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         read_tu(tmp_path)
 
 
-def test_two_datasets_in_one_folder_are_ambiguous(tmp_path: Path) -> None:
+def test_tu_two_datasets_in_one_folder_are_ambiguous(tmp_path: Path) -> None:
     write(tmp_path, TOY)
     write(tmp_path, TOY, name="other")
     with pytest.raises(FileError, match="more than one dataset: other, toy"):
         read_tu(tmp_path)
 
 
-def test_errors_inside_a_zip_name_zip_and_member(tmp_path: Path) -> None:
+def test_tu_errors_inside_a_zip_name_zip_and_member(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "toy.zip", "w") as target:
         for part, text in (TOY | {"A": "1, 2\n1, x\n"}).items():
             target.writestr(f"toy/toy_{part}.txt", text)
@@ -387,7 +387,7 @@ def as_text(graphs: Graphs, rng: random.Random) -> dict[str, bytes]:
 
 @settings(deadline=None, max_examples=200)
 @given(collections(), st.randoms(use_true_random=False), st.booleans())
-def test_what_is_written_as_text_is_read_back_equal(
+def test_tu_what_is_written_as_text_is_read_back_equal(
     graphs: Graphs, rng: random.Random, zipped: bool
 ) -> None:
     parts = as_text(graphs, rng)
@@ -408,7 +408,7 @@ def test_what_is_written_as_text_is_read_back_equal(
 
 @given(st.binary(max_size=60))
 @settings(deadline=None, max_examples=150)
-def test_any_bytes_are_read_or_refused_but_never_a_crash(content: bytes) -> None:
+def test_tu_any_bytes_are_read_or_refused_but_never_a_crash(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for part in ("A", "node_labels", "node_attributes"):
             path = write(Path(folder), TOY | {part: content})
@@ -438,7 +438,7 @@ STATISTICS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATISTICS)
-def test_the_statistics_of_the_real_datasets_are_those_of_the_paper(name: str) -> None:
+def test_tu_the_statistics_of_the_real_datasets_are_those_of_the_paper(name: str) -> None:
     path = locate(name)
     if path is None:
         pytest.skip(f"{name} is not in $SAEN_DATA")
@@ -456,4 +456,4 @@ def test_the_statistics_of_the_real_datasets_are_those_of_the_paper(name: str) -
         assert entry.paper.graphs == n_graphs
         assert entry.paper.average_nodes == pytest.approx(nodes, abs=0.01)
         assert entry.paper.average_max_degree == pytest.approx(degree, abs=0.01)
-    assert (graphs.node_labels is not None) == (entry.labels == "node")
+    assert (graphs.node_labels is not None) == (entry.node_labels == "node")

@@ -26,7 +26,7 @@ TWO = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]], targets=["long", "sho
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "x.saen", "graphml"])
 @given(plain_graphs(text=plain_words))
-def test_what_is_written_is_read_back(
+def test_write_then_read_gives_the_same_graphs(
     name: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
 ) -> None:
     out = tmp_path_factory.mktemp("out") / name
@@ -36,7 +36,7 @@ def test_what_is_written_is_read_back(
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 @given(plain_graphs(min_size=1, text=plain_words).filter(lambda plain: any(plain.edges)))
-def test_tables_that_are_written_are_read_back(
+def test_write_tables_then_read_gives_the_same_graphs(
     suffix: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
 ) -> None:
     out = tmp_path_factory.mktemp("out") / f"edges{suffix}"
@@ -46,7 +46,7 @@ def test_tables_that_are_written_are_read_back(
 
 @pytest.mark.parametrize("name", ["x.zip", "tu"])
 @given(plain_graphs(min_size=1, text=plain_words).filter(lambda plain: any(plain.edges)))
-def test_tudataset_text_that_is_written_is_read_back_with_numbers_for_text(
+def test_write_tu_then_read_gives_numbers_for_text(
     name: str, tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs
 ) -> None:
     out = tmp_path_factory.mktemp("out") / name
@@ -63,7 +63,9 @@ def test_tudataset_text_that_is_written_is_read_back_with_numbers_for_text(
         np.testing.assert_array_equal(getattr(found, key), expected)
 
 
-def test_names_of_labels_stand_beside_the_numbers_of_tudataset_text(tmp_path: Path) -> None:
+def test_write_names_of_labels_are_listed_beside_the_numbers_of_tudataset_text(
+    tmp_path: Path,
+) -> None:
     write_tu(TWO, tmp_path / "toy")
     names = (tmp_path / "toy" / "toy_label_names.txt").read_text(encoding="utf-8")
     assert names == "graph_labels 1 long\ngraph_labels 2 short\n"
@@ -71,7 +73,9 @@ def test_names_of_labels_stand_beside_the_numbers_of_tudataset_text(tmp_path: Pa
         assert "toy/toy_A.txt" in archive.namelist()
 
 
-def test_several_real_targets_are_kept_by_tudataset_text_and_binary_files(tmp_path: Path) -> None:
+def test_write_several_real_targets_are_kept_by_tudataset_text_and_binary_files(
+    tmp_path: Path,
+) -> None:
     graphs = TWO.with_targets(np.array([[0.5, 1], [2, 3]]))
     write_graphs(graphs, tmp_path / "tu", format="tu")
     assert read_tu(tmp_path / "tu") == graphs
@@ -110,7 +114,7 @@ def test_several_real_targets_are_kept_by_tudataset_text_and_binary_files(tmp_pa
          "a label contains an unpaired surrogate, which is not text"),
     ],
 )  # fmt: skip
-def test_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
+def test_write_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
     tmp_path: Path, graphs: Graphs, name: str, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -129,7 +133,7 @@ def test_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
          "format must be one of jsonl, saen, csv, tsv, parquet, tu, graphml, not 'gml'"),
     ],
 )  # fmt: skip
-def test_names_and_formats_must_agree(
+def test_write_names_and_formats_must_agree(
     tmp_path: Path, name: str, format: str | None, message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -151,7 +155,7 @@ def test_names_and_formats_must_agree(
         ("out", "graphml", "out"),
     ],
 )
-def test_existing_files_are_overwritten_only_with_force(
+def test_write_existing_files_are_overwritten_only_with_force(
     tmp_path: Path, name: str, format: str | None, other: str
 ) -> None:
     write_graphs(TWO[:1], tmp_path / name, format=format)
@@ -166,7 +170,7 @@ def test_existing_files_are_overwritten_only_with_force(
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 
-def test_only_a_folder_of_graphs_is_replaced(tmp_path: Path) -> None:
+def test_write_only_a_folder_of_graphs_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     write_graphs(TWO, tmp_path / "out", format="graphml")  # an empty folder is no loss
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
@@ -197,7 +201,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
-def test_a_folder_that_cannot_be_put_in_place_gives_way_to_the_old_one(
+def test_write_a_folder_that_cannot_be_put_in_place_gives_way_to_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_graphs(TWO[:1], tmp_path / "out", format="graphml")

@@ -1,4 +1,4 @@
-"""Word vectors in the text format of word2vec, GloVe and fastText: one word a line."""
+"""Word vectors in the text format of word2vec, GloVe and fastText: one word per line."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Lines = Iterator[tuple[int, bytes]]
 def read_word_vectors(
     path: str | os.PathLike[str], words: Iterable[str] | None = None
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """The words of a file that are among `words` (all of them, without), and their vectors.
+    """Read word vectors, of all words or only of `words`.
 
     Returns n words in the order of the file and their vectors, shape (n, d). The first line may be
-    `count d`, as word2vec and fastText write it; without it, the first word says what d is. Words
-    may hold spaces (some of GloVe's do), and of a word that comes twice the first counts. Only the
-    lines of words asked for are looked at closely, so that a few words of a big file come quickly.
+    `count d`, as word2vec and fastText write it; without it, d is the length of the first vector.
+    Words may contain spaces (some of GloVe's do); of a duplicate word the first vector is used.
+    Only the lines of requested words are parsed, so that a few words of a big file are read fast.
 
-    Raises `FileError`, naming the line, where numbers are missing, not finite or no numbers.
+    Raises `FileError` with the line if a vector is too short, too long or not all finite numbers.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,9 +42,9 @@ def read_word_vectors(
     """
     path = Path(path)
     wanted = None if words is None else set(words)
-    # Where a word with spaces ends is known only once the line is split, which takes long.
+    # The end of a word with spaces is known only after splitting the line, which is slow.
     beginnings = None if wanted is None else {w.partition(" ")[0].encode() for w in wanted}
-    found: dict[str, NDArray[np.float32]] = {}
+    vectors: dict[str, NDArray[np.float32]] = {}
     n_lines = 0
     with _opened(path) as file:
         announced, width, lines = _shape(_lines(file), path)
@@ -53,13 +53,13 @@ def read_word_vectors(
             if beginnings is None or line.partition(b" ")[0] in beginnings:
                 word, vector = _entry(line, width, path, number)
                 if wanted is None or word in wanted:
-                    found.setdefault(word, vector)
+                    vectors.setdefault(word, vector)
     if announced is not None and n_lines < announced:
         raise FileError(
             f"ends after {plural(n_lines, 'word')}, but its first line announces {announced:,}",
             path=path,
         )
-    return list(found), np.array(list(found.values()), dtype=np.float32).reshape(-1, width)
+    return list(vectors), np.array(list(vectors.values()), dtype=np.float32).reshape(-1, width)
 
 
 @contextmanager
@@ -72,14 +72,14 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _lines(file: BinaryIO) -> Lines:
-    """Numbered lines, without blank ends and blank lines."""
+    """Numbered lines without trailing blanks; blank lines are skipped."""
     for number, line in enumerate(file, start=1):
         if stripped := line.rstrip():
             yield number, stripped
 
 
 def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:
-    """How many words the file announces, how wide its vectors are, and the lines of its words."""
+    """The announced number of words, the length of the vectors, and the lines of the words."""
     number, first = next(lines, (1, b""))
     header = _HEADER.fullmatch(first)
     width = int(header[2]) if header else len(first.split(b" ")) - 1
@@ -94,7 +94,7 @@ def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:
 def _entry(line: bytes, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
     """The word of a line and its vector, shape (d,)."""
     word, *fields = line.rsplit(b" ", width)
-    # A number too many would look like the end of a word with spaces.
+    # An extra number would look like the end of a word with spaces.
     surplus = word.split(b" ")[1:]
     if len(fields) < width or (surplus and _reals(surplus) is not None):
         count = plural(len(fields) + len(surplus), "number")

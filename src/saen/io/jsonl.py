@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, segment_ids
+from saen._util.arrays import Array
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.records import BadGraphs, Record, Records, check_target
+from saen.io.records import BadGraphs, Record, Records, check_target, plain_graphs
 from saen.io.text_files import (
     check_text,
     check_width,
@@ -314,53 +314,21 @@ def _shown(value: Any) -> str:
 def write_jsonl(graphs: Graphs, file: Path) -> None:
     """Write one line per graph, in the format that `read_jsonl` reads."""
     with file.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(document) + "\n" for document in _documents(graphs))
-
-
-def _documents(graphs: Graphs) -> Iterator[dict[str, Any]]:
-    ends = graphs.edges()
-    listed = slice(None) if graphs.directed else segment_ids(graphs.indptr) <= graphs.indices
-    bare = graphs.node_labels is not None and graphs.node_attributes is None
-    nodes: list[Any] | None = (
-        graphs.node_labels.tolist()  # type: ignore[union-attr]
-        if bare
-        else _listed(graphs.node_labels, graphs.node_attributes)
-    )
-    edges = _listed(
-        *(
-            None if column is None else column[listed]
-            for column in (graphs.edge_labels, graphs.edge_attributes)
-        )
-    )
-    first_edges = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
-    first_nodes = graphs.node_offsets.tolist()
-    targets = None if graphs.targets is None else graphs.targets.tolist()
-    for graph in range(len(graphs)):
-        its_nodes = slice(first_nodes[graph], first_nodes[graph + 1])
-        its_edges = slice(first_edges[graph], first_edges[graph + 1])
-        pairs = (ends[its_edges] - its_nodes.start).tolist()
-        out: dict[str, Any] = {} if targets is None else {"target": targets[graph]}
-        if graphs.directed:
-            out["directed"] = True
-        size = its_nodes.stop - its_nodes.start
-        out["nodes"] = size if nodes is None else nodes[its_nodes]
-        out["edges"] = (
-            pairs
-            if edges is None
-            else [
-                {"source": source, "target": target, **columns}
-                for (source, target), columns in zip(pairs, edges[its_edges], strict=True)
-            ]
-        )
-        yield out
-
-
-def _listed(labels: Array | None, attributes: Array | None) -> list[dict[str, Any]] | None:
-    """One object per node or edge; None without labels and attributes."""
-    columns = {
-        key: column.tolist()
-        for key, column in (("label", labels), ("attributes", attributes))
-        if column is not None
-    }
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows] if columns else None
+        for graph in plain_graphs(graphs):
+            document: dict[str, Any] = {} if graphs.targets is None else {"target": graph.target}
+            if graphs.directed:
+                document["directed"] = True
+            document["nodes"] = (
+                graph.node_data()
+                if "attributes" in graph.nodes
+                else (graph.nodes.get("label", graph.size))
+            )
+            document["edges"] = (
+                graph.pairs
+                if not graph.edges
+                else [
+                    {"source": source, "target": target, **data}
+                    for (source, target), data in zip(graph.pairs, graph.edge_data(), strict=True)
+                ]
+            )
+            out.write(json.dumps(document) + "\n")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from saen._util.arrays import Array, segment_ids
+from saen._util.arrays import Array
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.records import check_both_directions
+from saen.io.records import check_both_directions, plain_graphs
 
 _LABEL = "label"
-_ATTRIBUTES = "attributes"
 
 
 def from_networkx(
@@ -98,31 +96,12 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     kind = nx.DiGraph if graphs.directed else nx.Graph
     if not graphs.directed:
         check_both_directions(graphs, "networkx")
-    rows = segment_ids(graphs.indptr)
-    listed = slice(None) if graphs.directed else rows <= graphs.indices
-    ends = graphs.edges()
-    local = ends - graphs.node_offsets[segment_ids(graphs.node_offsets)][ends]
-    node_data = _dictionaries(graphs.node_labels, graphs.node_attributes)
-    edge_data = _dictionaries(
-        *(
-            None if column is None else column[listed]
-            for column in (graphs.edge_labels, graphs.edge_attributes)
-        )
-    )
-    targets = None if graphs.targets is None else graphs.targets.tolist()
-    first_edges = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
-    first_nodes = graphs.node_offsets.tolist()
     out = []
-    for number in range(len(graphs)):
-        graph: nx.Graph[int] = kind() if targets is None else kind(target=targets[number])
-        its_nodes = slice(first_nodes[number], first_nodes[number + 1])
-        its_edges = slice(first_edges[number], first_edges[number + 1])
-        n_nodes = its_nodes.stop - its_nodes.start
-        data = node_data[its_nodes] if node_data else repeat({}, n_nodes)
-        graph.add_nodes_from(zip(range(n_nodes), data, strict=True))
-        pairs = local[its_edges].tolist()
-        data = edge_data[its_edges] if edge_data else repeat({}, len(pairs))
-        graph.add_edges_from((*pair, entry) for pair, entry in zip(pairs, data, strict=True))
+    for plain in plain_graphs(graphs):
+        graph: nx.Graph[int] = kind() if graphs.targets is None else kind(target=plain.target)
+        graph.add_nodes_from(zip(range(plain.size), plain.node_data(), strict=True))
+        edges = zip(plain.pairs, plain.edge_data(), strict=True)
+        graph.add_edges_from((source, target, data) for (source, target), data in edges)
         out.append(graph)
     return out
 
@@ -243,15 +222,3 @@ def _check_graph(number: int, graph: Any, directed: bool | None) -> None:
             f"graph {number} is {'' if graph.is_directed() else 'un'}directed, but earlier graphs "
             "are not: convert them with to_directed() or to_undirected()"
         )
-
-
-def _dictionaries(labels: Array | None, attributes: Array | None) -> list[dict[str, Any]]:
-    columns: dict[str, list[Any]] = {}
-    if labels is not None:
-        several = labels.ndim == 2
-        columns[_LABEL] = [tuple(row) for row in labels.tolist()] if several else labels.tolist()
-    if attributes is not None:
-        columns[_ATTRIBUTES] = attributes.tolist()
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from saen._util.arrays import Array, segment_ids
+from saen._util.arrays import segment_ids
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.io.records import BadGraphs, check_both_directions, with_targets
+from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
 from saen.io.tables import Table, target_column, target_values
 
 Atoms = Literal["symbol", "smiles"]
@@ -122,44 +122,37 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
     'C[N+](=O)[O-]'
     """
     rdkit = _rdkit()
-    labels, bonds = _columns(graphs)
-    ends = graphs.edges()
+    _check_molecules(graphs)
+    types = rdkit.Chem.BondType.names
+    out = []
     with rdkit.rdBase.BlockLogs():
-        known = {label: _atom(rdkit.Chem, label) for label in set(labels)}
-        for node, label in enumerate(labels):
-            if known[label] is None:
-                graph = int(segment_ids(graphs.node_offsets)[node])
-                place = node - int(graphs.node_offsets[graph])
-                raise InputError(
-                    f"graph {graph}, node {place}: {label!r} is neither the symbol of an "
-                    "element nor an atom in SMILES"
-                )
-        types = rdkit.Chem.BondType.names
-        for bond in set(bonds) - set(types):
-            raise InputError(
-                f"{bond!r} is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)"
-            )
-        first_bonds = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
-        first_atoms = graphs.node_offsets.tolist()
-        out = []
-        for number in range(len(graphs)):
-            its_atoms = slice(first_atoms[number], first_atoms[number + 1])
-            its_bonds = slice(first_bonds[number], first_bonds[number + 1])
-            pairs = (ends[its_bonds] - its_atoms.start).tolist()
-            try:
-                out.append(
-                    _molecule(
-                        rdkit.Chem,
-                        [known[label] for label in labels[its_atoms]],
-                        pairs,
-                        [types[bond] for bond in bonds[its_bonds]],
+        labels = [] if graphs.node_labels is None else np.unique(graphs.node_labels).tolist()
+        atoms = {label: _atom(rdkit.Chem, label) for label in labels}
+        for number, graph in enumerate(plain_graphs(graphs)):
+            symbols, bonds = graph.nodes.get("label", []), graph.edges.get("label", [])
+            for node, label in enumerate(symbols):
+                if atoms[label] is None:
+                    raise InputError(
+                        f"graph {number}, node {node}: {label!r} is neither the symbol of an "
+                        "element nor an atom in SMILES"
                     )
+            for bond in set(bonds) - set(types):
+                raise InputError(
+                    f"{bond!r} is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)"
                 )
+            molecule = rdkit.Chem.RWMol()
+            for label in symbols:
+                molecule.AddAtom(atoms[label])
+            for (begin, end), bond in zip(graph.pairs, bonds, strict=True):
+                molecule.AddBond(begin, end, types[bond])  # aromatic bonds make atoms aromatic
+            try:
+                rdkit.Chem.SanitizeMol(molecule)
             except rdkit.Chem.MolSanitizeException as error:
                 raise InputError(
                     f"graph {number} is not a molecule: {' '.join(str(error).split())} "
                     "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)"
                 ) from None
+            out.append(molecule.GetMol())
     return out
 
 
@@ -175,8 +168,8 @@ def _read(chem: ModuleType, number: int, text: Any) -> Any:
     return molecule
 
 
-def _columns(graphs: Graphs) -> tuple[list[str], list[str]]:
-    """The labels of all nodes and of all `graphs.edges()`."""
+def _check_molecules(graphs: Graphs) -> None:
+    """Raise unless nodes and edges have labels that can be atoms and bonds."""
     for what, column, count in (
         ("node", graphs.node_labels, graphs.n_nodes),
         ("edge", graphs.edge_labels, graphs.n_edges),
@@ -193,12 +186,6 @@ def _columns(graphs: Graphs) -> tuple[list[str], list[str]]:
     if len(loops):
         graph = int(segment_ids(graphs.node_offsets)[rows[loops[0]]])
         raise InputError(f"graph {graph} has a self-loop, which is not a bond")
-    listed = rows <= graphs.indices
-    return _texts(graphs.node_labels), _texts(graphs.edge_labels, listed)
-
-
-def _texts(column: Array | None, rows: Any = slice(None)) -> list[str]:
-    return [] if column is None else column[rows].tolist()
 
 
 def _atom(chem: ModuleType, label: str) -> Any:
@@ -210,18 +197,6 @@ def _atom(chem: ModuleType, label: str) -> Any:
         return chem.Atom(label)  # elements that SMILES writes in brackets
     except RuntimeError:
         return None
-
-
-def _molecule(
-    chem: ModuleType, atoms: list[Any], pairs: list[tuple[int, int]], types: list[Any]
-) -> Any:
-    molecule = chem.RWMol()
-    for atom in atoms:
-        molecule.AddAtom(atom)
-    for (begin, end), kind in zip(pairs, types, strict=True):
-        molecule.AddBond(begin, end, kind)  # aromatic bonds make their atoms aromatic
-    chem.SanitizeMol(molecule)
-    return molecule.GetMol()
 
 
 def _rdkit() -> ModuleType:
