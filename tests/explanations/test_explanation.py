@@ -338,7 +338,7 @@ def test_explain_collection_of_many_classes_names_the_one_that_a_part_raises_mos
 
 def test_explain_names_mistakes(threads, model):
     for index in (-1, 60):
-        with pytest.raises(InputError, match=rf"no example {index}: they are 0 … 59"):
+        with pytest.raises(InputError, match=rf"no example {index}: the examples are 0 … 59"):
             explain(model, threads, index)
     with pytest.raises(InputError, match="no example 0: the data are empty"):
         explain(model, threads[:0])
