@@ -88,7 +88,7 @@ def test_explain_names_mistakes_in_one_line(folder, monkeypatch, capsys, tmp_pat
     def error(*more: str) -> str:
         return fails(monkeypatch, capsys, *arguments(folder, *more))
 
-    assert error("-g", "30") == "saen: there is no example 30: they are 0 … 29\n"
+    assert error("-g", "30") == "saen: there is no example 30: the examples are 0 … 29\n"
     assert "cannot write 'x.txt': use .html, .json, .svg, .png, .pdf" in error("--out", "x.txt")
     assert "there is no class 'maybe': choose from" in error("-g", "1", "--explain-target", "maybe")
     assert "omit the target" in error("--explain-target", "[bold]chat")

@@ -12,6 +12,7 @@ import pytest
 import saen
 from saen import Documents, Ego, Graphs, NestedData, compress_graphs
 from saen.errors import FileError, MissingExtraError
+from saen.learning.metrics import classification_scores
 from saen.report.evaluation_page import (
     MAX_CLASSES,
     MAX_HARDEST,
@@ -224,23 +225,14 @@ def test_page_of_equal_reports_has_equal_bytes(tmp_path):
 
 def test_page_shows_recall_precision_and_calibration(tmp_path):
     predictions = made_up().predictions
+    classes = predictions.classes
+    scores = classification_scores(classes[predictions.targets], predictions.outputs, classes)
     page = written(tmp_path)
-    hits = {(t, p): 0 for t in range(2) for p in range(2)}
-    gaps: dict[int, list[tuple[float, bool]]] = {}
-    for repeat in predictions.outputs:
-        for target, row in zip(predictions.targets.tolist(), repeat.tolist(), strict=True):
-            guess = row.index(max(row))
-            hits[target, guess] += 1
-            gaps.setdefault(int(10 * max(row)), []).append((max(row), guess == target))
     for code, row in enumerate(tables(page)[2][1:]):
-        true = hits[code, 0] + hits[code, 1]
-        made = hits[0, code] + hits[1, code]
-        assert row[0] == predictions.classes[code]
-        assert row[1] == str(true)
-        assert float(row[2]) == round(100 * hits[code, code] / true, 1)
-        assert float(row[3]) == round(100 * hits[code, code] / made, 1)
-    error = sum(abs(sum(c - right for c, right in mine)) for mine in gaps.values()) / 120
-    assert f"Expected calibration error: {100 * error:.1f} %." in page.text
+        assert row[:2] == [classes[code], str(scores.confusion[code].sum())]
+        assert float(row[2]) == round(100 * scores.recall[code], 1)
+        assert float(row[3]) == round(100 * scores.precision[code], 1)
+    assert f"Expected calibration error: {100 * scores.calibration.error:.1f} %." in page.text
 
 
 def test_hardest_examples_come_first_and_identical_ones_once(tmp_path):

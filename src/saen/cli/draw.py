@@ -49,7 +49,7 @@ def command(
     data = load_data(name, parsed.takes)
     what = parsed.takes.removesuffix("s")
     if not 0 <= graph < len(data):
-        raise InputError(f"there is no {what} {graph}: they are 0 … {len(data) - 1}")
+        raise InputError(f"there is no {what} {graph}: the {parsed.takes} are 0 … {len(data) - 1}")
     draw = draw_decomposition if figure is Figure.decomposition else draw_compression
     title = f"{data.name or name}, {what} {graph}"
     save_figure(draw(data[graph : graph + 1], parsed, title), out)

@@ -296,7 +296,7 @@ def explain(
     """
     data = _checked(estimator, X)
     if not 0 <= index < len(data):
-        known = f"they are 0 … {len(data) - 1}" if len(data) else "the data are empty"
+        known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
         raise InputError(f"there is no example {index}: {known}")
     one = data[index : index + 1]
     prediction = _plain(estimator.predict(one)[0])

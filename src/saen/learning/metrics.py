@@ -193,24 +193,14 @@ def prediction_scores(
 ) -> dict[str, float]:
     """`accuracy`, or `r2` and `mae`, of predictions; empty where the targets do not allow it.
 
-    Parameters
-    ----------
-    classes
-        The classes that can be predicted, shape (C,), or None for numbers.
-    targets, predictions
-        True values, or None, and predicted values, shape (n,).
-
-    Classes are compared as text: class 1 of a model is the class "1" of a table.
+    `classes` (C,) are those that can be predicted, or None for numbers; `targets` (n,) the true
+    values, if there are any; `predictions` (n,). Classes are compared as text: class 1 of a model
+    is the class "1" of a table.
 
     >>> prediction_scores(np.array([0, 1]), np.array(["1", "0"]), np.array([1, 1]))
     {'accuracy': 0.5}
     """
-    if (
-        targets is None
-        or targets.ndim != 1
-        or predictions.shape != targets.shape
-        or not len(targets)
-    ):
+    if targets is None or targets.ndim != 1 or len(predictions) != len(targets) or not len(targets):
         return {}
     if classes is not None:
         true = targets.astype(str)
@@ -226,12 +216,7 @@ def prediction_scores(
 def calibrate(targets: ArrayLike, probabilities: ArrayLike, bins: int = 10) -> Calibration:
     """Bin predictions by the probability of the predicted class.
 
-    Parameters
-    ----------
-    targets
-        Indices of the true classes, shape (n,).
-    probabilities
-        Shape (…, n, C): predictions may be repeated.
+    `targets` are indices of the true classes, shape (n,); `probabilities` have shape (…, n, C).
 
     >>> round(calibrate([0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75]]).error, 3)
     0.083
@@ -252,12 +237,7 @@ def calibrate(targets: ArrayLike, probabilities: ArrayLike, bins: int = 10) -> C
 def log_losses(targets: ArrayLike, probabilities: ArrayLike) -> Floats:
     """Minus the log of the probability of the true class, the mean over repeats, shape (n,).
 
-    Parameters
-    ----------
-    targets
-        Indices of the true classes, shape (n,).
-    probabilities
-        Shape (repeats, n, C).
+    `targets` are indices of the true classes, shape (n,); `probabilities` (repeats, n, C).
 
     >>> log_losses([0, 1], [[[1.0, 0.0], [0.5, 0.5]]]).round(3).tolist()
     [0.0, 0.693]
