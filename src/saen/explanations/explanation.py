@@ -448,9 +448,10 @@ def _whole(estimator: Estimator, one: Any) -> Whole:
         attributes = one.attributes if known is None else one.attributes.recoded(known)
         return Whole(Hierarchy(attributes, one.relations, one.names))
     assert estimator.decomposition_ is not None
-    radii = tuple(_settings(estimator).get("radii", ()))
-    graph = one if isinstance(one, Graphs) else None
-    return Whole(estimator.decomposition_.decompose(one), graph, radii)
+    hierarchy = estimator.decomposition_.decompose(one)
+    if not isinstance(one, Graphs):
+        return Whole(hierarchy)
+    return Whole(hierarchy, one, estimator.decomposition_.anchors(one))
 
 
 def _settings(estimator: Estimator) -> dict[str, Any]:
