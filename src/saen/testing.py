@@ -1,4 +1,4 @@
-"""`check_decomposition`: what every decomposition has to keep, tried on structures."""
+"""`check_decomposition`: the laws that every decomposition has to keep."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from saen._util.arrays import segment_ids
+from saen._util.arrays import Array, segment_ids
 from saen.data.compression import Compressed, compress, compress_graphs, merge
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
@@ -26,44 +27,46 @@ from saen.network.training import Settings, train
 _PRECISION = 1e-9  # of the largest output, in float64
 
 
-def check_decomposition(decomposition: Decomposition, structures: Any = None) -> None:
-    """Try the laws of decompositions on structures; `AssertionError` says which one does not hold.
+def check_decomposition(decomposition: Decomposition, data: Any = None) -> None:
+    """Check the laws of decompositions on some data.
 
-    `structures` is what the decomposition takes: two or more, the more varied the better. Graph
-    decompositions are tried, if it is None, on small graphs of all kinds, undirected and directed:
-    with labels and attributes of nodes and edges, with loops, isolated nodes, or no nodes.
+    `data` is what the decomposition takes: two examples or more, the more varied the better.
+    Without it, graph decompositions are checked on small graphs of all kinds, undirected and
+    directed: with labels and attributes of nodes and edges, with loops, isolated nodes, or no
+    nodes.
 
-    - there is one object on top per structure, in order, and every run gives the same;
-    - once fitted, all collections have the vocabulary and the roles of the fitted one, and labels
-      beyond it are unseen;
-    - no structure's parts depend on another's, nor on the numbering of nodes;
-    - costs are one whole number per structure; settings are JSON and build it again;
-    - compression is lossless: CD = I, M = DCM, chunks give what the whole gives, networks compute
-      the same with and without it, and train.
+    - there is one top-level object per example, in order, and every run gives the same;
+    - once fitted, all data have the vocabulary and the roles of the fitted ones, and labels beyond
+      them are unseen;
+    - the parts of an example depend neither on other examples nor on the numbering of nodes;
+    - anchors name nodes and edges of the example that an object belongs to;
+    - costs are one integer per example; settings are JSON and rebuild the decomposition;
+    - compression is lossless: CD = I, M = DCM, chunks give what everything at once gives, networks
+      compute the same with and without it, and train.
+
+    Raises `AssertionError`, which names the broken law, and `InputError` for too little data.
 
     >>> from saen import Ego
     >>> check_decomposition(Ego(radii=(0, 1)))
     """
-    if structures is None:
+    if data is None:
         if decomposition.takes != "graphs":
-            raise InputError(
-                f"{_name(decomposition)} takes {decomposition.takes}: pass some to try it on"
-            )
+            raise InputError(f"{_name(decomposition)} takes {decomposition.takes}: pass some data")
         for directed in (False, True):
             check_decomposition(decomposition, _example_graphs(directed))
         return
-    if len(structures) < 2:
-        raise InputError(f"a check needs two structures or more, not {len(structures)}")
-    fitted = {f.name: None for f in fields(decomposition) if "fitted" in f.metadata}
-    trial = _Trial(replace(decomposition, **fitted), structures)
-    for law, broken in _LAWS.items():
+    if len(data) < 2:
+        raise InputError(f"a check needs two examples or more, not {len(data)}")
+    unfitted = dict.fromkeys(f.name for f in fields(decomposition) if "fitted" in f.metadata)
+    trial = _Trial(replace(decomposition, **unfitted), data)
+    for law, find_violation in _LAWS.items():
         try:
-            trouble = broken(trial)
+            violation = find_violation(trial)
         except Exception as error:
             message = f"{type(error).__name__}: {error}".rstrip(": ")
             raise AssertionError(f"{_name(decomposition)}: {law} ({message})") from error
-        if trouble:
-            raise AssertionError(f"{_name(decomposition)}: {law} ({trouble})")
+        if violation:
+            raise AssertionError(f"{_name(decomposition)}: {law} ({violation})")
 
 
 def _name(decomposition: Decomposition) -> str:
@@ -72,26 +75,26 @@ def _name(decomposition: Decomposition) -> str:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A decomposition that knows nothing yet, and structures to try it on."""
+    """An unfitted decomposition, and data to try it on."""
 
     decomposition: Decomposition
-    structures: Any
+    data: Any
 
     @cached_property
     def hierarchy(self) -> Hierarchy:
-        return self.decomposition.decompose(self.structures)
+        return self.decomposition.decompose(self.data)
 
     @cached_property
     def fitted(self) -> Decomposition:
-        return self.decomposition.fit(self.structures)
+        return self.decomposition.fit(self.data)
 
     @cached_property
-    def made(self) -> Hierarchy:
-        return self.fitted.decompose(self.structures)
+    def after_fit(self) -> Hierarchy:
+        return self.fitted.decompose(self.data)
 
     @cached_property
     def compressed(self) -> Compressed:
-        return compress(self.made)
+        return compress(self.after_fit)
 
 
 # -- the laws: each returns what is wrong, or nothing ------------------------------------------
@@ -99,29 +102,29 @@ class _Trial:
 
 def _one_on_top(trial: _Trial) -> str:
     if not isinstance(trial.hierarchy, Hierarchy):
-        return f"found {type(trial.hierarchy).__name__}"
-    for n in (len(trial.structures), 0):
-        found = len(trial.decomposition.decompose(trial.structures[:n]))
-        if found != n:
-            return f"{n} structures, {found} objects"
+        return f"returned {type(trial.hierarchy).__name__}"
+    for n in (len(trial.data), 0):
+        n_objects = len(trial.decomposition.decompose(trial.data[:n]))
+        if n_objects != n:
+            return f"{n} examples, {n_objects} objects"
     return ""
 
 
 def _repeatable(trial: _Trial) -> str:
-    again = trial.decomposition.decompose(trial.structures)
-    return "" if again == trial.hierarchy else "a second run gives something else"
+    again = trial.decomposition.decompose(trial.data)
+    return "" if again == trial.hierarchy else "a second run gives another hierarchy"
 
 
 def _fitting_changes_nothing(trial: _Trial) -> str:
     if type(trial.fitted) is not type(trial.decomposition):
-        return f"fit gives a {type(trial.fitted).__name__}"
-    same = trial.made == trial.hierarchy
-    return "" if same else "the fitted decomposition gives something else"
+        return f"fit returns {type(trial.fitted).__name__}"
+    same = trial.after_fit == trial.hierarchy
+    return "" if same else "the fitted decomposition gives another hierarchy"
 
 
 def _fitted_to_one_half(trial: _Trial) -> str:
-    half = len(trial.structures) // 2
-    known, new = trial.structures[:half], trial.structures[half:]
+    half = len(trial.data) // 2
+    known, new = trial.data[:half], trial.data[half:]
     fitted = trial.decomposition.fit(known)
     here, there = fitted.decompose(known), fitted.decompose(new)
     if here.attributes.vocabulary != there.attributes.vocabulary:
@@ -131,32 +134,31 @@ def _fitted_to_one_half(trial: _Trial) -> str:
             return f"the roles of level {level} become {', '.join(s.alphabet)}"
     if there.attributes.vocabulary is not None:
         free = trial.decomposition.decompose(new).attributes
-        expected, found = free.recoded(there.attributes.vocabulary).codes, there.attributes.codes
+        expected, codes = free.recoded(there.attributes.vocabulary).codes, there.attributes.codes
         assert expected is not None
-        assert found is not None
+        assert codes is not None
         # Parts in unseen roles are left out, and bottom objects with them.
-        if len(expected) == len(found) and not np.array_equal(np.sort(expected), np.sort(found)):
-            return f"{(expected == UNSEEN).sum()} labels are new, {(found == UNSEEN).sum()} unseen"
+        if len(expected) == len(codes) and not np.array_equal(np.sort(expected), np.sort(codes)):
+            return f"{(expected == UNSEEN).sum()} labels are new, {(codes == UNSEEN).sum()} unseen"
     return ""
 
 
 def _piece_by_piece(trial: _Trial) -> str:
-    pieces = [trial.structures[i : i + 1] for i in range(len(trial.structures))]
-    made = [trial.fitted.decompose(piece) for piece in pieces]
-    if [len(piece) for piece in made] != [1] * len(made):
-        return "one structure alone gives several objects on top"
-    return _difference(merge(map(compress, made)), trial.compressed)
+    pieces = [trial.fitted.decompose(trial.data[i : i + 1]) for i in range(len(trial.data))]
+    if [len(piece) for piece in pieces] != [1] * len(pieces):
+        return "one example alone gives several objects on top"
+    return _difference(merge(map(compress, pieces)), trial.compressed)
 
 
 def _numbering(trial: _Trial) -> str:
-    if not isinstance(trial.structures, Graphs):
+    if not isinstance(trial.data, Graphs):
         return ""
-    renumbered = trial.fitted.decompose(_renumbered(trial.structures))
+    renumbered = trial.fitted.decompose(_renumbered(trial.data))
     return _difference(compress(renumbered), trial.compressed)
 
 
 def _difference(one: Compressed, other: Compressed) -> str:
-    """Where two collections differ, whatever the order of their lower objects."""
+    """Where two compressed datasets differ, whatever the order of their lower objects."""
     if one.top_only() == other.top_only():
         return ""
     for before, after in zip(other.levels(), one.levels(), strict=True):
@@ -166,13 +168,50 @@ def _difference(one: Compressed, other: Compressed) -> str:
     if np.array_equal(one.top, other.top):
         return "as many objects as before, but others"
     row = int(np.flatnonzero(one.top != other.top)[0])
-    return f"structure {row} becomes another"
+    return f"example {row} becomes another"
+
+
+def _anchored(trial: _Trial) -> str:
+    anchors = trial.fitted.anchors(trial.data)
+    if anchors is None:
+        return ""
+    graphs, example_of_graph = trial.data, np.arange(len(trial.data))
+    if isinstance(trial.data, Documents):
+        graphs, example_of_graph = trial.data.sentences, segment_ids(trial.data.offsets)
+    example_of_node = example_of_graph[segment_ids(graphs.node_offsets)]
+    examples = {"nodes": example_of_node, "edges": example_of_node[graphs.edges()[:, 0]]}
+    owners = _owners(trial.after_fit)
+    for kind, example in examples.items():
+        columns = getattr(anchors, kind)
+        if len(columns) != len(owners):
+            return f"{kind} of {len(columns)} levels, expected {len(owners)}"
+        for level, (column, owner) in enumerate(zip(columns, owners, strict=True)):
+            if column is None:
+                continue
+            if column.shape != owner.shape or column.dtype.kind != "i":
+                return f"{kind} of level {level} are {column.dtype} of shape {column.shape}"
+            if column.min(initial=0) < -1 or column.max(initial=-1) >= len(example):
+                return f"{kind} of level {level} are not all between -1 and {len(example) - 1}"
+            known = (column >= 0) & (owner >= 0)
+            if not np.array_equal(example[column[known]], owner[known]):
+                return f"{kind} of level {level} belong to other examples"
+    return ""
+
+
+def _owners(hierarchy: Hierarchy) -> list[Array]:
+    """For every level the example that each object belongs to, -1 where nothing reaches it."""
+    owners = [np.arange(len(hierarchy))]
+    for relation in reversed(hierarchy.relations):
+        owner = np.full(relation.n_parts, -1)
+        owner[relation.parts] = owners[-1][relation.parents]
+        owners.append(owner)
+    return owners[::-1]
 
 
 def _costs(trial: _Trial) -> str:
-    costs = trial.fitted.costs(trial.structures)
-    if costs.shape != (len(trial.structures),) or costs.dtype.kind not in "iu":
-        return f"found {costs.dtype} of shape {costs.shape}"
+    costs = trial.fitted.costs(trial.data)
+    if costs.shape != (len(trial.data),) or costs.dtype.kind not in "iu":
+        return f"returned {costs.dtype} of shape {costs.shape}"
     return f"one is {costs.min()}" if costs.min() < 0 else ""
 
 
@@ -182,15 +221,16 @@ def _settings(trial: _Trial) -> str:
     rebuilt = type(trial.decomposition)(**{k: v for k, v in plain.items() if k != "name"})
     if plain != settings or rebuilt.settings() != settings:
         return f"{settings} become {rebuilt.settings()}"
-    same = rebuilt.decompose(trial.structures) == trial.hierarchy
-    return "" if same else "what they build gives something else"
+    same = rebuilt.decompose(trial.data) == trial.hierarchy
+    return "" if same else "the rebuilt decomposition gives another hierarchy"
 
 
 def _lossless(trial: _Trial) -> str:
-    if compress_graphs(trial.structures, trial.fitted) != trial.compressed:
+    in_chunks = compress_graphs(trial.data, trial.fitted, lower_inverse=False)
+    if in_chunks != trial.compressed.top_only():
         return "compress_graphs differs from compress"
-    matrices = [trial.made.attributes.matrix()]
-    for level, R in enumerate(trial.made.relations):
+    matrices = [trial.after_fit.attributes.matrix()]
+    for level, R in enumerate(trial.after_fit.relations):
         _, D = trial.compressed.matrices(level)
         roles = [R.matrix(role) @ D for role in range(R.n_roles)]
         matrices.append(sparse.csr_array(sparse.hstack(roles)))
@@ -204,15 +244,16 @@ def _lossless(trial: _Trial) -> str:
 
 
 def _same_outputs(trial: _Trial) -> str:
-    network = _network(trial.made, dtype=torch.float64)
+    network = _network(trial.after_fit, dtype=torch.float64)
     with torch.no_grad():
-        whole, small = network(trial.made), network(trial.compressed)
-    difference = float((whole - small).abs().max() / whole.abs().max().clamp(min=1.0))
+        uncompressed, compressed = network(trial.after_fit), network(trial.compressed)
+    scale = uncompressed.abs().max().clamp(min=1.0)
+    difference = float((uncompressed - compressed).abs().max() / scale)
     return "" if difference <= _PRECISION else f"outputs differ by {difference:.1e}"
 
 
 def _trains(trial: _Trial) -> str:
-    n = len(trial.structures)
+    n = len(trial.data)
     task = Task("binary", np.arange(n) % 2, np.ones((n, 1)), n_classes=2)
     network = _network(trial.compressed.hierarchy, dtype=torch.float32)
     history = train(network, trial.compressed, task, Settings(epochs=3))
@@ -225,16 +266,17 @@ def _network(hierarchy: Hierarchy, dtype: torch.dtype) -> SAEN:
 
 
 _LAWS: dict[str, Callable[[_Trial], str]] = {
-    "decompose gives a Hierarchy with one object on top per structure": _one_on_top,
-    "the same structures give the same hierarchy": _repeatable,
-    "what was fitted is decomposed as before": _fitting_changes_nothing,
+    "decompose returns a Hierarchy with one top-level object per example": _one_on_top,
+    "the same data give the same hierarchy": _repeatable,
+    "fitting does not change the hierarchy of the fitted data": _fitting_changes_nothing,
     "once fitted, vocabulary and roles stay, and new labels are unseen": _fitted_to_one_half,
-    "no structure's parts depend on another's": _piece_by_piece,
+    "the parts of an example do not depend on other examples": _piece_by_piece,
     "the numbering of nodes does not matter": _numbering,
-    "costs are one whole number per structure, not below 0": _costs,
-    "settings are JSON and build it again": _settings,
+    "anchors name nodes and edges of the same example": _anchored,
+    "costs are one integer ≥ 0 per example": _costs,
+    "settings are JSON and rebuild the decomposition": _settings,
     "compression is lossless": _lossless,
-    "networks compute the same on compressed structures": _same_outputs,
+    "networks compute the same on compressed data": _same_outputs,
     "networks train on it": _trains,
 }
 
@@ -243,7 +285,7 @@ _LAWS: dict[str, Callable[[_Trial], str]] = {
 
 
 def _example_graphs(directed: bool) -> Graphs:
-    """Small graphs of all kinds; those of the second half hold labels that the first lacks."""
+    """Small graphs of all kinds; the second half has labels that the first half lacks."""
     random = np.random.Generator(np.random.PCG64(0))
     star, square = [(0, 1), (0, 2), (0, 3)], [(0, 1), (1, 2), (2, 3), (3, 0)]
     triangle, loops = [(0, 1), (1, 2), (2, 0)], [(0, 0), (0, 1)]
@@ -271,7 +313,7 @@ def _example_graphs(directed: bool) -> Graphs:
 def _renumbered(graphs: Graphs) -> Graphs:
     """The same graphs with their nodes in another order."""
     random = np.random.Generator(np.random.PCG64(0))
-    # Node `old[v]` becomes node v: sorted by graph, and by chance within it.
+    # Node `old[v]` becomes node v: sorted by graph, in random order within it.
     old = np.lexsort((random.random(graphs.n_nodes), segment_ids(graphs.node_offsets)))
     new = np.argsort(old)
     labels, vectors = graphs.node_labels, graphs.node_attributes

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise, product
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -21,13 +19,11 @@ from saen import (
     InputError,
     Vocabulary,
     compress,
-    compress_graphs,
     equivalent,
 )
-from saen.data import compression
 from saen.data.documents import Documents
 from saen.data.vocabulary import UNSEEN
-from saen.decompositions import DependencyPaths, make_decomposition
+from saen.decompositions import DependencyPaths
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from tests.properties.texts import drawn_documents, parsed_documents
 from tests.references.hierarchies import contents
@@ -252,25 +248,6 @@ def test_the_order_of_sentences_matters_only_by_their_positions(plain, relations
     assert not equivalent(placed.decompose(one), placed.decompose(other))
 
 
-@given(parsed_documents(), parsed_documents(), st.integers(0, 4), truth, truth)
-def test_no_document_depends_on_another(known, new, cut, relations, both_ways):
-    text = DependencyPaths(relations=relations, both_ways=both_ways, sentences="position")
-    text = text.fit(Documents.from_sentences(known))
-    documents = Documents.from_sentences(new)
-    pieces = [text.decompose(documents[:cut]), text.decompose(documents[cut:])]
-    assert Hierarchy.concatenate(pieces) == text.decompose(documents)
-
-
-@given(parsed_documents(min_size=1), truth)
-def test_compressing_in_chunks_gives_what_compressing_the_whole_gives(plain, relations):
-    documents = Documents.from_sentences(plain)
-    text = DependencyPaths(relations=relations).fit(documents)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "_MAX_CHUNK_ENTRIES", 20)
-        pieces = compress_graphs(documents, text)
-    assert pieces == compress(text.decompose(documents))
-
-
 @given(parsed_documents(), any_length, truth)
 def test_costs_are_never_below_the_entries_of_trees(plain, max_length, both_ways):
     documents = Documents.from_sentences(plain)
@@ -370,18 +347,6 @@ def test_words_with_vectors_alone_have_an_order_on_paths(vectors, tune):
     assert equivalent(*hierarchies)
 
 
-@given(parsed_documents(), parsed_documents(), st.integers(0, 4), truth)
-def test_with_vectors_no_document_depends_on_another_either(known, new, cut, tune):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "vectors.txt")
-        path.write_text("dog 1 0\nman 0 1\né 0 0\n", encoding="utf-8")
-        known = [[BITE, [("dog", None, "root")]], *known]
-        text = DependencyPaths(vectors=path, tune=tune).fit(Documents.from_sentences(known))
-        documents = Documents.from_sentences(new)
-        pieces = [text.decompose(documents[:cut]), text.decompose(documents[cut:])]
-        assert Hierarchy.concatenate(pieces) == text.decompose(documents)
-
-
 def test_a_file_without_any_of_the_words_is_refused(vectors):
     with pytest.raises(FileError) as error:
         DependencyPaths(vectors=vectors).fit(Documents.from_sentences([[YES, HOWL[1:2]]]))
@@ -402,35 +367,16 @@ def test_a_file_that_went_away_is_named(vectors):
 # -- settings ----------------------------------------------------------------------------------
 
 
-def test_settings_are_json_and_build_it_again():
-    text = DependencyPaths(2, sentences="position", buckets=4, relations=True, both_ways=True)
-    assert text.settings() == {
-        "name": "dependency_paths",
-        "max_length": 2,
-        "sentences": "position",
-        "buckets": 4,
-        "relations": True,
-        "both_ways": True,
-        "vectors": None,
-        "tune": False,
-    }
-    fitted = text.fit(Documents.from_sentences([[BITE]]))
-    assert decomposition_from_json(json.loads(json.dumps(decomposition_to_json(fitted)))) == fitted
-    named = make_decomposition("dependency_paths(max_length=2, relations=True)")
-    assert named == DependencyPaths(max_length=2, relations=True)
-    assert DependencyPaths.takes == "documents"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_length": -1}, "max_length must be at least 0, found -1"),
-        ({"max_length": "2"}, "max_length must be a whole number, found '2'"),
-        ({"buckets": 1}, "buckets must be at least 2, found 1"),
-        ({"sentences": "place"}, "sentences is one of none, position, not 'place'"),
-        ({"relations": "yes"}, "relations is True or False, not 'yes'"),
-        ({"both_ways": 1}, "both_ways is True or False, not 1"),
-        ({"vectors": 3}, "vectors is the path of a file, not 3"),
+        ({"max_length": -1}, "max_length must be an integer ≥ 0, not -1"),
+        ({"max_length": "2"}, "max_length must be an integer ≥ 0, not '2'"),
+        ({"buckets": 1}, "buckets must be an integer ≥ 2, not 1"),
+        ({"sentences": "place"}, "sentences must be one of none, position, not 'place'"),
+        ({"relations": "yes"}, "relations must be True or False, not 'yes'"),
+        ({"both_ways": 1}, "both_ways must be True or False, not 1"),
+        ({"vectors": 3}, "vectors must be the path of a file, not 3"),
         ({"tune": True}, "tune=True needs vectors to correct"),
     ],
 )
@@ -445,8 +391,8 @@ def test_other_structures_are_refused(method):
     with pytest.raises(InputError) as error:
         getattr(DependencyPaths(), method)(Graphs.from_edge_lists([[(0, 1)]]))
     assert str(error.value) == (
-        "dependency_paths takes Documents apart, not Graphs: read_conllu, from_spacy and "
-        "Documents.from_sentences make them"
+        "dependency_paths takes Documents, not Graphs: read_conllu, from_spacy and "
+        "Documents.from_sentences return them"
     )
 
 

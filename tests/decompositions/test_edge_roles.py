@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from saen import Graphs, InputError, Vocabulary
 from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
@@ -104,24 +103,6 @@ def test_bottom_objects_are_the_nodes_then_the_edges(drawn):
     attributes = nodes_and_edges(drawn.graphs, "degree", None)
     assert values_of(attributes) == expected
     assert attributes.vocabulary == Vocabulary(expected)
-
-
-@given(labelled_collections(directed=False), labelled_collections(directed=False))
-def test_with_a_vocabulary_other_nodes_and_edges_are_unseen(known, new):
-    vocabulary = nodes_and_edges(known.graphs, "degree", None).vocabulary
-    attributes = nodes_and_edges(new.graphs, "degree", vocabulary)
-    assert attributes.vocabulary == vocabulary
-    free = values_of(nodes_and_edges(new.graphs, "degree", None))
-    assert values_of(attributes) == [v if v in vocabulary else "unseen" for v in free]
-
-
-@given(labelled_collections(), st.data())
-def test_values_of_edges_do_not_depend_on_the_numbering(drawn, data):
-    names = [data.draw(st.permutations(range(size))) for size in drawn.sizes]
-    renamed = drawn.renamed(names)
-    spec = "degree" if drawn.graphs.node_labels is None else "node"
-    one, other = (values_of(nodes_and_edges(g, spec, None)) for g in (drawn.graphs, renamed))
-    assert sorted(map(repr, one)) == sorted(map(repr, other))
 
 
 def test_directed_edges_go_from_source_to_target_and_undirected_ones_have_no_order():

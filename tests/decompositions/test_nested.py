@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saen
-from saen import Graphs, Hierarchy, InputError, Vocabulary, compress, compress_graphs, equivalent
+from saen import Graphs, InputError, Vocabulary, compress, equivalent
 from saen.data.nested import NestedData
 from saen.data.vocabulary import UNSEEN
-from saen.decompositions import DECOMPOSITIONS, Nested, make_decomposition
-from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
-from saen.testing import check_decomposition
+from saen.decompositions import Nested
 from tests.references import nested as reference
 from tests.references.nested import NAMES, collections, items
 
@@ -137,26 +135,6 @@ def test_counts_stay_where_roles_are_left_out():
         assert counts.toarray()[0, 0] == 2
 
 
-@given(collections(min_size=1))
-def test_no_structure_depends_on_another(drawn):
-    listed, levels = drawn
-    structures = NestedData(listed)
-    nested = Nested(levels).fit(structures)
-    pieces = [nested.decompose(piece) for piece in structures]
-    assert Hierarchy.concatenate(pieces) == nested.decompose(structures)
-
-
-@given(collections(min_size=1))
-def test_chunks_give_what_the_whole_gives(drawn):
-    listed, levels = drawn
-    structures = NestedData(listed)
-    nested = Nested(levels).fit(structures)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", 3)
-        chunks = compress_graphs(structures, nested)
-    assert chunks == compress(nested.decompose(structures))
-
-
 @given(collections())
 def test_costs_are_labels_and_entries(drawn):
     listed, levels = drawn
@@ -166,12 +144,6 @@ def test_costs_are_labels_and_entries(drawn):
         made = Nested(levels).decompose(piece)
         expected.append(made.sizes[0] + sum(relation.n_entries for relation in made.relations))
     assert Nested().costs(structures).tolist() == expected
-
-
-def test_it_keeps_the_laws_of_decompositions():
-    check_decomposition(Nested(), notes())
-    check_decomposition(Nested(LEVELS), notes())
-    check_decomposition(Nested(), NestedData([[], []]))
 
 
 # -- settings, files, estimators ---------------------------------------------------------------
@@ -193,18 +165,6 @@ def notes(n: int = 24) -> NestedData:
     return NestedData(listed, targets, levels=LEVELS)
 
 
-def test_settings_are_json_and_build_it_again():
-    nested = Nested(["words", "notes"])
-    assert nested.settings() == {"name": "nested", "levels": ["words", "notes"]}
-    assert Nested(levels=["words", "notes"]) == nested
-    assert DECOMPOSITIONS["nested"] is Nested
-    assert make_decomposition("nested") == Nested()
-    assert make_decomposition("nested(levels=('words', 'notes'))") == nested
-    fitted = Nested().fit(notes())
-    assert decomposition_from_json(decomposition_to_json(fitted)) == fitted
-    assert fitted.roles == Vocabulary([(1, "word"), (2, "sentence"), (2, "title")])
-
-
 def test_estimators_learn_from_structures_and_are_saved(tmp_path):
     pets = notes(60)
     model = saen.SAENClassifier(Nested(), epochs=30, n_models=1).fit(pets[:40], pets.targets[:40])
@@ -220,23 +180,23 @@ def test_estimators_learn_from_structures_and_are_saved(tmp_path):
 
 @pytest.mark.parametrize("levels", ["words", ("words",), ("words", "words"), ("words", 3), 7])
 def test_levels_that_make_no_sense_are_refused(levels):
-    with pytest.raises(InputError, match=r"^levels are"):
+    with pytest.raises(InputError, match=r"^levels must be"):
         Nested(levels)
 
 
 def test_structures_of_another_depth_and_other_things_are_refused():
     with pytest.raises(InputError) as error:
         Nested(("words", "notes")).decompose(notes())
-    assert str(error.value) == "structures of 3 levels, but 2 names: words, notes"
+    assert str(error.value) == "the data have 3 levels, but there are 2 names: words, notes"
     with pytest.raises(InputError) as error:
         Nested(("a", "b", "c", "d")).decompose(notes())
-    assert str(error.value) == "structures of 3 levels, but 4 names: a, b, c, d"
+    assert str(error.value) == "the data have 3 levels, but there are 4 names: a, b, c, d"
     with pytest.raises(InputError) as error:
         Nested(("words", "notes")).decompose(NestedData([[("s", [])]]))
-    assert str(error.value) == "structures of 3 levels, but 2 names: words, notes"
+    assert str(error.value) == "the data have 3 levels, but there are 2 names: words, notes"
     for other, kind in (([[("x", 1)]], "list"), (Graphs.from_edge_lists([[]]), "Graphs")):
         with pytest.raises(InputError) as error:
             Nested().decompose(other)
         assert str(error.value) == (
-            f"nested takes saen.NestedData, not {kind}: state a list as saen.NestedData(list)"
+            f"nested takes saen.NestedData, not {kind}: convert a list with saen.NestedData(list)"
         )

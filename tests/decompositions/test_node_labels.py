@@ -11,11 +11,11 @@ from saen import Graphs, InputError, Vocabulary
 from saen.decompositions.edge_roles import edge_values, nodes_and_edges
 from saen.decompositions.node_labels import (
     core_numbers,
-    knows_root,
     label_columns,
     node_attributes,
     rooted_attributes,
     triangle_counts,
+    uses_distance,
 )
 from tests.properties.labelled import values_of
 from tests.properties.strategies import DrawnGraphs, graph_collections
@@ -178,9 +178,9 @@ def test_a_large_distance_of_one_node_makes_no_table_for_the_others():
 
 
 def test_the_label_distance_is_recognised_by_itself():
-    assert knows_root("node, distance")
-    assert not knows_root("node,log-degree:2")
-    assert not knows_root("auto")
+    assert uses_distance("node, distance")
+    assert not uses_distance("node,log-degree:2")
+    assert not uses_distance("auto")
 
 
 @pytest.mark.parametrize("use", [label_columns, edge_values, node_attributes, nodes_and_edges])

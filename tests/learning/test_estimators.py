@@ -547,7 +547,7 @@ def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
         ({"device": "toaster"}, "unknown device 'toaster': use auto, cpu or cuda"),
         ({"dtype": "float16"}, "The 'dtype' parameter of SAENClassifier must be a str among"),
         ({"node_labels": "colour"}, "unknown label 'colour'"),
-        ({"radii": (-1,)}, "radii must be distinct whole numbers from 0 on, at least one: (-1,)"),
+        ({"radii": (-1,)}, "radii must be one or more distinct integers ≥ 0, not (-1,)"),
         (
             {"patience": 1, "validation_fraction": 0.01},
             "cannot hold out a part for early stopping",

@@ -402,7 +402,7 @@ def test_an_unknown_kind_is_refused():
     with pytest.raises(InputError) as error:
         SAFeatures(kind="class").fit(generate_threads(2, seed=0))
     assert str(error.value) == (
-        "kind is one of linear, classes, not 'class' (did you mean classes?)"
+        "kind must be one of linear, classes, not 'class' (did you mean classes?)"
     )
 
 

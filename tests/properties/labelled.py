@@ -21,7 +21,7 @@ class LabelledGraphs(DrawnGraphs):
     edge_labels: list[list[Value]]
 
     def links(self, direction: str) -> list[list[tuple[int, Value, tuple[int, int]]]]:
-        """For every node (neighbour, kind, listed edge), all numbered across graphs.
+        """For every node of the collection (neighbour, kind, listed edge), all in global numbers.
 
         The kind is the labels of the edge, then out or in for directed graphs followed both ways.
         """

@@ -305,9 +305,9 @@ def compress_graphs(
     """Decompose and compress in chunks, without ever holding the whole uncompressed hierarchy.
 
     `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
-    compressed in parallel; the result does not depend on how many. Without `lower_inverse`, only
-    the inverse of the top level is kept. `progress` is called with the number of graphs done after
-    each chunk.
+    compressed in parallel; the result does not depend on how many, except that the lower objects
+    of `inverse` are in the order of the chunks. Without `lower_inverse`, only the inverse of the
+    top level is kept. `progress` is called with the number of graphs done after each chunk.
 
     >>> from saen import Ego, generate_threads
     >>> threads = generate_threads(20, seed=1)

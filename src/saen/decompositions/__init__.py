@@ -1,7 +1,7 @@
-"""Decompositions: from graphs, documents and other structures to levels of parts of parts."""
+"""Decompositions: from graphs, documents and nested data to hierarchies of parts."""
 
 from saen.decompositions.bags import Edges, Nodes
-from saen.decompositions.base import Decomposition
+from saen.decompositions.base import Anchors, Decomposition
 from saen.decompositions.dependency_paths import DependencyPaths
 from saen.decompositions.ego import Ego
 from saen.decompositions.neighbourhoods import Neighbourhoods
@@ -11,6 +11,7 @@ from saen.decompositions.registry import DECOMPOSITIONS, decomposition_class, ma
 
 __all__ = [
     "DECOMPOSITIONS",
+    "Anchors",
     "Decomposition",
     "DependencyPaths",
     "Edges",

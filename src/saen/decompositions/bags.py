@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,40 +11,18 @@ from saen._util.arrays import Ints, segment_ids
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
-from saen.decompositions.base import Decomposition, one_of
+from saen.decompositions.base import Anchors
 from saen.decompositions.edge_roles import edge_values
-from saen.decompositions.node_labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    node_attributes,
-    resolve_labels,
-)
+from saen.decompositions.graph_base import GraphDecomposition
+from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP, resolve_labels
 from saen.errors import InputError
 
 
 @dataclass(frozen=True)
-class _Flat(Decomposition):
-    """Graphs made directly of labelled objects."""
-
-    node_labels: str = field(default="auto", metadata={"help": LABELS})
-    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
-
-    def __post_init__(self) -> None:
-        one_of("direction", self.direction, ("both", "out", "in"))
-        check_labels(self.node_labels)
-
-    def fit(self, graphs: Graphs) -> Self:
-        """A copy with the labels resolved and the vocabulary of these graphs."""
-        fresh = replace(self, node_labels=resolve_labels(self.node_labels, graphs), vocabulary=None)
-        return replace(fresh, vocabulary=fresh.decompose(graphs).attributes.vocabulary)
-
-
-@dataclass(frozen=True)
-class Nodes(_Flat):
+class Nodes(GraphDecomposition):
     """Graphs made of their nodes, with role `node`: the simplest R-convolution.
 
-    Nodes are told apart by `node_labels`, and `direction` says which edges of a directed graph
+    Nodes are distinguished by `node_labels`, and `direction` says which edges of a directed graph
     count in degrees (see `Ego`).
 
     >>> Nodes().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
@@ -53,18 +31,23 @@ class Nodes(_Flat):
 
     name: ClassVar[str] = "nodes"
 
+    node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})
+    direction: Direction = field(default="both", metadata={"help": DIRECTION_HELP})
+
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; with a fitted vocabulary, other labels are unseen."""
-        labels = resolve_labels(self.node_labels, graphs)
-        attributes = node_attributes(graphs, labels, self.vocabulary, self.direction)
-        return _bags(attributes, graphs.node_offsets, "node", "nodes")
+        return _bags(self.bottom(graphs), graphs.node_offsets, "node", "nodes")
+
+    def anchors(self, graphs: Graphs) -> Anchors:
+        """Every bottom object is a node."""
+        return self.node_anchors(graphs, None)
 
 
 @dataclass(frozen=True)
-class Edges(_Flat):
+class Edges(GraphDecomposition):
     """Graphs made of their edges, with role `edge`; isolated nodes do not show.
 
-    An edge is told apart by the `node_labels` of its two ends (in order for directed graphs)
+    An edge is distinguished by the `node_labels` of its two ends (in order for directed graphs)
     and by its own labels, where the graphs have any. With `attributes` among the labels its vector
     is the edge's own, from `Graphs.edge_attributes`; `attributes` alone uses nothing else.
 
@@ -78,13 +61,21 @@ class Edges(_Flat):
 
     name: ClassVar[str] = "edges"
 
+    node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})
+    direction: Direction = field(default="both", metadata={"help": DIRECTION_HELP})
+
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; with a fitted vocabulary, other edges are unseen."""
         first_ends = graphs.edges()[:, 0]  # ascending
         indptr = np.searchsorted(first_ends, graphs.node_offsets)
-        return _bags(self._attributes(graphs), indptr, "edge", "edges")
+        return _bags(self.bottom(graphs), indptr, "edge", "edges")
 
-    def _attributes(self, graphs: Graphs) -> Attributes:
+    def anchors(self, graphs: Graphs) -> Anchors:
+        """Every bottom object is an edge."""
+        return Anchors((None, None), (np.arange(graphs.n_edges), None))
+
+    def bottom(self, graphs: Graphs) -> Attributes:
+        """Bottom attributes of all edges."""
         kinds = [kind.strip() for kind in resolve_labels(self.node_labels, graphs).split(",")]
         words = [kind for kind in kinds if kind != "attributes"]
         codes = known = vectors = None

@@ -1,4 +1,4 @@
-"""`Decomposition`: what all of them share, and all that one of your own has to say."""
+"""`Decomposition`: what all of them share, and what one of your own has to define."""
 
 from __future__ import annotations
 
@@ -19,83 +19,122 @@ from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 
 FITTED = {"fitted": True}
-"""Metadata of fields that `fit` fills with a `Vocabulary`; other fields are what users set."""
+"""Metadata of fields that `fit` fills with a `Vocabulary`; other fields are settings."""
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """The node or the edge of the data that each object of a hierarchy stands for.
+
+    Both fields have one entry per level, bottom first: an array with one number per object, -1 for
+    an object that stands for none, or None where no object of the level stands for any.
+
+    - `nodes`: the node that an object is or is centred on (in documents: the word);
+    - `edges`: the edge that an object is, in the order of `Graphs.edges()`.
+    """
+
+    nodes: tuple[Numbers | None, ...]
+    edges: tuple[Numbers | None, ...]
 
 
 @dataclass(frozen=True)
 class Decomposition(ABC):
-    """Turns a collection of structures into a `Hierarchy`, one by one: no structure's parts depend
-    on another's.
+    """Turns a dataset into a `Hierarchy`; the parts of one example never depend on another's.
 
     A subclass is a frozen dataclass whose fields are its settings (with a line of help under
-    `metadata["help"]`), and defines `decompose`, which encodes bottom labels with
-    `self.vocabulary` once that is fitted. The structures are `Graphs`, unless `takes` says
-    otherwise.
+    `metadata["help"]`). It defines `decompose`, which encodes bottom labels with `self.vocabulary`
+    once that is fitted. The data are `Graphs`, unless `takes` says otherwise.
     """
 
     name: ClassVar[str] = ""
     """What the command line and saved files call it."""
     takes: ClassVar[str] = "graphs"
-    """What it takes apart: `graphs`, `documents` or `nested`."""
+    """What it decomposes: `graphs`, `documents` or `nested`."""
 
     vocabulary: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     @abstractmethod
-    def decompose(self, structures: Any) -> Hierarchy:
-        """The hierarchy whose top level is `structures`, in order.
+    def decompose(self, data: Any) -> Hierarchy:
+        """The hierarchy whose top level is `data`, in order.
 
         With a fitted vocabulary, other labels are unseen; without one it is built here.
         """
 
-    def fit(self, structures: Any) -> Self:
-        """A copy that knows the vocabulary of these structures; values beyond it become unseen."""
-        made = replace(self, vocabulary=None).decompose(structures)
-        return replace(self, vocabulary=made.attributes.vocabulary)
+    def fit(self, data: Any) -> Self:
+        """A copy with automatic settings resolved and the vocabularies of these data.
 
-    def costs(self, structures: Any) -> NDArray[np.int64]:
-        """About how many entries each structure will take, shape (n,): chunks are cut by it."""
-        if not isinstance(structures, Graphs):
-            return np.ones(len(structures), dtype=np.int64)
-        entries = np.diff(structures.indptr) + 1
-        return segment_reduce(np.add, entries, structures.node_offsets).astype(np.int64)
+        The copy maps values beyond its vocabularies to unseen.
+        """
+        fresh = self.resolved(data)
+        return replace(fresh, vocabulary=fresh.bottom_vocabulary(data))
+
+    def resolved(self, data: Any) -> Self:
+        """A copy whose settings fit these data, with everything fitted except the vocabulary."""
+        return replace(
+            self, **dict.fromkeys(f.name for f in fields(self) if "fitted" in f.metadata)
+        )
+
+    def bottom_vocabulary(self, data: Any) -> Vocabulary | None:
+        """The labels of the bottom objects; override it where `decompose` does much more."""
+        return self.decompose(data).attributes.vocabulary
+
+    def anchors(self, data: Any) -> Anchors | None:
+        """The nodes and edges that the objects of `decompose(data)` stand for, if known."""
+        return None
+
+    def costs(self, data: Any) -> Numbers:
+        """About how many entries each example will have, shape (n,): chunks are cut by it."""
+        if not isinstance(data, Graphs):
+            return np.ones(len(data), dtype=np.int64)
+        entries = np.diff(data.indptr) + 1
+        return segment_reduce(np.add, entries, data.node_offsets).astype(np.int64)
 
     def settings(self) -> dict[str, Any]:
-        """Name and parameters as JSON, without what `fit` found."""
-        made = {f.name: getattr(self, f.name) for f in fields(self) if "fitted" not in f.metadata}
-        plain = {key: list(v) if isinstance(v, tuple) else v for key, v in made.items()}
+        """Name and parameters as JSON, without the fitted vocabularies."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if "fitted" not in f.metadata}
+        plain = {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
         return {"name": self.name or type(self).__name__, **plain}
 
 
-def whole_numbers(name: str, values: Any, least: int = 0) -> tuple[int, ...]:
-    """Distinct whole numbers in ascending order.
+# -- checks of settings ------------------------------------------------------------------------
 
-    >>> whole_numbers("radii", [1, 0])
+
+def integer(name: str, value: Any, least: int) -> int:
+    """The value as an integer; raises `InputError` unless it is one ≥ `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InputError(f"{name} must be an integer ≥ {least}, not {value!r}")
+    return number
+
+
+def distinct_integers(name: str, values: Any) -> tuple[int, ...]:
+    """The values as distinct integers ≥ 0 in ascending order, at least one.
+
+    >>> distinct_integers("radii", [1, 0])
     (0, 1)
     """
     try:
         numbers = tuple(sorted(operator.index(value) for value in values))
     except TypeError:
-        raise InputError(f"{name} must be whole numbers, found {values!r}") from None
-    if not numbers or len(set(numbers)) != len(numbers) or numbers[0] < least:
-        raise InputError(
-            f"{name} must be distinct whole numbers from {least} on, at least one: {values!r}"
-        )
+        numbers = ()
+    if not numbers or len(set(numbers)) != len(numbers) or numbers[0] < 0:
+        raise InputError(f"{name} must be one or more distinct integers ≥ 0, not {values!r}")
     return numbers
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """One whole number, not below `least`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be a whole number, found {value!r}") from None
-    if number < least:
-        raise InputError(f"{name} must be at least {least}, found {number}")
-    return number
+def true_or_false(name: str, value: Any) -> None:
+    """Raise unless a setting is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, not {value!r}")
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise unless a parameter has one of its values."""
+    """Raise unless a setting has one of its values."""
     if value not in choices:
         hint = did_you_mean(str(value), choices)
-        raise InputError(f"{name} is one of {', '.join(choices)}, not {value!r}{hint}")
+        raise InputError(f"{name} must be one of {', '.join(choices)}, not {value!r}{hint}")

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from saen._util.arrays import Array, Ints, offsets, ranges, segment_ids, segment_reduce
+from saen._util.arrays import Array, segment_ids, segment_reduce
 from saen._util.strings import plural
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.data.word_vectors import read_word_vectors
-from saen.decompositions.base import FITTED, Decomposition, one_of
-from saen.decompositions.edge_roles import Links, kind_names
+from saen.decompositions.base import (
+    FITTED,
+    Anchors,
+    Decomposition,
+    integer,
+    one_of,
+    true_or_false,
+)
+from saen.decompositions.edge_roles import Links
 from saen.decompositions.ego import Ego
-from saen.decompositions.shortest_paths import Reader, Rows, shortest_paths
+from saen.decompositions.path_parts import Steps, path_relations
+from saen.decompositions.shortest_paths import Reader, shortest_paths
 from saen.errors import FileError, InputError
 
 
@@ -44,7 +50,7 @@ class DependencyPaths(Decomposition):
     `index i RELATION in` where it leads from dependent to head (and neither where sentences are
     undirected); relations that `fit` did not see are left out.
 
-    Words are told apart by a vocabulary, or with `vectors` by the vectors of a file in the text
+    Words are distinguished by a vocabulary, or with `vectors` by the vectors of a file in the text
     format of word2vec or GloVe, zeros for a word that it lacks. These stay as they are, unless
     `tune` gives every word of the vocabulary a trainable correction beside its vector. The file is
     read whenever documents are decomposed: words that `fit` did not see have their vectors too.
@@ -60,11 +66,11 @@ class DependencyPaths(Decomposition):
     name: ClassVar[str] = "dependency_paths"
     takes: ClassVar[str] = "documents"
 
-    max_length: int = field(default=4, metadata={"help": "arcs of a path at most"})
+    max_length: int = field(default=4, metadata={"help": "maximum number of arcs of a path"})
     sentences: str = field(
-        default="none", metadata={"help": "what sentences tell: none, or their position"}
+        default="none", metadata={"help": "roles of sentences: none, or their position"}
     )
-    buckets: int = field(default=3, metadata={"help": "positions that sentences can have"})
+    buckets: int = field(default=3, metadata={"help": "number of positions of sentences"})
     relations: bool = field(
         default=False, metadata={"help": "dependency relations as roles of the words"}
     )
@@ -76,81 +82,53 @@ class DependencyPaths(Decomposition):
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
-        for name, least in (("max_length", 0), ("buckets", 2)):
-            try:
-                number = operator.index(getattr(self, name))
-            except TypeError:
-                found = f"found {getattr(self, name)!r}"
-                raise InputError(f"{name} must be a whole number, {found}") from None
-            if number < least:
-                raise InputError(f"{name} must be at least {least}, found {number}")
-            object.__setattr__(self, name, number)
+        object.__setattr__(self, "max_length", integer("max_length", self.max_length, 0))
+        object.__setattr__(self, "buckets", integer("buckets", self.buckets, 2))
         one_of("sentences", self.sentences, ("none", "position"))
         for name in ("relations", "both_ways", "tune"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is True or False, not {getattr(self, name)!r}")
+            true_or_false(name, getattr(self, name))
         if self.vectors is None and self.tune:
             raise InputError("tune=True needs vectors to correct")
         if self.vectors is not None:
             if not isinstance(self.vectors, str | os.PathLike):
-                raise InputError(f"vectors is the path of a file, not {self.vectors!r}")
+                raise InputError(f"vectors must be the path of a file, not {self.vectors!r}")
             object.__setattr__(self, "vectors", os.fspath(self.vectors))
 
-    def fit(self, documents: Documents) -> DependencyPaths:
-        """A copy with the vocabularies of words and relations of these documents."""
-        words = np.unique(_checked(documents).words).tolist()
-        vocabulary = kinds = None
-        if self.vectors is None or self.tune:
-            vocabulary = Vocabulary(words)
+    def resolved(self, documents: Documents) -> Self:
+        """A copy with the dependency relations of these documents."""
+        fresh = super().resolved(_checked(documents))
+        if not self.relations:
+            return fresh
+        return replace(fresh, kinds=Vocabulary.fit(_links(documents.sentences).kinds)[0])
+
+    def bottom_vocabulary(self, documents: Documents) -> Vocabulary | None:
+        """The words; None where only their vectors count."""
+        words = np.unique(documents.words).tolist()
         if self.vectors is not None and words and not read_word_vectors(self.vectors, words)[0]:
             distinct = plural(len(words), "distinct word")
             raise FileError(f"has none of the documents' {distinct}", path=Path(self.vectors))
-        if self.relations:
-            kinds, _ = Vocabulary.fit(_links(documents.sentences).kinds)
-        return replace(self, vocabulary=vocabulary, kinds=kinds)
+        return Vocabulary(words) if self.vectors is None or self.tune else None
 
     def decompose(self, documents: Documents) -> Hierarchy:
         """The hierarchy of these documents; once fitted, other words and relations are unseen."""
         sentences = _checked(documents).sentences
         attributes, ranks = self._words(documents.words)
-        arcs = self._arcs(sentences)
-        reader = Reader.of(arcs.adjacency, ranks)
-        paths = shortest_paths(arcs.adjacency, self.max_length, both_ways=self.both_ways)
+        steps = self._steps(sentences)
+        reader = Reader.of(steps.adjacency, ranks)
+        paths = shortest_paths(steps.adjacency, self.max_length, both_ways=self.both_ways)
         if not self.both_ways:
             paths = [reader.oriented(rows) for rows in paths]
-        # Numbered by sentence, then by length.
-        lengths = np.repeat(np.arange(len(paths)), [len(rows) for rows in paths])
-        owners = segment_ids(sentences.node_offsets)[np.concatenate([rows[:, 0] for rows in paths])]
-        order = np.argsort(owners, kind="stable")
-        numbers = np.empty_like(order)
-        numbers[order] = np.arange(len(order))
-        entries = [
-            arcs.entries(numbers[lengths == length], rows, reader.steps(rows))
-            for length, rows in enumerate(paths)
-        ]
-        parents, parts, roles = (np.concatenate(column) for column in zip(*entries, strict=True))
-        grouped = np.argsort(parents, kind="stable")
+        owners = segment_ids(sentences.node_offsets)
+        sizes = len(attributes), len(sentences)
         return Hierarchy(
             attributes,
-            (
-                Relation(
-                    offsets(np.bincount(parents, minlength=len(order))),
-                    parts[grouped],
-                    roles[grouped],
-                    arcs.alphabet,
-                    len(attributes),
-                ),
-                Relation(
-                    offsets(np.bincount(owners, minlength=len(sentences))),
-                    np.arange(len(order)),
-                    lengths[order],
-                    tuple(f"length {length}" for length in range(self.max_length + 1)),
-                    len(order),
-                ),
-                self._documents(documents),
-            ),
+            (*path_relations(paths, steps, reader, owners, sizes), self._documents(documents)),
             ("words", "paths", "sentences", "documents"),
         )
+
+    def anchors(self, documents: Documents) -> Anchors:
+        """Bottom objects are words, the nodes of `documents.sentences`."""
+        return Anchors((np.arange(len(documents.words)), None, None, None), (None,) * 4)
 
     def costs(self, documents: Documents) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per document where sentences are trees, shape (D,)."""
@@ -172,24 +150,22 @@ class DependencyPaths(Decomposition):
             known |= own != UNSEEN
             codes = own[local]
         if self.vectors is not None:
-            found, rows = read_word_vectors(self.vectors, values)
-            places = np.searchsorted(distinct, np.array(found, dtype=distinct.dtype))
+            present, rows = read_word_vectors(self.vectors, values)
+            places = np.searchsorted(distinct, np.array(present, dtype=distinct.dtype))
             table = np.zeros((len(values), rows.shape[1]), dtype=np.float32)
             table[places] = rows
             known[places] = True
             vectors = table[local]
-        # Words of which nothing is known are one word.
+        # Words that are neither in the vocabulary nor in the file are all the same.
         ranks = np.where(known, np.arange(len(values)), UNSEEN)
         return Attributes(codes, vocabulary, vectors), ranks[local]
 
-    def _arcs(self, sentences: Graphs) -> _Arcs:
-        indices = range(self.max_length + 1)
+    def _steps(self, sentences: Graphs) -> Steps:
         if not self.relations:
-            return _Arcs(sentences.adjacency(), tuple(f"index {i}" for i in indices))
+            return Steps.plain(sentences.adjacency(), self.max_length)
         links = _links(sentences)
         kinds = Vocabulary.fit(links.kinds)[0] if self.kinds is None else self.kinds
-        names = [f"index {i} {kind}" for i in indices[1:] for kind in kind_names(kinds)]
-        return _Arcs.of(links, kinds.encode(links.kinds), len(kinds), ("index 0", *names))
+        return Steps.by_kind(links, kinds, kinds.encode(links.kinds), self.max_length)
 
     def _documents(self, documents: Documents) -> Relation:
         """R_3: every sentence belongs to its document, with or without its position."""
@@ -204,64 +180,11 @@ class DependencyPaths(Decomposition):
         return Relation(documents.offsets, np.arange(n), roles, tuple(names), n)
 
 
-@dataclass(frozen=True)
-class _Arcs:
-    """Where paths may go, and the roles that words have on them.
-
-    Entry e of the `adjacency` stands for the links `pointers[e] … pointers[e + 1] - 1`, whose
-    kinds are `kinds`, out of `n_kinds`; without pointers all arcs are alike.
-    """
-
-    adjacency: sparse.csr_array
-    alphabet: tuple[str, ...]
-    pointers: NDArray[np.int64] | None = None
-    kinds: Ints | None = None
-    n_kinds: int = 0
-
-    @staticmethod
-    def of(links: Links, codes: Ints, n_kinds: int, alphabet: tuple[str, ...]) -> _Arcs:
-        """Arcs from links and their codes, of which those that are unseen are no part's role."""
-        n = len(links.indptr) - 1
-        tails = segment_ids(links.indptr)
-        pairs = tails * n + links.neighbours
-        first = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
-        ends = np.append(first, len(pairs))
-        # At most two links join two words, one each way: lowest and highest say which.
-        low = segment_reduce(np.minimum, codes, ends).astype(np.int64)
-        high = segment_reduce(np.maximum, codes, ends).astype(np.int64)
-        values = (low + 1) * (n_kinds + 1) + high + 1
-        adjacency = sparse.csr_array(
-            (values, links.neighbours[first], offsets(np.bincount(tails[first], minlength=n))),
-            shape=(n, n),
-        )
-        seen = codes != UNSEEN
-        pointers = offsets(seen.astype(np.int64))[ends]
-        return _Arcs(adjacency, alphabet, pointers, codes[seen], n_kinds)
-
-    def entries(self, numbers: Ints, rows: Rows, steps: Rows) -> tuple[Ints, Ints, Ints]:
-        """Parents, parts and roles of paths that have these numbers, rows of words and steps."""
-        n_paths, width = rows.shape
-        if self.pointers is None or self.kinds is None:
-            roles = np.tile(np.arange(width), n_paths)
-            return np.repeat(numbers, width), rows.ravel(), roles
-        starts, stops = self.pointers[steps.ravel()], self.pointers[steps.ravel() + 1]
-        links = ranges(starts, stops - starts)
-        path, step = np.divmod(np.repeat(np.arange(len(starts)), stops - starts), max(width - 1, 1))
-        return (
-            np.concatenate([numbers, numbers[path]]),
-            np.concatenate([rows[:, 0], rows[path, step + 1]]),
-            np.concatenate(
-                [np.zeros(n_paths, dtype=np.int64), 1 + step * self.n_kinds + self.kinds[links]]
-            ),
-        )
-
-
 def _checked(documents: Documents) -> Documents:
     if not isinstance(documents, Documents):
         raise InputError(
-            f"dependency_paths takes Documents apart, not {type(documents).__name__}: read_conllu, "
-            "from_spacy "
-            "and Documents.from_sentences make them"
+            f"dependency_paths takes Documents, not {type(documents).__name__}: "
+            "read_conllu, from_spacy and Documents.from_sentences return them"
         )
     return documents
 

@@ -1,4 +1,4 @@
-"""Edges that say more than who is a neighbour: their labels and directions, as roles or objects."""
+"""Edge labels and directions, as roles of neighbours or as objects of their own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from saen.data.vocabulary import Value, Vocabulary
 from saen.decompositions.node_labels import label_columns, node_attributes, resolve_labels
 from saen.errors import InputError
 
-EDGES = "what edges tell: none, roles (their labels and directions) or objects (parts themselves)"
-"""Help of the parameter that graph decompositions share."""
-WAYS = ("none", "roles", "objects")
+EDGES_HELP = "use of edges: none, roles (their labels and directions) or objects (parts themselves)"
+EDGE_MODES = ("none", "roles", "objects")
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Links:
     """The neighbours of every node, without loops: one CSR over all nodes.
 
     `edges` is the number of each link's edge in `graphs.edges()`; `kinds` holds the columns that
-    tell links apart: edge labels where there are any, and `out` or `in` where links of directed
-    graphs are followed both ways. A node that is a neighbour both ways then stands twice.
+    distinguish links: edge labels where there are any, and `out` or `in` where links of directed
+    graphs are followed both ways. A node that is a neighbour both ways then appears twice.
     """
 
     indptr: NDArray[np.int64]
@@ -69,20 +68,12 @@ class Links:
         )
 
 
-def edges_of(graphs: Graphs, edges: str, direction: Direction) -> dict[str, Any]:
-    """What `fit` finds out about edges: their kinds, or that edges as roles say nothing here."""
-    if edges != "roles":
-        return {"kinds": None}
-    columns = Links.of(graphs, direction).kinds
-    return {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none", "kinds": None}
-
-
 def coded_links(
     graphs: Graphs, direction: Direction, kinds: Vocabulary | None
 ) -> tuple[Links, Vocabulary, NDArray[np.int32]] | None:
     """Links, their kinds and the code of every link's kind; None where links have no kinds.
 
-    With fitted `kinds`, others are `UNSEEN`, and graphs without any are refused.
+    With fitted `kinds`, others are `UNSEEN`; raises `InputError` for graphs without any.
     """
     links = Links.of(graphs, direction)
     if links.kinds:
@@ -97,7 +88,7 @@ def coded_links(
 
 
 def kind_names(kinds: Vocabulary) -> list[str]:
-    """What the kinds of links are called in role names.
+    """The names of the kinds of links in roles.
 
     >>> kind_names(Vocabulary([(1, "out"), (1, "in")]))
     ['1 in', '1 out']
@@ -151,11 +142,6 @@ def bottom_attributes(
     """Bottom attributes of all nodes, followed by all edges where these are `objects`."""
     attributes = nodes_and_edges if edges == "objects" else node_attributes
     return attributes(graphs, resolve_labels(labels, graphs), vocabulary, direction)
-
-
-def bottom_name(edges: str) -> str:
-    """What the bottom objects are."""
-    return "nodes and edges" if edges == "objects" else "nodes"
 
 
 def nodes_and_edges(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -21,34 +21,25 @@ from saen._util.arrays import (
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
-from saen.decompositions.base import FITTED, Decomposition, one_of, whole_numbers
-from saen.decompositions.edge_roles import (
-    EDGES,
-    WAYS,
-    bottom_attributes,
-    bottom_name,
-    coded_links,
-    edges_of,
-    kind_names,
-)
+from saen.decompositions.base import FITTED, Anchors, distinct_integers
+from saen.decompositions.edge_roles import EDGES_HELP, coded_links, kind_names
+from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    knows_root,
-    resolve_labels,
+    DIRECTION_HELP,
+    LABELS_HELP,
+    distance_pairs,
     rooted_attributes,
+    uses_distance,
 )
-from saen.errors import InputError
 
 ROLES = ("root", "elem")
 
 
 @dataclass(frozen=True)
-class Ego(Decomposition):
+class Ego(GraphDecomposition):
     """Ego graphs of every node and every radius.
 
-    - level 0: nodes, told apart by `node_labels`: `node`, `degree`, `core`, `triangles` (these
+    - level 0: nodes, distinguished by `node_labels`: `node`, `degree`, `core`, `triangles` (these
       three also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are
       then nodes at a distance), or several joined by commas; `auto` is `node` where the graphs have
       labels, else `degree`;
@@ -76,43 +67,40 @@ class Ego(Decomposition):
     name: ClassVar[str] = "ego"
 
     radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "radii of the ego graphs"})
-    node_labels: str = field(default="auto", metadata={"help": LABELS})
-    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
-    edges: str = field(default="none", metadata={"help": EDGES})
+    node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})
+    direction: Direction = field(default="both", metadata={"help": DIRECTION_HELP})
+    edges: str = field(default="none", metadata={"help": EDGES_HELP})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
-        one_of("direction", self.direction, ("both", "out", "in"))
-        one_of("edges", self.edges, WAYS)
-        check_labels(self.node_labels)
-        if self.edges == "objects" and knows_root(self.node_labels):
-            raise InputError(
-                "edges='objects' have no distance to the root: leave the label 'distance' out, "
-                "or use edges='roles'"
-            )
+        super().__post_init__()
+        object.__setattr__(self, "radii", distinct_integers("radii", self.radii))
 
-    def fit(self, graphs: Graphs) -> Ego:
-        """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.node_labels, graphs)
-        found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
-        if knows_root(fresh.node_labels):
-            met = fresh._met(graphs)
-            bottom, _ = rooted_attributes(graphs, fresh.node_labels, None, self.direction, *met)
-        else:
-            bottom = fresh._bottom(graphs)
-        return replace(fresh, vocabulary=bottom.vocabulary)
+    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
+        """The labels of the bottom objects."""
+        if not uses_distance(self.node_labels):
+            return super().bottom_vocabulary(graphs)
+        pairs = self._distances(graphs)
+        bottom, _ = rooted_attributes(graphs, self.node_labels, None, self.direction, *pairs)
+        return bottom.vocabulary
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = self._links(graphs) if self.edges == "roles" else None
-        if links is None and self.edges != "objects" and not knows_root(self.node_labels):
-            bottom, egos = self._bottom(graphs), self._ego_graphs(graphs)
+        if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
+            bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
             bottom, egos = self._detailed(graphs, links)
         relations = (egos, by_radius(graphs, self.radii))
-        return Hierarchy(bottom, relations, (bottom_name(self.edges), "ego graphs", "graphs"))
+        return Hierarchy(bottom, relations, (self.bottom_name(), "ego graphs", "graphs"))
+
+    def anchors(self, graphs: Graphs) -> Anchors:
+        """Ego graphs are centred on their roots; a node at a distance is that node."""
+        bottom = None
+        if uses_distance(self.node_labels):
+            bottom, _, _ = distance_pairs(graphs.n_nodes, *self._distances(graphs))
+        roots = np.repeat(np.arange(graphs.n_nodes), len(self.radii))
+        return self.node_anchors(graphs, roots, None, bottom=bottom)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
@@ -128,15 +116,10 @@ class Ego(Decomposition):
             if radius in self.radii:
                 total += ball
                 if self.edges == "objects":
-                    total += _most_edges(graphs, ball)
+                    total += _max_edges(graphs, ball)
                 elif self.edges == "roles" and radius:  # neighbours both ways stand twice
                     total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
-
-    def _bottom(self, graphs: Graphs) -> Attributes:
-        return bottom_attributes(
-            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
-        )
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: nodes within every radius of every node, rows interleaved by node."""
@@ -177,18 +160,18 @@ class Ego(Decomposition):
             for place, radius in enumerate(self.radii):
                 pointers, edges = _induced(balls[radius], graphs)
                 runs.append(_Run(place, pointers, graphs.n_nodes + edges, len(ROLES), 0))
-        indptr, parts, roles, distances = _woven(runs, graphs.n_nodes, len(self.radii))
-        if knows_root(self.node_labels):
+        indptr, parts, roles, distances = _interleaved(runs, graphs.n_nodes, len(self.radii))
+        if uses_distance(self.node_labels):
             bottom, parts = rooted_attributes(
                 graphs, self.node_labels, self.vocabulary, self.direction, parts, distances
             )
         else:
-            bottom = self._bottom(graphs)
+            bottom = self.bottom(graphs)
         width = smallest_unsigned(len(alphabet) - 1)
         return bottom, Relation(indptr, parts, roles.astype(width), alphabet, len(bottom))
 
-    def _met(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Nodes and distances from some root at which they are met, every such pair once."""
+    def _distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All pairs of a node and its distance from some root, each once."""
         rings = _rings(self._all_balls(graphs))
         nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
         return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
@@ -199,10 +182,10 @@ class Ego(Decomposition):
 
     def _links(self, graphs: Graphs) -> _Links | None:
         """The neighbours of every node by seen kinds; None where links have no kinds at all."""
-        found = coded_links(graphs, self.direction, self.kinds)
-        if found is None:
+        coded = coded_links(graphs, self.direction, self.kinds)
+        if coded is None:
             return None
-        links, kinds, codes = found
+        links, kinds, codes = coded
         seen = codes != UNSEEN
         rows = segment_ids(links.indptr)[seen]
         return _Links(
@@ -241,9 +224,9 @@ def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.c
 
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
     """The nodes at distance 0, 1, … exactly, from all balls up to some radius."""
-    whole = [ball.astype(np.int8) for ball in balls]
-    between = [sparse.csr_array(a - b) for a, b in zip(whole[1:], whole[:-1], strict=True)]
-    return [whole[0], *between]
+    counts = [ball.astype(np.int8) for ball in balls]
+    between = [sparse.csr_array(a - b) for a, b in zip(counts[1:], counts[:-1], strict=True)]
+    return [counts[0], *between]
 
 
 @dataclass(frozen=True)
@@ -267,7 +250,7 @@ class _Run:
     distance: int
 
 
-def _woven(
+def _interleaved(
     runs: list[_Run], n: int, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """All runs as one CSR over ego graphs: pointers, and of every entry part, role and distance."""
@@ -296,13 +279,13 @@ def _induced(ball: sparse.csr_array, graphs: Graphs) -> tuple[NDArray[np.int64],
     # Blocks of 16 · BLOCK entries, because every product also passes once over all edges.
     for first, last in row_blocks(offsets(ball @ np.diff(ends.indptr)) // 16):
         met = sparse.csr_array(ball[first:last].astype(np.int8) @ ends)
-        whole = met.data == 2  # both ends, or a loop, whose one end counts twice
-        lengths.append(np.bincount(segment_ids(met.indptr)[whole], minlength=last - first))
-        inside.append(met.indices[whole].astype(np.int64))
+        both = met.data == 2  # both ends, or a loop, whose one end counts twice
+        lengths.append(np.bincount(segment_ids(met.indptr)[both], minlength=last - first))
+        inside.append(met.indices[both].astype(np.int64))
     return offsets(np.concatenate(lengths)), np.concatenate(inside)
 
 
-def _most_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
+def _max_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
     """Upper bound of the edges among that many nodes around each node, shape (N,)."""
     edges = segment_reduce(np.add, graphs.degrees(), graphs.node_offsets) / 2
     all_edges: NDArray[np.float64] = np.repeat(edges, graphs.sizes)

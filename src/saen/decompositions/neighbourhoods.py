@@ -1,8 +1,8 @@
-"""Message passing as parts of parts: every node with its neighbours, depth upon depth."""
+"""Message passing as parts of parts: every node with its neighbours, one depth after another."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -10,39 +10,26 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
 from saen.data.graphs import Direction, Graphs
-from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
-from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number
-from saen.decompositions.edge_roles import (
-    EDGES,
-    WAYS,
-    Links,
-    bottom_attributes,
-    bottom_name,
-    coded_links,
-    edges_of,
-    kind_names,
-)
-from saen.decompositions.node_labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    resolve_labels,
-)
+from saen.decompositions.base import FITTED, Anchors, integer
+from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links, kind_names
+from saen.decompositions.graph_base import GraphDecomposition
+from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP
 
 
 @dataclass(frozen=True)
-class Neighbourhoods(Decomposition):
-    """Unrolled message passing: what is within one step, two steps, … of every node.
+class Neighbourhoods(GraphDecomposition):
+    """Unrolled message passing: the neighbourhood of every node, one step deeper at a time.
 
-    - level 0: nodes, told apart by `node_labels` (see `Ego`);
+    - level 0: nodes, distinguished by `node_labels` (see `Ego`);
     - level l = 1 … depth: for every node v the object (v, l), made of v's (v, l - 1) with role
       `root` and of its neighbours' (u, l - 1) with role `elem`; the shallower objects (v, d),
       d < l, are carried up by one-part objects with role `carry`. Object (v, d) of level l is
       number v · (l + 1) + d;
     - top: graphs, gathering the objects of every depth d = 0 … depth with role `depth d`.
 
-    Collapsing equal objects is Weisfeiler-Lehman colour refinement: the classes of depth d are the
+    Compressing it is Weisfeiler-Lehman colour refinement: the unique objects of depth d are the
     colours after d rounds.
 
     `edges="roles"` gives neighbours the role `elem KIND` by the label and, in directed graphs
@@ -62,27 +49,18 @@ class Neighbourhoods(Decomposition):
     name: ClassVar[str] = "neighbourhoods"
 
     depth: int = field(default=3, metadata={"help": "rounds of gathering neighbours"})
-    node_labels: str = field(default="auto", metadata={"help": LABELS})
-    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
-    edges: str = field(default="none", metadata={"help": EDGES})
+    node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})
+    direction: Direction = field(default="both", metadata={"help": DIRECTION_HELP})
+    edges: str = field(default="none", metadata={"help": EDGES_HELP})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", whole_number("depth", self.depth, 1))
-        one_of("direction", self.direction, ("both", "out", "in"))
-        one_of("edges", self.edges, WAYS)
-        check_labels(self.node_labels)
-
-    def fit(self, graphs: Graphs) -> Neighbourhoods:
-        """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.node_labels, graphs)
-        found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
-        return replace(fresh, vocabulary=fresh._bottom(graphs).vocabulary)
+        super().__post_init__()
+        object.__setattr__(self, "depth", integer("depth", self.depth, 1))
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
-        bottom, around = self._bottom(graphs), self._around(graphs)
+        bottom, around = self.bottom(graphs), self._around(graphs)
         first = around.with_edges(graphs, self.direction) if self.edges == "objects" else around
         relations = [first.gathered(1, len(bottom))]
         for level in range(2, self.depth + 1):
@@ -91,11 +69,17 @@ class Neighbourhoods(Decomposition):
             bottom,
             (*relations, self._graphs(graphs)),
             (
-                bottom_name(self.edges),
+                self.bottom_name(),
                 *(f"depth {level}" for level in range(1, self.depth + 1)),
                 "graphs",
             ),
         )
+
+    def anchors(self, graphs: Graphs) -> Anchors:
+        """Object (v, d) stands for node v."""
+        nodes = np.arange(graphs.n_nodes)
+        upper = [np.repeat(nodes, level + 1) for level in range(1, self.depth + 1)]
+        return self.node_anchors(graphs, *upper, None)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of all relations per graph, shape (G,)."""
@@ -105,17 +89,12 @@ class Neighbourhoods(Decomposition):
         entries = fixed + times * graphs.degrees(self.direction)
         return segment_reduce(np.add, entries, graphs.node_offsets).astype(np.int64)
 
-    def _bottom(self, graphs: Graphs) -> Attributes:
-        return bottom_attributes(
-            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
-        )
-
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every node, by kind of link where edges are roles."""
         if self.edges == "roles":
-            found = coded_links(graphs, self.direction, self.kinds)
-            if found is not None:
-                return self._by_kind(*found)
+            coded = coded_links(graphs, self.direction, self.kinds)
+            if coded is not None:
+                return self._by_kind(*coded)
         adjacency = graphs.adjacency(self.direction)
         nodes = segment_ids(adjacency.indptr)
         apart = nodes != adjacency.indices  # a loop makes no node its own neighbour
@@ -165,10 +144,10 @@ class _Around:
         ends = graphs.edges()
         if graphs.directed and direction != "both":
             ends = ends[:, :1] if direction == "out" else ends[:, 1:]
-        kept = np.ones(ends.shape, dtype=np.bool_)
-        kept[:, 1:] = ends[:, 1:] != ends[:, :1]  # a loop is one edge at its node
-        edges, _ = np.nonzero(kept)
-        nodes = np.concatenate([self.nodes, ends[kept]])
+        own = np.ones(ends.shape, dtype=np.bool_)
+        own[:, 1:] = ends[:, 1:] != ends[:, :1]  # a loop is one edge at its node
+        edges, _ = np.nonzero(own)
+        nodes = np.concatenate([self.nodes, ends[own]])
         others = np.concatenate([self.others, edges + self.n_nodes])
         roles = np.concatenate([self.roles, np.full(len(edges), len(self.names) + 1)])
         order = np.argsort(nodes, kind="stable")

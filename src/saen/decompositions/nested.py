@@ -1,4 +1,4 @@
-"""NestedData that already are parts of parts, taken as they are."""
+"""Nested data, which already consist of parts of parts, as they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import offsets, segment_ids
+from saen._util.arrays import offsets
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.nested import NO_ROLE, NestedData, level_names
 from saen.data.vocabulary import Vocabulary
@@ -20,12 +20,11 @@ from saen.errors import InputError
 class Nested(Decomposition):
     """Parts of parts as `NestedData` state them, with as many levels as they have.
 
-    `levels` names the levels, bottom first; without it they are called as the structures call
-    them. The roles of every level stand in the order of their names; once fitted, parts in other
-    roles are left out, with all that only they are made of.
+    `levels` names the levels, bottom first; without it they have the names of the data. The roles
+    of every level are ordered by name; once fitted, parts in other roles are left out, with
+    everything that only they consist of.
 
-    Within a structure, equal parts are one object with a count: objects of the lower levels are
-    what a structure is made of, not how often.
+    Within an example, equal parts are one object with a count.
 
     >>> pairs = [("word", "the"), ("word", "dog"), ("word", "the")]
     >>> nested = Nested(levels=("words", "sentences"))
@@ -40,56 +39,55 @@ class Nested(Decomposition):
     takes: ClassVar[str] = "nested"
 
     levels: tuple[str, ...] = field(
-        default=(), metadata={"help": "names of the levels, bottom first, if not the structures'"}
+        default=(),
+        metadata={"help": "names of the levels, bottom first, instead of those of the data"},
     )
     roles: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", level_names(self.levels))
 
-    def fit(self, structures: NestedData) -> Nested:
-        """A copy that knows the levels, labels and roles of these structures."""
-        made = replace(self, vocabulary=None, roles=None).decompose(structures)
+    def resolved(self, data: NestedData) -> Nested:
+        """A copy with the levels and roles of these data."""
+        hierarchy = super().resolved(data).decompose(data)
         used = [
             (level, role)
-            for level, relation in enumerate(made.relations, start=1)
+            for level, relation in enumerate(hierarchy.relations, start=1)
             for role in _used_roles(relation)
         ]
-        vocabulary = made.attributes.vocabulary
-        return replace(self, levels=made.names, vocabulary=vocabulary, roles=Vocabulary(used))
+        return replace(self, levels=hierarchy.names, vocabulary=None, roles=Vocabulary(used))
 
-    def decompose(self, structures: NestedData) -> Hierarchy:
-        """The hierarchy of these structures; once fitted, other labels are unseen."""
-        if not isinstance(structures, NestedData):
+    def bottom_vocabulary(self, data: NestedData) -> Vocabulary:
+        """The labels of the bottom objects."""
+        return _used_labels(data.hierarchy.attributes)
+
+    def decompose(self, data: NestedData) -> Hierarchy:
+        """The hierarchy of these data; once fitted, other labels are unseen."""
+        if not isinstance(data, NestedData):
             raise InputError(
-                f"nested takes saen.NestedData, not {type(structures).__name__}: "
-                "state a list as saen.NestedData(list)"
+                f"nested takes saen.NestedData, not {type(data).__name__}: "
+                "convert a list with saen.NestedData(list)"
             )
-        given = structures.hierarchy
-        names = self.levels or given.names
-        relations = _deepened(given, len(names) - 1)
+        names = self.levels or data.levels
+        relations = _deepened(data.hierarchy, len(names) - 1)
         if len(relations) != len(names) - 1:
             raise InputError(
-                f"structures of {given.depth + 1} levels, but {len(names)} names: "
-                f"{', '.join(names)}"
+                f"the data have {data.hierarchy.depth + 1} levels, but there are {len(names)} "
+                f"names: {', '.join(names)}"
             )
-        known = self.vocabulary
-        attributes = given.attributes.recoded(
-            known if known is not None else _used_labels(given.attributes)
-        )
-        made = [
+        attributes = data.hierarchy.attributes
+        known = _used_labels(attributes) if self.vocabulary is None else self.vocabulary
+        recoded = [
             _over(relation, self._alphabet(level, relation))
             for level, relation in enumerate(relations, start=1)
         ]
-        hierarchy = Hierarchy(attributes, tuple(made), names)
-        return hierarchy if self.roles is None else hierarchy[np.arange(len(hierarchy))]
+        hierarchy = Hierarchy(attributes.recoded(known), tuple(recoded), names)
+        return hierarchy if self.roles is None else hierarchy[:]
 
-    def costs(self, structures: NestedData) -> NDArray[np.int64]:
-        """Entries of all relations per structure, shape (n,)."""
-        total = np.diff(structures.starts[0])
-        for relation, starts in zip(
-            structures.hierarchy.relations, structures.starts[1:], strict=True
-        ):
+    def costs(self, data: NestedData) -> NDArray[np.int64]:
+        """Entries of all relations per example, shape (n,)."""
+        total = np.diff(data.starts[0])
+        for relation, starts in zip(data.hierarchy.relations, data.starts[1:], strict=True):
             total = total + np.diff(relation.indptr[starts])
         return total.astype(np.int64)
 
@@ -101,7 +99,7 @@ class Nested(Decomposition):
 
 
 def _deepened(hierarchy: Hierarchy, depth: int) -> tuple[Relation, ...]:
-    """The relations; structures without any label may lie above levels that they do not reach."""
+    """The relations; data without any labels may have fewer levels than declared."""
     missing = 0 if len(hierarchy.attributes) else max(depth - hierarchy.depth, 0)
     none = np.zeros(0, dtype=np.int64)
     empty = Relation(np.zeros(1, dtype=np.int64), none, none, (NO_ROLE,), 0)
@@ -124,13 +122,12 @@ def _over(relation: Relation, alphabet: tuple[str, ...]) -> Relation:
         return relation
     place = {role: number for number, role in enumerate(alphabet)}
     roles = np.array([place.get(role, -1) for role in relation.alphabet])[relation.roles]
-    kept = np.flatnonzero(roles >= 0)
-    rows = segment_ids(relation.indptr)[kept]
+    known = np.flatnonzero(roles >= 0)
     return Relation(
-        offsets(np.bincount(rows, minlength=relation.n_parents)),
-        relation.parts[kept],
-        roles[kept],
+        offsets(np.bincount(relation.parents[known], minlength=relation.n_parents)),
+        relation.parts[known],
+        roles[known],
         alphabet,
         relation.n_parts,
-        None if relation.counts is None else relation.counts[kept],
+        None if relation.counts is None else relation.counts[known],
     )

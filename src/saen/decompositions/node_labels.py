@@ -1,4 +1,4 @@
-"""Node labels: what the bottom objects of a graph decomposition are told apart by."""
+"""Node labels: what distinguishes the bottom objects of a graph decomposition."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 
-LABELS = "node labels, joined by commas"
-DIRECTIONS = "edges of directed graphs to follow: both, out or in"
-"""Help of the parameters that graph decompositions share."""
+LABELS_HELP = "node labels, joined by commas"
+DIRECTION_HELP = "edges of directed graphs to follow: both, out or in"
 
 COUNTS = ("degree", "core", "triangles")
-"""Whole numbers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
+"""Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
 KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
 
 
@@ -30,7 +29,7 @@ def resolve_labels(labels: str, graphs: Graphs) -> str:
 
 
 def check_labels(labels: str) -> None:
-    """Raise for a specification that names no known kind of label."""
+    """Raise for a specification with an unknown kind of label."""
     if labels == "auto":
         return
     for kind in labels.split(","):
@@ -41,10 +40,10 @@ def check_labels(labels: str) -> None:
         if argument and not name.startswith("log-"):
             raise InputError(f"the label {name!r} takes no argument, found {kind!r}")
         if argument and not (argument.isdecimal() and int(argument) > 0):
-            raise InputError(f"{name}:b needs a whole number of bins per doubling, found {kind!r}")
+            raise InputError(f"{name}:b needs an integer ≥ 1, the bins per doubling, not {kind!r}")
 
 
-def knows_root(labels: str) -> bool:
+def uses_distance(labels: str) -> bool:
     """Whether the distance to a root is among the labels: see `rooted_attributes`."""
     return "distance" in _listed(labels)
 
@@ -88,7 +87,7 @@ def _counts(graphs: Graphs, name: str, direction: Direction) -> NDArray[np.int64
 
 
 def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]:
-    """floor(b · log2(1 + x)) in whole numbers: a rounded logarithm is not everywhere the same.
+    """floor(b · log2(1 + x)) in integers: rounded logarithms differ between machines.
 
     >>> _log_bins(np.array([0, 1, 6, 7]), 1).tolist()
     [0, 1, 2, 3]
@@ -194,7 +193,29 @@ def rooted_attributes(
     >>> [attributes.vocabulary[code] for code in attributes.codes], parts.tolist()
     ([(1, 1), (2, 0), (1, 1)], [1, 0, 2, 1])
     """
-    farthest = np.full(graphs.n_nodes, -1, dtype=np.int64)
+    node, distance, parts = distance_pairs(graphs.n_nodes, nodes, distances)
+    others = ",".join(kind for kind in _listed(labels) if kind != "distance")
+    columns = label_columns(graphs, others, direction) if others else []
+    vectors = _vectors(graphs, labels)
+    return (
+        _attributes(
+            [*(column[node] for column in columns), distance],
+            vocabulary,
+            None if vectors is None else vectors[node],
+        ),
+        parts,
+    )
+
+
+def distance_pairs(
+    n_nodes: int, nodes: Ints, distances: Ints
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct (node, distance) pairs in order, and for every entry the number of its pair.
+
+    >>> distance_pairs(2, np.array([1, 0, 1]), np.array([0, 2, 0]))
+    (array([0, 1]), array([2, 0]), array([1, 0, 1]))
+    """
+    farthest = np.full(n_nodes, -1, dtype=np.int64)
     np.maximum.at(farthest, nodes, distances)
     starts = offsets(farthest + 1)
     places = starts[nodes] + distances  # a table of all distances up to each node's farthest
@@ -202,17 +223,7 @@ def rooted_attributes(
     used[places] = True
     pairs = np.flatnonzero(used)
     node = segment_ids(starts)[pairs]
-    others = ",".join(kind for kind in _listed(labels) if kind != "distance")
-    columns = label_columns(graphs, others, direction) if others else []
-    vectors = _vectors(graphs, labels)
-    return (
-        _attributes(
-            [*(column[node] for column in columns), pairs - starts[node]],
-            vocabulary,
-            None if vectors is None else vectors[node],
-        ),
-        (np.cumsum(used) - 1)[places],
-    )
+    return node, pairs - starts[node], (np.cumsum(used) - 1)[places]
 
 
 def _vectors(graphs: Graphs, labels: str) -> Array | None:

@@ -2,57 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen._util.arrays import (
-    Ints,
-    narrow,
-    offsets,
-    ranges,
-    segment_ids,
-    segment_reduce,
-    smallest_unsigned,
-)
+from saen._util.arrays import Ints, offsets, ranges, segment_ids, segment_reduce
 from saen.data.graphs import Direction, Graphs
-from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.vocabulary import UNSEEN, Vocabulary
-from saen.decompositions.base import FITTED, Decomposition, one_of, whole_number, whole_numbers
-from saen.decompositions.edge_roles import (
-    EDGES,
-    WAYS,
-    Links,
-    bottom_attributes,
-    bottom_name,
-    coded_links,
-    edges_of,
-    kind_names,
-)
+from saen.data.hierarchy import Attributes, Hierarchy
+from saen.data.vocabulary import Vocabulary
+from saen.decompositions.base import FITTED, Anchors, distinct_integers, integer, true_or_false
+from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links
 from saen.decompositions.ego import by_radius
+from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
-    DIRECTIONS,
-    LABELS,
-    check_labels,
-    knows_root,
+    DIRECTION_HELP,
+    LABELS_HELP,
+    distance_pairs,
     resolve_labels,
     rooted_attributes,
+    uses_distance,
 )
-from saen.decompositions.shortest_paths import Reader, Rows, shortest_paths
-from saen.errors import InputError
-
-Triples = tuple[Ints, Ints, Ints]
-"""(whole, part, role) of every entry, three arrays of shape (entries,)."""
+from saen.decompositions.path_parts import Steps, path_relations
+from saen.decompositions.shortest_paths import Reader, shortest_paths
 
 
 @dataclass(frozen=True)
-class Paths(Decomposition):
+class Paths(GraphDecomposition):
     """Shortest paths within the neighbourhood of every node.
 
-    - level 0: nodes, told apart by `node_labels` (see `Ego`);
+    - level 0: nodes, distinguished by `node_labels` (see `Ego`);
     - level 1: shortest paths of at most `max_length` edges, the nodes with role `index i`;
     - level 2: for every node v and every radius r the subgraph induced by the nodes within
       distance r of v, made of its own shortest paths (which may be longer than those of the whole
@@ -83,40 +64,33 @@ class Paths(Decomposition):
     name: ClassVar[str] = "paths"
 
     radii: tuple[int, ...] = field(default=(1, 2), metadata={"help": "radii of the subgraphs"})
-    max_length: int = field(default=3, metadata={"help": "edges of a path at most"})
-    node_labels: str = field(default="auto", metadata={"help": LABELS})
-    direction: Direction = field(default="both", metadata={"help": DIRECTIONS})
-    edges: str = field(default="none", metadata={"help": EDGES})
-    cap: int = field(default=16, metadata={"help": "shortest paths between two nodes at most"})
+    max_length: int = field(default=3, metadata={"help": "maximum number of edges of a path"})
+    node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})
+    direction: Direction = field(default="both", metadata={"help": DIRECTION_HELP})
+    edges: str = field(default="none", metadata={"help": EDGES_HELP})
+    cap: int = field(
+        default=16, metadata={"help": "maximum number of shortest paths between two nodes"}
+    )
     both_ways: bool = field(default=False, metadata={"help": "read paths in both directions"})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radii", whole_numbers("radii", self.radii))
-        object.__setattr__(self, "max_length", whole_number("max_length", self.max_length, 0))
-        object.__setattr__(self, "cap", whole_number("cap", self.cap, 1))
-        one_of("direction", self.direction, ("both", "out", "in"))
-        one_of("edges", self.edges, WAYS)
-        if not isinstance(self.both_ways, bool):
-            raise InputError(f"both_ways is True or False, not {self.both_ways!r}")
-        check_labels(self.node_labels)
-        if self.edges == "objects" and knows_root(self.node_labels):
-            raise InputError("edges as objects have no distance to a root: leave 'distance' out")
+        super().__post_init__()
+        object.__setattr__(self, "radii", distinct_integers("radii", self.radii))
+        object.__setattr__(self, "max_length", integer("max_length", self.max_length, 0))
+        object.__setattr__(self, "cap", integer("cap", self.cap, 1))
+        true_or_false("both_ways", self.both_ways)
 
-    def fit(self, graphs: Graphs) -> Paths:
-        """A copy with labels and edges resolved, and the vocabularies of these graphs."""
-        labels = resolve_labels(self.node_labels, graphs)
-        found = edges_of(graphs, self.edges, self.direction)
-        fresh = replace(self, node_labels=labels, vocabulary=None, **found)
-        # Only distances to a root depend on the subgraphs.
-        radii = self.radii if knows_root(labels) else ()
-        subgraphs = _Subgraphs.of(graphs, radii, self.direction)
-        return replace(fresh, vocabulary=fresh._bottom(graphs, subgraphs)[0].vocabulary)
+    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
+        """The labels of the bottom objects, for which only distances need the subgraphs."""
+        if not uses_distance(self.node_labels):
+            return super().bottom_vocabulary(graphs)
+        return self._members(graphs, self._subgraphs(graphs))[0].vocabulary
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
-        subgraphs = _Subgraphs.of(graphs, self.radii, self.direction)
-        attributes, members = self._bottom(graphs, subgraphs)
+        subgraphs = self._subgraphs(graphs)
+        attributes, members = self._members(graphs, subgraphs)
         steps = self._steps(graphs, attributes)
         induced, entries = subgraphs.induced(steps.adjacency)
         reader = Reader.of(induced, content_ranks(attributes)[members])
@@ -126,35 +100,22 @@ class Paths(Decomposition):
         )
         if not all_ways:
             paths = [reader.oriented(rows) for rows in paths]
-        sizes = np.array([len(rows) for rows in paths])
-        owners = np.concatenate([subgraphs.owners[rows[:, 0]] for rows in paths])
-        number = np.empty(len(owners), dtype=np.int64)
-        number[np.argsort(owners, kind="stable")] = np.arange(len(owners))
-        triples: list[Triples] = []
-        for rows, own in zip(paths, np.split(number, np.cumsum(sizes)[:-1]), strict=True):
-            taken = None if steps.links is None else entries[reader.steps(rows)]
-            path, parts, roles = steps.parts(members[rows], taken)
-            triples.append((own[path], parts, roles))
-        lengths = tuple(f"length {length}" for length in range(self.max_length + 1))
+        sizes = len(attributes), subgraphs.n
+        relations = path_relations(paths, steps, reader, subgraphs.owners, sizes, members, entries)
         return Hierarchy(
             attributes,
-            (
-                _relation(triples, steps.alphabet, len(owners), len(attributes)),
-                _relation(
-                    [(owners, number, np.repeat(np.arange(len(paths)), sizes))],
-                    lengths,
-                    subgraphs.n,
-                    len(owners),
-                ),
-                by_radius(graphs, self.radii),
-            ),
-            (
-                bottom_name(self.edges),
-                "paths",
-                "subgraphs",
-                "graphs",
-            ),
+            (*relations, by_radius(graphs, self.radii)),
+            (self.bottom_name(), "paths", "subgraphs", "graphs"),
         )
+
+    def anchors(self, graphs: Graphs) -> Anchors:
+        """Subgraphs are centred on nodes; paths on none."""
+        bottom = None
+        if uses_distance(self.node_labels):
+            subgraphs = self._subgraphs(graphs)
+            bottom, _, _ = distance_pairs(graphs.n_nodes, subgraphs.nodes, subgraphs.distances)
+        centres = np.repeat(np.arange(graphs.n_nodes), len(self.radii))
+        return self.node_anchors(graphs, None, centres, None, bottom=bottom)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """About how many entries all relations have per graph, shape (G,).
@@ -185,35 +146,35 @@ class Paths(Decomposition):
         """Whether paths can be read in one direction only."""
         return graphs.directed and self.direction != "both"
 
-    def _bottom(self, graphs: Graphs, subgraphs: _Subgraphs) -> tuple[Attributes, Ints]:
-        """Bottom attributes, and the bottom object of every member of every subgraph."""
-        given = graphs, resolve_labels(self.node_labels, graphs), self.vocabulary, self.direction
-        if knows_root(self.node_labels):
-            return rooted_attributes(*given, subgraphs.nodes, subgraphs.distances)
-        return bottom_attributes(*given, self.edges), subgraphs.nodes
+    def _subgraphs(self, graphs: Graphs) -> _Subgraphs:
+        return _Subgraphs.of(graphs, self.radii, self.direction)
 
-    def _steps(self, graphs: Graphs, attributes: Attributes) -> _Steps:
+    def _members(self, graphs: Graphs, subgraphs: _Subgraphs) -> tuple[Attributes, Ints]:
+        """Bottom attributes, and the bottom object of every member of every subgraph."""
+        if not uses_distance(self.node_labels):
+            return self.bottom(graphs), subgraphs.nodes
+        return rooted_attributes(
+            graphs,
+            resolve_labels(self.node_labels, graphs),
+            self.vocabulary,
+            self.direction,
+            subgraphs.nodes,
+            subgraphs.distances,
+        )
+
+    def _steps(self, graphs: Graphs, attributes: Attributes) -> Steps:
         """Where paths may go, and the roles of what they meet there."""
-        indices = tuple(f"index {i}" for i in range(self.max_length + 1))
-        steps = range(1, self.max_length + 1)
         if self.edges == "objects":
             assert attributes.codes is not None
             links = Links.of(graphs, self.direction)
             objects = graphs.n_nodes + links.edges
-            names = (*indices, *(f"edge {i}" for i in steps))
-            roles = np.full(len(objects), len(indices))
-            codes = attributes.codes[objects]
-            return _Steps.along(links, codes, names, roles=roles, width=1, objects=objects)
+            return Steps.through_objects(links, objects, attributes.codes[objects], self.max_length)
         if self.edges == "roles":
-            found = coded_links(graphs, self.direction, self.kinds)
-            if found is not None:
-                links, kinds, codes = found
-                named = (f"index {i} {kind}" for i in steps for kind in kind_names(kinds))
-                roles = np.where(codes == UNSEEN, UNSEEN, codes + 1)
-                return _Steps.along(
-                    links, codes, (indices[0], *named), roles=roles, width=len(kinds)
-                )
-        return _Steps(graphs.without_loops().adjacency(self.direction), indices)
+            coded = coded_links(graphs, self.direction, self.kinds)
+            if coded is not None:
+                return Steps.by_kind(*coded, self.max_length)
+        adjacency = graphs.without_loops().adjacency(self.direction)
+        return Steps.plain(adjacency, self.max_length)
 
 
 @dataclass(frozen=True)
@@ -256,97 +217,11 @@ class _Subgraphs:
         wanted = self.owners[tails] * n + adjacency.indices[entries]
         heads = np.searchsorted(members, wanted)
         heads[heads == m] = 0
-        kept = members[heads] == wanted
-        indptr = offsets(np.bincount(tails[kept], minlength=m))
-        entries = entries[kept]
-        graph = sparse.csr_array((adjacency.data[entries], heads[kept], indptr), shape=(m, m))
+        inside = members[heads] == wanted
+        indptr = offsets(np.bincount(tails[inside], minlength=m))
+        entries = entries[inside]
+        graph = sparse.csr_array((adjacency.data[entries], heads[inside], indptr), shape=(m, m))
         return graph, entries
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """Where paths may go from every node, without loops, and the roles of what they meet.
-
-    The values of `adjacency` order its entries by what `links` say, if they say anything.
-    """
-
-    adjacency: sparse.csr_array
-    alphabet: tuple[str, ...]
-    links: _LinkParts | None = None
-
-    @staticmethod
-    def along(links: Links, codes: Ints, alphabet: tuple[str, ...], **parts: Any) -> _Steps:
-        """Steps along links whose content has `codes`; the other `parts` are `_LinkParts`'."""
-        n = len(links.indptr) - 1
-        tails, heads = segment_ids(links.indptr), links.neighbours
-        first = np.ones(len(heads), dtype=np.bool_)
-        first[1:] = (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])
-        pointers = np.append(np.flatnonzero(first), len(heads))
-        low = segment_reduce(np.minimum, codes, pointers).astype(np.int64)
-        high = segment_reduce(np.maximum, codes, pointers).astype(np.int64)
-        second = np.where(np.diff(pointers) > 1, high + 1, -1)
-        values = low * (int(codes.max(initial=0)) + 3) + second
-        indptr = offsets(np.bincount(tails[first], minlength=n))
-        adjacency = sparse.csr_array((values, heads[first], indptr), shape=(n, n))
-        return _Steps(adjacency, alphabet, _LinkParts(pointers, **parts))
-
-    def parts(self, rows: Ints, entries: Rows | None) -> Triples:
-        """(path, part, role) of the parts of paths over bottom objects, shape (paths, k + 1).
-
-        `entries` of `adjacency` lead from each to the next, shape (paths, k); only links need them.
-        """
-        if self.links is None or entries is None:
-            return _by_index(rows)
-        nodes = _by_index(rows[:, :1] if self.links.objects is None else rows)
-        both = zip(nodes, self.links.parts(rows, entries), strict=True)
-        path, parts, roles = (np.concatenate(column) for column in both)
-        return path, parts, roles
-
-
-@dataclass(frozen=True)
-class _LinkParts:
-    """What links add to paths: objects of their own, or roles of the nodes that they lead to.
-
-    The links of adjacency entry e are `pointers[e] … pointers[e + 1] - 1`: one, or two where a
-    directed graph has edges both ways. Their roles at the first step of a path are `roles`, -1
-    where they have none; at every further step they are greater by `width`.
-    """
-
-    pointers: Ints
-    roles: Ints
-    width: int
-    objects: Ints | None = None
-
-    def parts(self, rows: Ints, entries: Rows) -> Triples:
-        """(path, part, role) of the links of all entries, shape (paths, k), that paths take."""
-        counts = np.diff(self.pointers)[entries.ravel()]
-        link = ranges(self.pointers[entries.ravel()], counts)
-        path, step = np.indices(entries.shape).reshape(2, -1).repeat(counts, axis=1)
-        kept = self.roles[link] != UNSEEN
-        path, step, link = path[kept], step[kept], link[kept]
-        parts = rows[path, step + 1] if self.objects is None else self.objects[link]
-        return path, parts, self.roles[link] + step * self.width
-
-
-def _by_index(rows: Ints) -> Triples:
-    """(path, part, role) of parts whose roles are their places in the row."""
-    path, index = np.indices(rows.shape).reshape(2, -1)
-    return path, rows.ravel(), index
-
-
-def _relation(
-    triples: list[Triples], alphabet: tuple[str, ...], n_parents: int, n_parts: int
-) -> Relation:
-    """From (whole, part, role) in any order."""
-    parents, parts, roles = (np.concatenate(column) for column in zip(*triples, strict=True))
-    order = np.argsort(parents, kind="stable")
-    return Relation(
-        offsets(np.bincount(parents, minlength=n_parents)),
-        narrow(parts)[order],
-        roles.astype(smallest_unsigned(len(alphabet) - 1))[order],
-        alphabet,
-        n_parts,
-    )
 
 
 def content_ranks(attributes: Attributes) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from saen._util.strings import short_label
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN
+from saen.decompositions import Anchors
 
 Floats = NDArray[np.float64]
 MAX_DESCRIPTION = 100  # characters
@@ -59,18 +60,18 @@ class Part:
 class DecomposedExample:
     """One example with its own hierarchy, and its graph if it is one.
 
-    `radii` are those of the decomposition, where it has any.
+    `anchors` are those that its decomposition gives, where it has any.
     """
 
     hierarchy: Hierarchy
     graph: Graphs | None = None
-    radii: tuple[int, ...] = ()
+    anchors: Anchors | None = None
 
     def part(
         self, level: int, number: int, contribution: float, inside: Floats | None = None
     ) -> Part:
         """An object of a level in words."""
-        around = self.centres[level]
+        around = None if self.anchors is None else self.anchors.nodes[level]
         return Part(
             level=level,
             number=number,
@@ -101,56 +102,15 @@ class DecomposedExample:
     @cached_property
     def nodes(self) -> Ints:
         """The node of every bottom object, -1 where it is none, shape (n_0,)."""
-        n = self.hierarchy.sizes[0]
-        none = np.full(n, -1)
-        if self.graph is None:
-            return none
-        name, n_nodes = self.hierarchy.names[0], self.graph.n_nodes
-        if name == "nodes" and n == n_nodes:
-            return np.arange(n)
-        if name == "nodes and edges":
-            none[:n_nodes] = np.arange(n_nodes)
-            return none
-        first = self.hierarchy.relations[0]
-        if name == "nodes" and "root" in first.alphabet:
-            # Nodes at distances from a root: each begins with itself as the root.
-            roots = np.unique(first.parts[first.roles == first.alphabet.index("root")])
-            if len(roots) == n_nodes:
-                return np.searchsorted(roots, np.arange(n), side="right") - 1
-        return none
+        return self._bottom(None if self.anchors is None else self.anchors.nodes[0])
 
     @cached_property
     def edges(self) -> Ints:
         """The edge (of `graph.edges()`) of every bottom object, -1 where it is none, (n_0,)."""
-        n = self.hierarchy.sizes[0]
-        none = np.full(n, -1)
-        if self.graph is None:
-            return none
-        name, n_edges = self.hierarchy.names[0], self.graph.n_edges
-        if name == "edges" and n == n_edges:
-            return np.arange(n)
-        if name == "nodes and edges":
-            none[self.graph.n_nodes :] = np.arange(n_edges)
-        return none
+        return self._bottom(None if self.anchors is None else self.anchors.edges[0])
 
-    @cached_property
-    def centres(self) -> tuple[Ints | None, ...]:
-        """Per level, bottom first, the node that every object lies around, or None."""
-        placed = (self.nodes >= 0).any()
-        out: list[Ints | None] = [self.nodes if placed else None]
-        for level, relation in enumerate(self.hierarchy.relations[:-1], start=1):
-            below, n = out[-1], relation.n_parents
-            kept = np.isin(relation.roles, [_place(relation, "root"), _place(relation, "carry")])
-            parents = np.repeat(np.arange(n), np.diff(relation.indptr))[kept]
-            if below is not None and np.array_equal(parents, np.arange(n)):
-                out.append(below[relation.parts[kept]])
-            elif level == self.hierarchy.depth - 1 and self.graph is not None and self.radii:
-                # Ego graphs and subgraphs are numbered by node, then radius.
-                fits = n == self.graph.n_nodes * len(self.radii)
-                out.append(np.arange(n) // len(self.radii) if fits else None)
-            else:
-                out.append(None)
-        return tuple(out)
+    def _bottom(self, anchors: Ints | None) -> Ints:
+        return np.full(self.hierarchy.sizes[0], -1) if anchors is None else anchors
 
     def _roles(self, level: int, number: int) -> tuple[str, ...]:
         if level == self.hierarchy.depth:
@@ -167,7 +127,7 @@ class DecomposedExample:
             return _listed([self.label(i) for i in self.bottom_objects(level, number).tolist()])
         relation = self.hierarchy.relations[0]
         entries = _entries(relation, np.array([number]))
-        counts = np.ones(len(entries)) if relation.counts is None else relation.counts[entries]
+        counts = relation.multiplicity[entries]
         by_role: dict[str, Counter[str]] = {}
         order = np.lexsort((relation.parts[entries], relation.roles[entries]))
         for entry, count in zip(entries[order].tolist(), counts[order].tolist(), strict=True):
@@ -193,10 +153,6 @@ def singular(name: str) -> str:
 def _entries(relation: Relation, parents: Ints) -> NDArray[np.int64]:
     starts = relation.indptr[parents].astype(np.int64)
     return ranges(starts, relation.indptr[parents + 1].astype(np.int64) - starts)
-
-
-def _place(relation: Relation, role: str) -> int:
-    return relation.alphabet.index(role) if role in relation.alphabet else -1
 
 
 def _listed(labels: list[str]) -> str:

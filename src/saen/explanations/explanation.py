@@ -479,9 +479,10 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
     if isinstance(one, Hierarchy):
         return DecomposedExample(recode_like(one, estimator.schema_))
     assert estimator.decomposition_ is not None
-    radii = tuple(_settings(estimator).get("radii", ()))
-    graph = one if isinstance(one, Graphs) else None
-    return DecomposedExample(estimator.decomposition_.decompose(one), graph, radii)
+    hierarchy = estimator.decomposition_.decompose(one)
+    if not isinstance(one, Graphs):
+        return DecomposedExample(hierarchy)
+    return DecomposedExample(hierarchy, one, estimator.decomposition_.anchors(one))
 
 
 def _settings(estimator: Estimator) -> dict[str, Any]:

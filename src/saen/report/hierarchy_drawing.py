@@ -24,7 +24,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.nested import NestedData
 from saen.decompositions import Decomposition
 from saen.errors import InputError
-from saen.explanations.describe import DecomposedExample, singular
+from saen.explanations.describe import singular
 from saen.report._layout import MAX_ROW, Lines, positions, row_of, sampled, untangled
 from saen.report.figures import (
     add_legend,
@@ -79,7 +79,11 @@ def draw_decomposition(
     if not isinstance(data, NestedData):
         left = 0.4
         graph = data.sentences if isinstance(data, Documents) else data
-        style = _word_style(graph) if isinstance(data, Documents) else _node_style(graph, hierarchy)
+        style = (
+            _word_style(graph)
+            if isinstance(data, Documents)
+            else _node_style(graph, hierarchy, decomposition)
+        )
         add_note(figure, draw_graph(figure.add_axes((0.01, 0.11, 0.26, 0.79)), graph, style))
     panel.draw(figure.add_axes((left, 0.11, 0.99 - left, 0.79)))
     add_note(figure, panel.note(), x=left)
@@ -151,10 +155,11 @@ def _word_style(sentences: Graphs) -> NodeStyle:
     return NodeStyle.plain(len(words), words)
 
 
-def _node_style(graph: Graphs, hierarchy: Hierarchy) -> NodeStyle:
+def _node_style(graph: Graphs, hierarchy: Hierarchy, decomposition: Decomposition) -> NodeStyle:
     """That of the bottom objects where these are the nodes, else plain."""
-    nodes = DecomposedExample(hierarchy, graph).nodes
-    if np.array_equal(nodes, np.arange(graph.n_nodes)):
+    anchors = decomposition.anchors(graph)
+    nodes = None if anchors is None else anchors.nodes[0]
+    if nodes is not None and np.array_equal(nodes, np.arange(graph.n_nodes)):
         return NodeStyle.by_label(hierarchy.attributes)
     return NodeStyle.plain(graph.n_nodes)
 

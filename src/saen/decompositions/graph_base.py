@@ -1,0 +1,70 @@
+"""What decompositions of graphs share: node labels, directions, and what edges contribute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from saen.data.graphs import Direction, Graphs
+from saen.data.hierarchy import Attributes
+from saen.data.vocabulary import Vocabulary
+from saen.decompositions.base import Anchors, Decomposition, Numbers, one_of
+from saen.decompositions.edge_roles import EDGE_MODES, Links, bottom_attributes
+from saen.decompositions.node_labels import check_labels, resolve_labels, uses_distance
+from saen.errors import InputError
+
+
+class GraphDecomposition(Decomposition):
+    """Base class of the decompositions of graphs.
+
+    The settings named here are dataclass fields of the subclasses, in an order of their own.
+    """
+
+    node_labels: str
+    direction: Direction
+    edges: str = "none"
+
+    def __post_init__(self) -> None:
+        one_of("direction", self.direction, ("both", "out", "in"))
+        one_of("edges", self.edges, EDGE_MODES)
+        check_labels(self.node_labels)
+        if self.edges == "objects" and uses_distance(self.node_labels):
+            raise InputError(
+                "edges='objects' have no distance to the root: leave the label 'distance' out, "
+                "or use edges='roles'"
+            )
+
+    def resolved(self, graphs: Graphs) -> Self:
+        """A copy with labels and edge kinds of these graphs; `roles` without kinds is `none`."""
+        changes: dict[str, Any] = {"node_labels": resolve_labels(self.node_labels, graphs)}
+        if self.edges == "roles":
+            columns = Links.of(graphs, self.direction).kinds
+            changes |= {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
+        return replace(super().resolved(graphs), **changes)
+
+    def bottom(self, graphs: Graphs) -> Attributes:
+        """Bottom attributes of all nodes, followed by all edges where these are objects."""
+        return bottom_attributes(
+            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
+        )
+
+    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
+        """The labels of the bottom objects."""
+        return self.bottom(graphs).vocabulary
+
+    def bottom_name(self) -> str:
+        """What the bottom level is called."""
+        return "nodes and edges" if self.edges == "objects" else "nodes"
+
+    def node_anchors(
+        self, graphs: Graphs, *upper: Numbers | None, bottom: Numbers | None = None
+    ) -> Anchors:
+        """Anchors with the nodes of the upper levels, and of the bottom unless these are all."""
+        nodes, n_edges = np.arange(graphs.n_nodes) if bottom is None else bottom, graphs.n_edges
+        edges: Numbers | None = None
+        if self.edges == "objects":
+            edges = np.concatenate([np.full(len(nodes), -1), np.arange(n_edges)])
+            nodes = np.concatenate([nodes, np.full(n_edges, -1)])
+        return Anchors((nodes, *upper), (edges, *[None] * len(upper)))
