@@ -29,7 +29,8 @@ test-slow: .venv/installed
 	$(BIN)/python -m pytest -q -m slow
 
 fuzz: .venv/installed
-	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/test_readers_fuzz.py
+	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/io/test_fuzz.py tests/properties
+	SAEN_FUZZ=200 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/data tests/decompositions
 
 lint: .venv/installed
 	$(BIN)/ruff check .

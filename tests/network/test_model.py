@@ -4,7 +4,6 @@ import copy
 import pickle
 import time
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,15 +40,6 @@ from tests.references.networks import (
 )
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small products are quicker on one thread, and other tests keep their own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def bags(*labels: str, vocabulary: Vocabulary | None = None) -> Hierarchy:

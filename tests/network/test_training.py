@@ -12,7 +12,7 @@ import sys
 import textwrap
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,6 @@ from tests.references.networks import (
 
 SEEDS: list[Any] = [0, (0, 1), 2, 3]
 N = 32
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small products are quicker on one thread, and other tests keep their own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

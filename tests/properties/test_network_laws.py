@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,15 +22,6 @@ from tests.references.networks import DEVICES, assert_close, make_network, numbe
 
 MODELS = 2
 TOLERANCE = 1e-10
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small products are quicker on one thread, and other tests keep their own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def gentle(hierarchy: Hierarchy) -> Hierarchy:
