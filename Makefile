@@ -30,6 +30,7 @@ test-slow: .venv/installed
 
 fuzz: .venv/installed
 	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/io/test_fuzz.py tests/properties
+	SAEN_FUZZ=200 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/data tests/decompositions
 
 lint: .venv/installed
 	$(BIN)/ruff check .

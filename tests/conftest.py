@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-# Before numpy and torch are imported: workers side by side have one core each.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before numpy and torch are imported: parallel workers have one core each, and one thread gives
+# the same bits everywhere.
+os.environ["OMP_NUM_THREADS"] = "1"
 
+import random
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,16 +16,40 @@ from hypothesis import HealthCheck, settings
 
 from saen import Graphs
 
-# The same examples on every run: a test that fails here fails everywhere.
+# `make fuzz` sets SAEN_FUZZ to the number of random examples of every property.
 settings.register_profile(
-    "saen",
+    "default",
     max_examples=25,
     deadline=None,
-    derandomize=True,
+    print_blob=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("saen")
+settings.register_profile(
+    "long",
+    parent=settings.get_profile("default"),
+    max_examples=int(os.environ.get("SAEN_FUZZ", 1000)),
+)
+settings.load_profile("long" if "SAEN_FUZZ" in os.environ else "default")
+
+
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads it
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a seed for the random examples of this run, unless --hypothesis-seed gives one."""
+    if config.getoption("hypothesis_seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """How to run the same random examples again."""
+    return f"replay: --hypothesis-seed={config.getoption('hypothesis_seed')}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """With -q there is no header: say it where something failed."""
+    if terminalreporter.stats.get("failed"):
+        seed = terminalreporter.config.getoption("hypothesis_seed")
+        terminalreporter.write_line(f"replay the random examples: --hypothesis-seed={seed}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,12 +62,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def dataset(_own_cache: None) -> Callable[[str], Graphs]:
-    """`dataset("MUTAG")`: a benchmark dataset from `SAEN_DATA`; skips where it is not at hand."""
+    """`dataset("MUTAG")`: a benchmark dataset from `SAEN_DATA`; skips where it is missing."""
     from saen.io.loading import load_dataset, locate
 
     def load(name: str) -> Graphs:
         if locate(name) is None:
-            pytest.skip(f"{name} is not at hand: set SAEN_DATA to the folder of {name}.zip")
+            pytest.skip(f"{name} not found: set SAEN_DATA to the folder of {name}.zip")
         return load_dataset(name)
 
     return load

@@ -62,15 +62,6 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small products are quicker on one thread, and other tests keep their own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def threads() -> Graphs:
     return generate_threads(40, average_nodes=15, seed=1)

@@ -1,4 +1,4 @@
-"""Small whole-array helpers shared by the columnar classes."""
+"""Array helpers shared by the columnar classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Documents`: a whole collection of parsed documents as a handful of flat arrays."""
+"""`Documents`: a dataset of parsed documents as a handful of flat arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Graphs`: a whole collection of graphs as a handful of flat arrays."""
+"""`Graphs`: a dataset of graphs as a handful of flat arrays."""
 
 from __future__ import annotations
 
@@ -291,13 +291,13 @@ class Graphs(Collection):
         1
         """
         rows = segment_ids(self.indptr)
-        kept = rows != self.indices
+        proper = rows != self.indices
         columns = {
-            key: getattr(self, key)[kept] for key in _PER_ENTRY if getattr(self, key) is not None
+            key: getattr(self, key)[proper] for key in _PER_ENTRY if getattr(self, key) is not None
         }
         return self._with(
-            indptr=offsets(np.bincount(rows[kept], minlength=self.n_nodes)),
-            indices=self.indices[kept],
+            indptr=offsets(np.bincount(rows[proper], minlength=self.n_nodes)),
+            indices=self.indices[proper],
             **columns,
         )
 
@@ -371,8 +371,8 @@ class Graphs(Collection):
         Undirected edges come once, with the smaller number first.
         """
         rows = segment_ids(self.indptr)
-        kept = slice(None) if self.directed else rows <= self.indices
-        return np.column_stack([rows[kept], self.indices[kept]]).astype(np.int64, copy=False)
+        once = slice(None) if self.directed else rows <= self.indices
+        return np.column_stack([rows[once], self.indices[once]]).astype(np.int64, copy=False)
 
     def summary(self) -> dict[str, Any]:
         """Statistics of the collection, with the averages of the paper's table.

@@ -216,9 +216,9 @@ class Relation:
         index = self.alphabet.index(role) if role in self.alphabet else role
         if index not in range(self.n_roles):
             raise InputError(f"no role {role!r}: choose from {', '.join(self.alphabet)}")
-        kept = self.roles == index
+        own = self.roles == index
         shape = (self.n_parents, self.n_parts)
-        return sparse.csr_array((data[kept], (rows[kept], columns[kept])), shape=shape)
+        return sparse.csr_array((data[own], (rows[own], columns[own])), shape=shape)
 
     def canonical(self) -> Relation:
         """Entries sorted by (role, part) within each parent, equal ones merged into counts."""

@@ -52,18 +52,18 @@ class Links:
             rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
             ways = np.repeat(["out", "in"], len(entries))
             entries = np.tile(entries, 2)
-        kept = np.flatnonzero(rows != columns)
+        proper = np.flatnonzero(rows != columns)
         if graphs.directed and direction != "out":
-            kept = kept[np.lexsort((columns[kept], rows[kept]))]
+            proper = proper[np.lexsort((columns[proper], rows[proper]))]
         kinds: list[Array] = []
         if graphs.edge_labels is not None:
-            kinds.extend(np.atleast_2d(graphs.edge_labels[entries[kept]].T))
+            kinds.extend(np.atleast_2d(graphs.edge_labels[entries[proper]].T))
         if ways is not None:
-            kinds.append(ways[kept])
+            kinds.append(ways[proper])
         return Links(
-            offsets(np.bincount(rows[kept], minlength=graphs.n_nodes)),
-            columns[kept],
-            _edge_of_entry(graphs)[entries[kept]],
+            offsets(np.bincount(rows[proper], minlength=graphs.n_nodes)),
+            columns[proper],
+            _edge_of_entry(graphs)[entries[proper]],
             kinds,
         )
 

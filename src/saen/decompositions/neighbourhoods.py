@@ -97,10 +97,10 @@ class Neighbourhoods(GraphDecomposition):
                 return self._by_kind(*coded)
         adjacency = graphs.adjacency(self.direction)
         nodes = segment_ids(adjacency.indptr)
-        apart = nodes != adjacency.indices  # a loop makes no node its own neighbour
-        others = adjacency.indices[apart]
+        proper = nodes != adjacency.indices  # a loop makes no node its own neighbour
+        others = adjacency.indices[proper]
         elem = np.ones(len(others), dtype=np.uint8)
-        return _Around(graphs.n_nodes, nodes[apart], others, elem, ("elem",))
+        return _Around(graphs.n_nodes, nodes[proper], others, elem, ("elem",))
 
     @staticmethod
     def _by_kind(links: Links, kinds: Vocabulary, codes: Ints) -> _Around:

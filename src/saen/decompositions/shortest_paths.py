@@ -52,15 +52,15 @@ def shortest_paths(
     into = sparse.csr_array(step.T)
     pairs = known = sparse.eye_array(n, dtype=np.bool_, format="csr")
     paths = _Paths(np.arange(n, dtype=np.int64)[:, None], np.arange(n + 1))
-    found = [paths.rows]
+    by_length = [paths.rows]
     for _ in range(max_length):
         beyond = sparse.csr_array(pairs @ step)
         beyond.sort_indices()
         beyond = sparse.csr_array(beyond > known)
         paths = paths.extended(pairs, beyond, into, reader, cap)
-        found.append(paths.rows if both_ways else paths.once(reader, cap))
+        by_length.append(paths.rows if both_ways else paths.once(reader, cap))
         pairs, known = beyond, sparse.csr_array(known + beyond)
-    return found
+    return by_length
 
 
 @dataclass(frozen=True)
@@ -137,21 +137,23 @@ class _Paths:
             if look_near:
                 pair = np.repeat(np.arange(stop - start), near[start:stop])
                 place = ranges(pairs.indptr[u], near[start:stop])
-                _, found = _find(
+                _, exists = _find(
                     codes, v[pair].astype(np.int64) * into.shape[0] + pairs.indices[place]
                 )
             else:
                 pair = np.repeat(np.arange(stop - start), before[start:stop])
                 nodes = into.indices[ranges(into.indptr[v], before[start:stop])]
-                place, found = _find(codes, u[pair] * into.shape[0] + nodes)
-            pair, place = pair[found], place[found]
+                place, exists = _find(codes, u[pair] * into.shape[0] + nodes)
+            pair, place = pair[exists], place[exists]
             pair = np.repeat(pair, sizes[place])
-            made = np.column_stack([self.rows[ranges(self.pointers[place], sizes[place])], v[pair]])
+            extended = np.column_stack(
+                [self.rows[ranges(self.pointers[place], sizes[place])], v[pair]]
+            )
             if cap is not None:
                 # A path among the smallest begins with one among the smallest: the rest can go now.
-                kept = _smallest(pair, made, reader.read, cap)
-                pair, made = pair[kept], made[kept]
-            rows.append(made)
+                smallest = _smallest(pair, extended, reader.read, cap)
+                pair, extended = pair[smallest], extended[smallest]
+            rows.append(extended)
             counts.append(np.bincount(pair, minlength=stop - start))
         return _Paths(np.concatenate(rows), offsets(np.concatenate(counts)))
 
@@ -168,8 +170,8 @@ class _Paths:
         new[1:] = (both[1:] != both[:-1]).any(axis=1)
         both = both[new]
         _, ends = np.unique(both[:, 0] * len(reader.ranks) + both[:, -1], return_inverse=True)
-        kept = _smallest(ends, both, lambda rows: reader.read(reader.oriented(rows)), cap)
-        return np.concatenate([self.rows[onward & ~full], both[kept]])
+        smallest = _smallest(ends, both, lambda rows: reader.read(reader.oriented(rows)), cap)
+        return np.concatenate([self.rows[onward & ~full], both[smallest]])
 
 
 def _codes(pairs: sparse.csr_array) -> NDArray[np.int64]:
@@ -189,9 +191,9 @@ def _smallest(
     pairs: NDArray[np.int64], rows: Rows, read: Callable[[Rows], Array], cap: int
 ) -> NDArray[np.bool_]:
     """Whether each path is among the `cap` of its pair, a small number, with the least content."""
-    kept = np.ones(len(pairs), dtype=np.bool_)
+    smallest = np.ones(len(pairs), dtype=np.bool_)
     crowded = np.flatnonzero(np.bincount(pairs)[pairs] > cap)
     order = crowded[np.lexsort((*read(rows[crowded]).T[::-1], pairs[crowded]))]
     later = pairs[order][cap:] == pairs[order][:-cap]
-    kept[order[cap:][later]] = False
-    return kept
+    smallest[order[cap:][later]] = False
+    return smallest
