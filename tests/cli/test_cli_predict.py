@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,7 @@ def test_a_model_of_hierarchies_is_for_python(
         (("model.saen", "new.saen", "-o", "no/such/out.csv"), "cannot be written"),
         (("model.saen", "new.saen", "--json"), "--json needs --out FILE"),
         (("model.saen", "new.saen", "--device", "tpu"), "unknown device 'tpu'"),
-        (("model.saen", "model.saen"), "which is not a collection"),
+        (("model.saen", "model.saen"), "contains a model, not graphs or a hierarchy"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -335,14 +335,7 @@ def test_parquet_without_its_library_names_the_extra(
     model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     stored(new, tmp_path)
-    whole = builtins.__import__
-
-    def without(name: str) -> Any:
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return whole(name)
-
-    monkeypatch.setattr("importlib.import_module", without)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     out = tmp_path / "out.parquet"
     told = fails(monkeypatch, capsys, "predict", model, tmp_path / "new.saen", "-o", out)
     assert told == 'this needs pyarrow: pip install "saen[parquet]"'
