@@ -9,8 +9,9 @@ from sklearn.metrics import classification_report
 from sklearn.model_selection import train_test_split
 
 import saen
+from saen.io.stdlib import stdlib_functions
 
-functions = saen.stdlib_functions()
+functions = stdlib_functions()
 print(functions)
 compressed = saen.compress(saen.Nested().decompose(functions))
 for level in compressed.levels():

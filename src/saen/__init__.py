@@ -11,10 +11,7 @@ if _TYPE_CHECKING:
     from saen.data.compression import ceiling as ceiling
     from saen.data.compression import compress as compress
     from saen.data.compression import compress_graphs as compress_graphs
-    from saen.data.compression import compress_stream as compress_stream
     from saen.data.compression import compute_cd as compute_cd
-    from saen.data.compression import equivalent as equivalent
-    from saen.data.compression import extend as extend
     from saen.data.compression import merge as merge
     from saen.data.documents import Documents as Documents
     from saen.data.graphs import Graphs as Graphs
@@ -43,23 +40,14 @@ if _TYPE_CHECKING:
     from saen.io.conllu import read_conllu as read_conllu
     from saen.io.container import save as save
     from saen.io.loading import load_dataset as load_dataset
-    from saen.io.nested import read_nested as read_nested
-    from saen.io.nested import write_nested as write_nested
     from saen.io.networkx import from_networkx as from_networkx
     from saen.io.networkx import to_networkx as to_networkx
-    from saen.io.pyg import ToHierarchy as ToHierarchy
     from saen.io.pyg import from_pyg as from_pyg
-    from saen.io.pyg import hierarchy_from_pyg as hierarchy_from_pyg
     from saen.io.pyg import to_pyg as to_pyg
     from saen.io.rdkit import from_rdkit as from_rdkit
     from saen.io.rdkit import from_smiles as from_smiles
-    from saen.io.rdkit import to_rdkit as to_rdkit
-    from saen.io.scipy import from_scipy as from_scipy
-    from saen.io.scipy import to_scipy as to_scipy
     from saen.io.spacy import from_spacy as from_spacy
-    from saen.io.stdlib import stdlib_functions as stdlib_functions
     from saen.io.threads import generate_threads as generate_threads
-    from saen.io.tu import read_tu as read_tu
     from saen.learning.cross_validation import Evaluation as Evaluation
     from saen.learning.cross_validation import cross_validate as cross_validate
     from saen.learning.estimators import SAENClassifier as SAENClassifier
@@ -75,8 +63,7 @@ if _TYPE_CHECKING:
 
 # Rooms are imported when a name of theirs is first used, so `import saen` takes no time.
 _ROOMS = {
-    "data.compression": "Compressed ceiling compress compress_graphs "
-    "compress_stream compute_cd equivalent extend merge",
+    "data.compression": "Compressed ceiling compress compress_graphs compute_cd merge",
     "data.documents": "Documents",
     "data.graphs": "Graphs",
     "data.hierarchy": "Attributes Hierarchy Relation",
@@ -90,15 +77,11 @@ _ROOMS = {
     "io.conllu": "read_conllu",
     "io.container": "save",
     "io.loading": "load_dataset",
-    "io.nested": "read_nested write_nested",
     "io.networkx": "from_networkx to_networkx",
-    "io.pyg": "ToHierarchy from_pyg hierarchy_from_pyg to_pyg",
-    "io.rdkit": "from_rdkit from_smiles to_rdkit",
-    "io.scipy": "from_scipy to_scipy",
+    "io.pyg": "from_pyg to_pyg",
+    "io.rdkit": "from_rdkit from_smiles",
     "io.spacy": "from_spacy",
-    "io.stdlib": "stdlib_functions",
     "io.threads": "generate_threads",
-    "io.tu": "read_tu",
     "learning.cross_validation": "Evaluation cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
     "learning.part_counts": "SAFeatures",

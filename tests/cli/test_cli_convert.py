@@ -60,7 +60,7 @@ def test_convert_reports_files_and_what_was_skipped(tmp_path: Path) -> None:
     assert len(document["skipped"]) == 12
     result = from_runner("convert", file, tmp_path / "y.csv", "--skip-bad", "--force")
     assert result.stderr.count("saen: skipped: ") == 10
-    assert "saen: skipped 12 in all" in result.stderr
+    assert "saen: skipped 12 records in total" in result.stderr
 
 
 def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None:

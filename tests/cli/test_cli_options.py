@@ -41,14 +41,17 @@ def test_options_have_the_same_names_everywhere_and_say_what_they_do(
     path: tuple[str, ...],
 ) -> None:
     options = {option.opts[0]: option for option in COMMANDS[path].params if option.opts}
+    spellings = {
+        name for option in options.values() for name in (*option.opts, *option.secondary_opts)
+    }
     assert "--json" in options
     for name, option in options.items():
         if name.startswith("--"):
             assert option.help, f"{' '.join(path)} {name}"
-            assert len(option.opts) == 1 or name in (*SHORT, "--models")
+            assert len(option.opts) == 1 or name in SHORT
         if name in SHORT:
             assert SHORT[name] in option.opts, f"{' '.join(path)} {name}"
-    assert not {"--output", "--n-models", "--random-state", "--overwrite"} & options.keys()
+    assert not {"--output", "--n-models", "--random-state", "--overwrite", "--labels"} & spellings
 
 
 def test_exit_codes_are_in_the_help() -> None:

@@ -23,12 +23,10 @@ from saen import (
     ceiling,
     compress,
     compress_graphs,
-    compress_stream,
     compute_cd,
-    equivalent,
-    extend,
     merge,
 )
+from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import attribute_keys, value_keys
 from saen.io.container import file_bytes, original_bytes
 from tests.properties.strategies import graph_collections, hierarchies

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Attributes, Ego, Graphs, Hierarchy, InputError, Relation, Vocabulary, equivalent
+from saen import Attributes, Ego, Graphs, Hierarchy, InputError, Relation, Vocabulary
+from saen.data.compression import equivalent
 from tests.properties.strategies import (
     collections,
     graph_collections,

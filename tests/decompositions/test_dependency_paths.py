@@ -12,15 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saen
-from saen import (
-    FileError,
-    Graphs,
-    Hierarchy,
-    InputError,
-    Vocabulary,
-    compress,
-    equivalent,
-)
+from saen import FileError, Graphs, Hierarchy, InputError, Vocabulary, compress
+from saen.data.compression import equivalent
 from saen.data.documents import Documents
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import DependencyPaths

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saen
-from saen import Graphs, InputError, Vocabulary, compress, equivalent
+from saen import Graphs, InputError, Vocabulary, compress
+from saen.data.compression import equivalent
 from saen.data.nested import NestedData
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Nested

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from saen import Graphs, Hierarchy, InputError, equivalent
+from saen import Graphs, Hierarchy, InputError
+from saen.data.compression import equivalent
 from saen.decompositions import Paths
 from saen.decompositions.shortest_paths import shortest_paths
 from tests.properties.strategies import REALS, graph_collections

@@ -247,7 +247,7 @@ def test_explain_takes_hierarchies_as_they_are():
     for index in range(20):
         explanation = explain(model, hierarchy, index, k=1)
         assert_complete(explanation)
-        assert explanation.decomposed.hierarchy.sizes == hierarchy.select([index]).sizes
+        assert explanation.decomposed.hierarchy.sizes == hierarchy[[index]].sizes
         assert (explanation.settings, explanation.decomposed.graph) == ({}, None)
         bare += sum(
             int((np.diff(r.indptr) == 0).sum())

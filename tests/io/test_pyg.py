@@ -13,7 +13,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Ego, Graphs, compress, equivalent
+from saen import Ego, Graphs, compress
+from saen.data.compression import equivalent
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_decomposition
 from saen.errors import InputError, MissingExtraError

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Graphs, equivalent
+from saen import Graphs
+from saen.data.compression import equivalent
 from saen.decompositions import Neighbourhoods
 from saen.errors import InputError, MissingExtraError
 from saen.io.rdkit import from_rdkit, from_smiles, to_rdkit

@@ -15,17 +15,8 @@ from hypothesis import strategies as st
 
 import saen.data.compression
 import saen.data.content_hash
-from saen import (
-    Compressed,
-    Ego,
-    Hierarchy,
-    compress,
-    compress_graphs,
-    compress_stream,
-    equivalent,
-    extend,
-    merge,
-)
+from saen import Compressed, Ego, Hierarchy, compress, compress_graphs, merge
+from saen.data.compression import compress_stream, equivalent, extend
 from tests.properties.strategies import (
     DrawnGraphs,
     collections,

@@ -117,6 +117,9 @@ class Fixed:
     def decompose(self, graphs: Graphs) -> Hierarchy:
         return self.hierarchy
 
+    def anchors(self, graphs: Graphs) -> None:
+        return None
+
     def costs(self, graphs: Graphs) -> Any:
         return np.zeros(len(graphs), np.int64)
 

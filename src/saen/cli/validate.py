@@ -112,7 +112,7 @@ def _summary(graphs: Graphs) -> list[str]:
         counts = ", ".join(f"{label}: {count:,}" for label, count in facts["classes"].items())
         lines.append(f"{'classes':20}{counts}")
     elif graphs.targets is None:
-        lines.append(f"{'labels':20}none: graphs can be predicted, but not trained on")
+        lines.append(f"{'targets':20}none: graphs can be predicted, but not trained on")
     else:
         lines.append(
             f"{'targets':20}real numbers from {graphs.targets.min():g} to {graphs.targets.max():g}"

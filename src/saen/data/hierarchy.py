@@ -376,7 +376,10 @@ class Hierarchy(Collection):
         return out
 
     def __eq__(self, other: object) -> bool:
-        """The same objects in the same order on every level (up to order: `saen.equivalent`)."""
+        """Whether all levels have the same objects in the same order.
+
+        `saen.data.compression.equivalent` compares up to order.
+        """
         if not isinstance(other, Hierarchy):
             return NotImplemented
         return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
