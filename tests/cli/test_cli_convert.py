@@ -69,7 +69,7 @@ def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None
     result = from_runner("validate", file, "--limit", 2)
     assert result.exit_code == 2
     assert "1 graph, 2 nodes, 1 edge" in result.stdout
-    assert "labels              none: graphs can be predicted, but not trained on" in result.stdout
+    assert "targets             none: graphs can be predicted, but not trained on" in result.stdout
     assert "3 problems\n" in result.stdout
     assert f"  {file}, line 2: edge 0 refers to node 2, but nodes without" in result.stdout
     assert "  … and 1 more" in result.stdout
