@@ -60,7 +60,7 @@ def _positions(key: Any, n: int) -> Rows:
         return slice(start, start + 1)
     if isinstance(key, slice):
         start, stop, step = key.indices(n)
-        return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
+        return slice(start, max(start, stop)) if step == 1 else np.arange(n)[key]
     rows = np.asarray(key)
     if rows.dtype == np.bool_:
         if rows.shape != (n,):
