@@ -45,18 +45,19 @@ def path_relations(
     Paths are numbered by owner, then by length.
     """
     n_bottom, n_owners = sizes
-    lengths = np.repeat(np.arange(len(paths)), [len(rows) for rows in paths])
+    counts = np.array([len(rows) for rows in paths])
+    lengths = np.repeat(np.arange(len(paths)), counts)
     owner = np.concatenate([owners[rows[:, 0]] for rows in paths])
     order = np.argsort(owner, kind="stable")
     numbers = np.empty_like(order)
     numbers[order] = np.arange(len(order))
     triples: list[Triples] = []
-    for length, rows in enumerate(paths):
+    for rows, own in zip(paths, np.split(numbers, np.cumsum(counts)[:-1]), strict=True):
         taken: Ints | None = None
         if steps.links is not None:
             taken = reader.steps(rows) if entries is None else entries[reader.steps(rows)]
         path, parts, roles = steps.parts(rows if members is None else members[rows], taken)
-        triples.append((numbers[lengths == length][path], parts, roles))
+        triples.append((own[path], parts, roles))
     names = tuple(f"length {length}" for length in range(len(paths)))
     return (
         _relation(triples, steps.alphabet, len(order), n_bottom),
