@@ -24,7 +24,7 @@ from saen.io.loading import SUFFIXES, read_graphs
 from saen.io.writing import write_graphs
 
 FUZZ = os.environ.get("SAEN_FUZZ")
-fuzzing = settings(max_examples=int(FUZZ or 30), derandomize=FUZZ is None)
+fuzzing = settings(max_examples=int(FUZZ or 30))
 
 # What reading may take beyond the file: columns of text, and nodes without edges, are given a
 # first allowance whatever the size of the file.
