@@ -7,39 +7,8 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from saen.cli import (
-    compress,
-    convert,
-    datasets,
-    decompositions,
-    draw,
-    embed,
-    evaluate,
-    explain,
-    inspect,
-    plot,
-    predict,
-    reproduce,
-    train,
-    validate,
-)
 from saen.cli.app import app
 from saen.errors import SaenError
-
-app.command("datasets")(datasets.command)
-app.command("decompositions")(decompositions.command)
-app.command("validate")(validate.command)
-app.command("convert")(convert.command)
-app.command("compress")(compress.command)
-app.command("draw")(draw.command)
-app.command("evaluate")(evaluate.command)
-app.command("train")(train.command)
-app.command("predict")(predict.command)
-app.command("embed")(embed.command)
-app.add_typer(plot.app, name="plot")
-app.command("inspect")(inspect.command)
-app.command("explain")(explain.command)
-app.command("reproduce")(reproduce.command)
 
 __all__ = ["app", "main"]
 

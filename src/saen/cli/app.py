@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 from saen._version import __version__
+from saen.cli.lazy import LazyGroup
+
+
+class Commands(LazyGroup):
+    """The commands, in the order of `saen --help`; their help starts with the line given here."""
+
+    summaries: ClassVar = {
+        "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
+        "decompositions": "List the decompositions and their parameters.",
+        "validate": "Say what a file holds, and name every line that cannot be used.",
+        "convert": "Convert graphs from any format that can be read.",
+        "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
+        "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
+        "one.",
+        "evaluate": "Estimate the accuracy of a classifier on a dataset by repeated "
+        "cross-validation.",
+        "train": "Train a model on your data, estimate how good it is, and write it to one file.",
+        "predict": "Predict graphs or other data, with or without targets, with a trained model.",
+        "embed": "Write the learned vectors (embeddings) of graphs or other data, or of their "
+        "parts.",
+        "inspect": "Say what a file is: its kind, versions, sizes and settings.",
+        "explain": "Explain a model's prediction for one example by the contributions of its "
+        "parts.",
+        "reproduce": "Regenerate the paper's tables, with our numbers beside its own.",
+        "plot": "Plot what other commands wrote.",
+    }
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -11,8 +11,6 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines, report_skipped
 from saen.errors import FileError
-from saen.io.loading import load_dataset
-from saen.io.writing import output_files, write_graphs
 
 
 class Format(StrEnum):
@@ -46,6 +44,9 @@ def command(
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
+    from saen.io.loading import load_dataset
+    from saen.io.writing import output_files, write_graphs
+
     output_files(out, format=format, force=force)  # before the work
     skipped: list[FileError] = []
     with report_skipped() as report:

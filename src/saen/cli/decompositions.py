@@ -6,7 +6,6 @@ from typing import Any
 
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, table
-from saen.decompositions.registry import DECOMPOSITIONS, parameters
 
 
 def command(json: options.AsJson = False) -> None:
@@ -16,6 +15,8 @@ def command(json: options.AsJson = False) -> None:
 
     Example: saen compress MUTAG --decomposition "neighbourhoods(depth=4, node_labels=degree)"
     """
+    from saen.decompositions.registry import DECOMPOSITIONS, parameters
+
     listed: list[dict[str, Any]] = [
         {
             "name": name,

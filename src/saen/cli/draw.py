@@ -11,10 +11,6 @@ import typer
 from saen.cli import options
 from saen.cli.output import console, print_json
 from saen.errors import InputError
-from saen.io.loading import load_data
-from saen.learning.jobs.compress import dataset_decomposition
-from saen.report.figures import save_figure
-from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
 
 
 class Figure(StrEnum):
@@ -43,6 +39,11 @@ def command(
 
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
+    from saen.io.loading import load_data
+    from saen.learning.jobs.compress import dataset_decomposition
+    from saen.report.figures import save_figure
+    from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
+
     parsed = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )

@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, report_skipped, table
-from saen.learning.runs import versions
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
@@ -50,6 +49,7 @@ def command(
     from saen.explanations.explanation import explain, explain_collection
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_takes
+    from saen.learning.runs import versions
     from saen.report.explanation_page import check_explanation, write_explanation
 
     if out is not None:

@@ -10,7 +10,6 @@ import typer
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, table
-from saen.learning.inspection import inspect_file
 
 _MOST_SHOWN = 12  # entries of a list
 
@@ -26,6 +25,8 @@ def command(
 
     Example: saen inspect mutag.saen
     """
+    from saen.learning.inspection import inspect_file
+
     found = inspect_file(file)
     if json:
         print_json({"file": str(file), **found})

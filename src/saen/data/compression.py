@@ -15,17 +15,23 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
+from saen._util.lazy import LazyModule
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
+    pd = LazyModule("pandas")
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MAX_THREADS = 4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from saen._util.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
+from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data._adjacency import Entries, is_symmetric
 from saen.data._collection import (
@@ -24,6 +24,11 @@ from saen.data._collection import (
     describe_targets,
 )
 from saen.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 Direction = Literal["both", "out", "in"]
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
+from saen._util.lazy import LazyModule
 from saen.data._collection import Collection, Rows
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

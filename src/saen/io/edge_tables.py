@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.lazy import LazyModule
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.records import BadGraphs, assemble
 from saen.io.tables import SUFFIXES, Table, read_table, require, target_column, target_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 EDGES = ("graph", "source", "target")
 NODES = ("graph", "node")

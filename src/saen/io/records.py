@@ -10,17 +10,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.text_files import FREE_NODES, check_text, check_width
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 TargetValue = str | int | float
 

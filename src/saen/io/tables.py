@@ -14,25 +14,30 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
+from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
 from saen.io.records import TargetValue
 from saen.io.text_files import (
-    EXACT_FLOATS,
     FREE_CHARACTERS,
     check_width,
+    exact_floats,
     read_bytes,
     read_text,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 """Tables that `read_table` reads."""
@@ -225,7 +230,7 @@ class _CsvTable(Table):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                frame = self._parse(**EXACT_FLOATS)
+                frame = self._parse(**exact_floats())
         except (ValueError, OverflowError, pd.errors.ParserWarning):
             return None
         return frame if frame.shape[1] == len(self.columns) else None

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from saen.errors import FileError, InputError
 
 # What a file may ask for beyond its own size. Without these limits a few bytes, such as a count of
@@ -18,10 +16,6 @@ FREE_CHARACTERS = 2**24
 CHARACTERS_PER_BYTE = 16
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-# Before pandas 3.1, the default parser of floats could be off by one in the last place.
-_NEW_PANDAS = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-EXACT_FLOATS = {} if _NEW_PANDAS else {"float_precision": "round_trip"}
 
 
 def read_bytes(path: Path) -> bytes:
@@ -101,6 +95,15 @@ def parse_json_line(data: bytes, path: Path, line: int, decoder: json.JSONDecode
     except ValueError:
         reason = "a number has too many digits"
     raise FileError(reason, path=path, line=line)
+
+
+def exact_floats() -> dict[str, str]:
+    """Options of `pandas.read_csv` that parse floats exactly."""
+    import pandas as pd
+
+    # Before 3.1, the default parser could be off by one in the last place.
+    new = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    return {} if new else {"float_precision": "round_trip"}
 
 
 def check_width(longest: int, count: int, n_bytes: int, what: str) -> None:

@@ -17,20 +17,25 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, segment_ids
 from saen._util.atomic import make_folder
+from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.archive import Member, members
 from saen.io.records import clashing_edges
-from saen.io.text_files import BYTE_ORDER_MARK, EXACT_FLOATS
+from saen.io.text_files import BYTE_ORDER_MARK, exact_floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 TargetFile = Literal["labels", "attributes"]
 """Which file has the targets: `NAME_graph_labels.txt` or `NAME_graph_attributes.txt`."""
@@ -370,7 +375,7 @@ def _parse_fast(chunk: bytes, columns: int, number: Number) -> Array | None:
     if b"\r" in chunk or b"\0" in chunk:
         return None
     # The integer type is inferred: asked for it, the parser would accept "1.0" as well.
-    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **EXACT_FLOATS}
+    options: dict[str, Any] = {} if number is np.int64 else {"dtype": number, **exact_floats()}
     try:
         frame = pd.read_csv(
             io.BytesIO(chunk),

@@ -10,11 +10,12 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from saen._util.atomic import atomic_write, make_folder
+from saen._util.lazy import LazyModule
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io import container, jsonl, tables
@@ -23,6 +24,11 @@ from saen.io.graphml import write_graphml
 from saen.io.loading import TARGET_FILES
 from saen.io.records import check_both_directions
 from saen.io.tu import ENDINGS, NAMES_ENDING, write_tu
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 FORMATS = ("jsonl", "saen", "csv", "tsv", "parquet", "tu", "graphml")
 

@@ -1,0 +1,105 @@
+"""What a command imports: nothing that takes long before it is needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from saen.cli import app
+from saen.cli.app import Commands
+
+NETWORKS = {"torch", "sklearn"}
+TABLES = {"pandas", "pyarrow"}
+ARRAYS = {"numpy", "scipy"}
+
+
+def imported(code: str, *arguments: str, **environment: str) -> set[str]:
+    """The modules that a new process has imported when it ends."""
+    report = "import atexit, sys\natexit.register(lambda: print('\\n' + ' '.join(sys.modules)))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", report + code, *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def command_imports(*arguments: str, **environment: str) -> set[str]:
+    return imported("from saen.cli import main\nmain()", *arguments, **environment)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), (), ("trian",), ("train", "--wrong"), ("train", "--help")],
+    ids=" ".join,
+)
+def test_help_and_usage_errors_import_no_arrays_tables_or_networks(
+    arguments: tuple[str, ...],
+) -> None:
+    modules = command_imports(*arguments)
+    assert "saen.cli.app" in modules
+    assert not modules & (NETWORKS | TABLES | ARRAYS)
+
+
+def test_no_command_needs_tables_or_networks_to_show_its_help() -> None:
+    modules = imported(
+        "import typer; from saen.cli import app; [*typer.main.get_command(app).commands.values()]"
+    )
+    assert {f"saen.cli.{name}" for name in Commands.summaries} <= modules
+    assert not modules & (NETWORKS | TABLES | {"scipy", "matplotlib"})
+
+
+def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> None:
+    modules = command_imports("datasets", SAEN_DATA=str(tmp_path))
+    assert "saen.io.catalog" in modules
+    assert not modules & (NETWORKS | TABLES | {"scipy"})
+
+
+def test_validate_imports_pandas_only_for_tables(tmp_path: Path) -> None:
+    lines, table = tmp_path / "small.jsonl", tmp_path / "small.csv"
+    lines.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]], "target": 1}\n')
+    table.write_text("graph,source,target\n0,0,1\n")
+    assert not command_imports("validate", str(lines)) & (NETWORKS | TABLES)
+    modules = command_imports("validate", str(table))
+    assert "pandas" in modules
+    assert not modules & NETWORKS
+
+
+def test_import_saen_imports_no_arrays() -> None:
+    assert not imported("import saen; dir(saen)") & (NETWORKS | TABLES | ARRAYS)
+
+
+def test_completion_of_commands_imports_none_of_them() -> None:
+    modules = imported(
+        "from saen.cli import app; app(prog_name='saen')",
+        _SAEN_COMPLETE="complete_bash",
+        COMP_WORDS="saen tr",
+        COMP_CWORD="1",
+    )
+    assert not modules & {"saen.cli.train", "numpy"}
+
+
+@pytest.mark.parametrize("name", Commands.summaries)
+def test_a_command_is_listed_by_the_first_sentence_of_its_help(name: str) -> None:
+    group: Any = typer.main.get_command(app)
+    first, *_ = group.commands[name].help.split("\n\n")
+    assert " ".join(first.split()) == Commands.summaries[name]
+
+
+def test_every_module_with_a_command_is_listed() -> None:
+    folder = Path(sys.modules["saen.cli"].__file__ or "").parent
+    modules = {
+        file.stem
+        for file in folder.glob("*.py")
+        if "\ndef command(" in (text := file.read_text("utf-8")) or "\n@app.command()" in text
+    }
+    assert modules == set(Commands.summaries)
