@@ -34,7 +34,7 @@ def grouped(
 
     `at_once` is the size of the group where it is not to be chosen by timing.
     """
-    from saen.learning.cross_validation import make_splits
+    from saen.learning.splits import make_splits
     from saen.network.ensemble import Trainer, Training
 
     watch = Stopwatch()

@@ -53,6 +53,7 @@ if _TYPE_CHECKING:
     from saen.io.pyg import to_pyg as to_pyg
     from saen.io.rdkit import from_rdkit as from_rdkit
     from saen.io.rdkit import from_smiles as from_smiles
+    from saen.io.rdkit import murcko_scaffolds as murcko_scaffolds
     from saen.io.rdkit import to_rdkit as to_rdkit
     from saen.io.scipy import from_scipy as from_scipy
     from saen.io.scipy import to_scipy as to_scipy
@@ -60,11 +61,11 @@ if _TYPE_CHECKING:
     from saen.io.stdlib import stdlib_functions as stdlib_functions
     from saen.io.threads import generate_threads as generate_threads
     from saen.io.tu import read_tu as read_tu
-    from saen.learning.cross_validation import Evaluation as Evaluation
     from saen.learning.cross_validation import cross_validate as cross_validate
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
+    from saen.learning.evaluation import Evaluation as Evaluation
     from saen.learning.load import load as load
     from saen.learning.part_counts import SAFeatures as SAFeatures
     from saen.network.loss import Task as Task
@@ -93,14 +94,15 @@ _ROOMS = {
     "io.nested": "read_nested write_nested",
     "io.networkx": "from_networkx to_networkx",
     "io.pyg": "ToHierarchy from_pyg hierarchy_from_pyg to_pyg",
-    "io.rdkit": "from_rdkit from_smiles to_rdkit",
+    "io.rdkit": "from_rdkit from_smiles murcko_scaffolds to_rdkit",
     "io.scipy": "from_scipy to_scipy",
     "io.spacy": "from_spacy",
     "io.stdlib": "stdlib_functions",
     "io.threads": "generate_threads",
     "io.tu": "read_tu",
-    "learning.cross_validation": "Evaluation cross_validate",
+    "learning.cross_validation": "cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
+    "learning.evaluation": "Evaluation",
     "learning.part_counts": "SAFeatures",
     "learning.load": "load",
     "network.loss": "Task",
