@@ -122,7 +122,8 @@ def cross_validate(
     if len(targets) != len(data):
         raise InputError(f"{len(data)} examples, but {len(targets)} targets")
     if splits is None:
-        splits = make_splits(targets, repeats, folds, seed, test_size=test_size, groups=groups)
+        named = targets if problem.classes is None else problem.classes.astype(str)[targets]
+        splits = make_splits(named, repeats, folds, seed, test_size=test_size, groups=groups)
     else:
         check_splits(splits, len(targets))
     if validation is not None:
