@@ -35,7 +35,7 @@ def grouped(
 
     `at_once` is the size of the group, by default that of `saen evaluate`.
     """
-    from saen.learning.cross_validation import make_splits
+    from saen.learning.splits import make_splits
     from saen.network.ensemble import choose_group_size
     from saen.network.training import train
 

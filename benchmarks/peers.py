@@ -175,7 +175,7 @@ def _trained(
     """Ten folds of a network, or ten folds extrapolated from a few epochs of the first."""
     import torch
 
-    from saen.learning.cross_validation import make_splits
+    from saen.learning.splits import make_splits
 
     start, steps, scores, tests = perf_counter(), [], [], []
     for train, test in make_splits(classes, 1, FOLDS, seed=0)[0]:
@@ -215,7 +215,7 @@ def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
     from grakel.kernels import VertexHistogram, WeisfeilerLehman  # type: ignore[import-untyped]
     from sklearn.svm import SVC
 
-    from saen.learning.cross_validation import make_splits
+    from saen.learning.splits import make_splits
 
     graphs = labelled(dataset_graphs(dataset))
     items = []

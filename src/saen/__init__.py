@@ -48,11 +48,11 @@ if _TYPE_CHECKING:
     from saen.io.rdkit import from_smiles as from_smiles
     from saen.io.spacy import from_spacy as from_spacy
     from saen.io.threads import generate_threads as generate_threads
-    from saen.learning.cross_validation import Evaluation as Evaluation
     from saen.learning.cross_validation import cross_validate as cross_validate
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
+    from saen.learning.evaluation import Evaluation as Evaluation
     from saen.learning.load import load as load
     from saen.learning.part_counts import SAFeatures as SAFeatures
     from saen.network.loss import Task as Task
@@ -82,8 +82,9 @@ _ROOMS = {
     "io.rdkit": "from_rdkit from_smiles",
     "io.spacy": "from_spacy",
     "io.threads": "generate_threads",
-    "learning.cross_validation": "Evaluation cross_validate",
+    "learning.cross_validation": "cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
+    "learning.evaluation": "Evaluation",
     "learning.part_counts": "SAFeatures",
     "learning.load": "load",
     "network.loss": "Task",

@@ -15,11 +15,12 @@ import saen
 from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
-from saen.learning.cross_validation import cross_validate, make_splits
+from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
-from saen.learning.runs import open_run, splits_from_json, splits_to_json
+from saen.learning.runs import open_run
+from saen.learning.splits import Splits, make_splits, splits_from_json, splits_to_json
 from saen.paper import tables
 
 
@@ -196,8 +197,8 @@ def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_
 
 def test_splits_survive_a_round_trip(threads, tmp_path):
     splits = make_splits(threads.targets, 2, 3, seed=4)
-    write_json(tmp_path / "splits.json", splits_to_json(splits))
-    again = splits_from_json(tmp_path / "splits.json", 60)
+    write_json(tmp_path / "splits.json", splits_to_json(Splits(splits)))
+    again = splits_from_json(tmp_path / "splits.json", 60).repeats
     for parts, others in zip(splits, again, strict=True):
         for (train, test), (train2, test2) in zip(parts, others, strict=True):
             np.testing.assert_array_equal(train, train2)
@@ -209,7 +210,14 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
     [
         ([], "expected"),
         ({"repeats": []}, "there are no repeats"),
-        ({"repeats": [[{"train": [0, 1], "test": [2]}]]}, "exactly once"),
+        (
+            {"repeats": [[{"train": [0, 1], "test": [2]}, {"train": [2], "test": [0, 1]}]]},
+            "exactly once",
+        ),
+        ({"repeats": [[{"train": [0, 0], "test": [1]}]]}, "one occurs twice"),
+        ({"train": [0, 1], "valid": [1], "test": [2]}, "validates on training examples"),
+        ({"train": [0, 1], "valid": [2], "test": [2]}, "validates on test examples"),
+        ({"train": [0, 1], "valid": [4], "test": [2]}, "from 0 to 3"),
         (
             {"repeats": [[{"train": [0, 2], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
             "trains on examples that it tests",
@@ -230,7 +238,7 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
         ),
         (
             {"repeats": [[{"train": [0], "test": []}, {"train": [0], "test": [0, 1, 2, 3]}]]},
-            "without test examples",
+            "needs test indices",
         ),
     ],
 )

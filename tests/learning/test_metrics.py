@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
 
 from saen import InputError
 from saen.learning.metrics import (
+    CLASSIFICATION_METRICS,
+    REGRESSION_METRICS,
     calibrate,
     classification_scores,
+    corrected_interval,
+    find_metric,
     log_losses,
     prediction_scores,
     regression_scores,
@@ -126,3 +131,83 @@ def test_prediction_scores_need_targets_of_the_same_kind():
     assert prediction_scores(classes, np.array(["x", "y"]), words) == {}
     assert prediction_scores(None, words, numbers) == {}
     assert prediction_scores(None, np.ones((2, 2)), numbers) == {}
+
+
+# -- metrics by name ---------------------------------------------------------------------------
+
+
+def draw(n_classes, seed=0, n=60):
+    noise = np.random.default_rng(seed)
+    y = noise.integers(0, n_classes, n)
+    rows = noise.random((n, n_classes)) + 0.7 * np.eye(n_classes)[y]
+    return y, rows / rows.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_metrics_of_classes_are_scikit_learn_s(n_classes):
+    y, rows = draw(n_classes)
+    predicted, one_hot = rows.argmax(axis=1), np.eye(n_classes)[y]
+    auc_rows = rows[:, 1] if n_classes == 2 else rows
+    expected = {
+        "accuracy": metrics.accuracy_score(y, predicted),
+        "balanced_accuracy": metrics.balanced_accuracy_score(y, predicted),
+        "f1": metrics.f1_score(y, predicted, average="macro"),
+        "roc_auc": metrics.roc_auc_score(y, auc_rows, multi_class="ovr"),
+        "average_precision": metrics.average_precision_score(y, rows[:, 1])
+        if n_classes == 2
+        else metrics.average_precision_score(one_hot, rows),
+        "log_loss": metrics.log_loss(y, rows),
+        "mcc": metrics.matthews_corrcoef(y, predicted),
+    }
+    found = {name: metric(y, rows) for name, metric in CLASSIFICATION_METRICS.items()}
+    assert found == pytest.approx(expected)
+
+
+def test_metrics_of_numbers_are_scikit_learn_s():
+    noise = np.random.default_rng(1)
+    y, predicted = noise.normal(size=(2, 30))
+    found = {name: metric(y, predicted) for name, metric in REGRESSION_METRICS.items()}
+    assert found == pytest.approx(
+        {
+            "mae": metrics.mean_absolute_error(y, predicted),
+            "rmse": metrics.root_mean_squared_error(y, predicted),
+            "r2": metrics.r2_score(y, predicted),
+        }
+    )
+
+
+def test_metrics_without_a_definition_are_nan():
+    rows = np.array([[0.9, 0.1], [0.2, 0.8]])
+    undefined = {n for n, m in CLASSIFICATION_METRICS.items() if np.isnan(m([0, 0], rows))}
+    assert undefined == {"roc_auc", "average_precision", "mcc"}
+    assert np.isnan(REGRESSION_METRICS["r2"]([1.0, 1.0], [0.5, 1.5]))
+
+
+def test_metrics_leave_out_classes_that_a_fold_does_not_test():
+    y, rows = draw(3)
+    y, rows = y[y != 2], rows[y != 2]
+    expected = np.mean([metrics.roc_auc_score(y == code, rows[:, code]) for code in (0, 1)])
+    assert CLASSIFICATION_METRICS["roc_auc"](y, rows) == pytest.approx(expected)
+
+
+def test_goodness_turns_losses_around():
+    assert CLASSIFICATION_METRICS["accuracy"].goodness(0.5) == 0.5
+    for metric in (CLASSIFICATION_METRICS["log_loss"], *list(REGRESSION_METRICS.values())[:2]):
+        assert metric.goodness(0.5) == -0.5
+    assert REGRESSION_METRICS["r2"].goodness(0.5) == 0.5
+
+
+def test_unknown_metrics_are_refused():
+    with pytest.raises(InputError, match="metric for real numbers is one of mae, rmse, r2"):
+        find_metric("accuracy", regression=True)
+    with pytest.raises(InputError, match="metric for classes is one of accuracy"):
+        find_metric("mae", regression=False)
+
+
+def test_corrected_interval_covers_what_the_naive_one_does_not():
+    scores = np.array([0.7, 0.8, 0.9, 0.75, 0.85])
+    low, high = corrected_interval(scores, 0.25)
+    error = np.sqrt((1 / 5 + 1 / 4) * np.var(scores, ddof=1))
+    assert (high - low) / 2 == pytest.approx(2.7764451 * error)
+    assert (high + low) / 2 == pytest.approx(0.8)
+    assert corrected_interval([0.5], 0.25) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from typing import Any, NoReturn
 
 from saen.cli.app import app
@@ -18,6 +19,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminated)
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    warnings.showwarning = _print_warning
     try:
         app()
     except (SaenError, OSError) as error:
@@ -30,6 +32,10 @@ def main() -> None:
         if stopped.code == 130:  # what typer makes of Ctrl-C
             _interrupted()
         raise
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"saen: warning: {message}", file=sys.stderr)
 
 
 def _terminated(*_: Any) -> NoReturn:

@@ -39,9 +39,21 @@ def command(
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Folds of each cross-validation.")] = 10,
     seed: options.Seed = 0,
-    splits: Annotated[
-        Path | None, typer.Option(help="Folds from a JSON file, as a run directory keeps them.")
+    test_size: Annotated[
+        float | None, typer.Option(help="Hold out this share once per repeat, instead of folds.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Never split a group: a column of the table, a file with one line per graph, "
+            "or scaffold (of SMILES)."
+        ),
+    ] = None,
+    splits: Annotated[
+        Path | None,
+        typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
+    ] = None,
+    metric: options.Metric = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
         int | None, typer.Option("--models", help="Networks to average per fold.")
@@ -58,7 +70,7 @@ def command(
     page: options.ReportPage = None,
     json: options.AsJson = False,
 ) -> None:
-    """Estimate the accuracy of a classifier on a dataset by repeated cross-validation.
+    """Estimate how well classes or numbers are predicted, by repeated cross-validation.
 
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
@@ -80,7 +92,7 @@ def command(
     }
     report = evaluate_dataset(
         Job(name, preset, overrides, seed, device),
-        Protocol(stop, repeats, folds, splits, at_once),
+        Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups),
         out,
     )
     if json:
@@ -94,17 +106,13 @@ def command(
 
 
 def _title(report: EvaluationReport) -> str:
-    protocol = report.recorded["protocol"]
-    return f"{report.recorded['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold"
+    from saen.report.summaries import describe_protocol
+
+    return f"{report.recorded['dataset']}: {describe_protocol(report.recorded)}"
 
 
 def _print(report: EvaluationReport) -> None:
-    from saen.report.summaries import STOP_MEANINGS, describe_evaluation
+    from saen.report.summaries import describe_evaluation, describe_stop
 
-    stop = report.recorded["protocol"]["stop"]
-    epoch = f" ({report.evaluation.chosen[0]['epoch']})" if stop == "peek" else ""
-    heading(
-        f"{_title(report)}, preset {report.recorded['preset']}, {stop}: "
-        f"{STOP_MEANINGS[stop]}{epoch}"
-    )
+    heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))

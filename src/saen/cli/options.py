@@ -50,6 +50,13 @@ OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
 PresetName = Annotated[str, typer.Option(help="modern, paper, or a .toml file.")]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="What is shown first, and decides under nested: accuracy, balanced_accuracy, f1, "
+        "roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2."
+    ),
+]
 Epochs = Annotated[int | None, typer.Option(help="Instead of the preset's.")]
 Seed = Annotated[int, typer.Option(help="Random seed of splits, weights and batches.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]

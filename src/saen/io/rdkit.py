@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import segment_ids
 from saen._util.progress import bar
@@ -154,6 +154,26 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
                 ) from None
             out.append(molecule.GetMol())
     return out
+
+
+def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
+    """The Bemis-Murcko scaffold of every molecule as SMILES, shape (n,): its rings and linkers.
+
+    Molecules without rings share the empty scaffold. As groups of a cross-validation, scaffolds
+    keep molecules of one series on one side of a split.
+
+    Raises `InputError` for SMILES that RDKit cannot read, and `MissingExtraError` without RDKit.
+
+    >>> murcko_scaffolds(["CCO", "Cc1ccccc1", "Oc1ccccc1"]).tolist()
+    ['', 'c1ccccc1', 'c1ccccc1']
+    """
+    rdkit = _rdkit()
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    with rdkit.rdBase.BlockLogs():
+        molecules = [_read(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
+    scaffolds = [MurckoScaffoldSmiles(mol=each) for each in molecules]  # type: ignore[no-untyped-call]
+    return np.array(scaffolds, dtype=np.str_)
 
 
 def _read(chem: ModuleType, number: int, text: Any) -> Any:

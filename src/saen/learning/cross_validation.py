@@ -3,7 +3,7 @@
 Three ways to stop:
 
 - `fixed`: the number of epochs is set in advance; the test folds are used once;
-- `nested`: settings are chosen, for every fold, on an inner split of its training part, then the
+- `nested`: settings are chosen, for every fold, on inner folds of its training part, then the
   networks are trained again on all of it and the test fold is used once;
 - `peek`: the best epoch of the test folds' mean curve, as some published numbers are obtained. It
   is optimistic, and only meant for comparison with such numbers.
@@ -11,8 +11,10 @@ Three ways to stop:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,149 +22,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
+from saen._util.arrays import Array, Ints
 from saen._util.json_files import write_json
-from saen.data.compression import ceiling
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import SAENClassifier, probabilities
+from saen.learning.estimators import (
+    SAENClassifier,
+    SAENRegressor,
+    mean_and_scale,
+    probabilities,
+)
+from saen.learning.evaluation import Evaluation
+from saen.learning.metrics import Metric, find_metric, log_losses
 from saen.learning.preparation import Data, Prepared
-from saen.learning.runs import Fold, check_splits, splits_to_json
+from saen.learning.splits import (
+    Fold,
+    Splits,
+    check_splits,
+    check_validation,
+    inner_folds,
+    make_splits,
+    splits_to_json,
+)
+from saen.learning.targets import as_classes, as_numbers
 from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
 from saen.network.loss import Task
 from saen.network.model import derive_seed
 
 STOPS = ("fixed", "nested", "peek")
-INNER_TEST_SIZE = 0.1
-"""Share of a training part on which `nested` compares settings."""
+INNER_FOLDS = 3
+"""Folds of a training part on which `nested` compares settings, unless told otherwise."""
 
+Estimator = SAENClassifier | SAENRegressor
 Grid = Sequence[dict[str, Any]]
 Progress = Callable[[int, int], object]
 """Called with network-epochs done and their total."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The result of a repeated cross-validation.
-
-    - `classes` (C,), `targets` (n,): codes into them; `fold_of` (R, n): the fold that tests each
-      example; `probabilities` (R, n, C): by the networks that did not train on it;
-    - `rows` (n,): identical examples have equal rows;
-    - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
-      network trained for fewer epochs;
-    - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
-    - `levels`: of the hierarchy, before and after compression;
-    - `seconds`: per step; `models_at_once`: networks trained side by side, per stage.
-    """
-
-    classes: NDArray[Any]
-    targets: NDArray[np.int64]
-    fold_of: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    loss: NDArray[np.float64]
-    seconds: dict[str, float]
-    stop: str = "fixed"
-    chosen: list[Any] = field(default_factory=list)
-    levels: list[dict[str, Any]] = field(default_factory=list)
-    models_at_once: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def predictions(self) -> NDArray[np.int64]:
-        """Predicted codes, (R, n)."""
-        codes: NDArray[np.int64] = self.probabilities.argmax(axis=2)
-        return codes
-
-    def accuracies(self) -> NDArray[np.float64]:
-        """Accuracy of every fold, (R, folds)."""
-        correct = self.predictions == self.targets
-        n_folds = int(self.fold_of.max()) + 1
-        return np.array(
-            [
-                [correct[r][self.fold_of[r] == fold].mean() for fold in range(n_folds)]
-                for r in range(len(correct))
-            ]
-        )
-
-    def fold_ceiling(self) -> float:
-        """The mean over folds of the accuracy that no single model can exceed on the test part."""
-        parts = [
-            np.flatnonzero(fold_of == fold)
-            for fold_of in self.fold_of
-            for fold in np.unique(fold_of)
-        ]
-        return float(np.mean([ceiling(self.rows[test], self.targets[test]) for test in parts]))
-
-    def duplicates(self) -> NDArray[np.bool_]:
-        """Which test examples are identical to one of their training part, (R, n)."""
-        out = np.zeros(self.fold_of.shape, dtype=np.bool_)
-        in_all = np.bincount(self.rows)
-        for repeat, fold_of in enumerate(self.fold_of):
-            pair = self.rows * (int(fold_of.max()) + 1) + fold_of
-            in_fold = np.bincount(pair, minlength=int(pair.max()) + 1)[pair]
-            out[repeat] = in_all[self.rows] > in_fold
-        return out
-
-    def to_json(self) -> dict[str, Any]:
-        """Accuracy, ceilings and the share of duplicates."""
-        folds = self.accuracies()
-        per_repeat = folds.mean(axis=1)
-        correct, duplicates = self.predictions == self.targets, self.duplicates()
-        return {
-            "accuracy": {
-                "mean": float(per_repeat.mean()),
-                "std": float(per_repeat.std()),
-                "per_repeat": per_repeat.tolist(),
-                "std_folds": float(folds.std()),
-            },
-            "ceiling": ceiling(self.rows, self.targets),
-            "ceiling_folds": self.fold_ceiling(),
-            "duplicates": {
-                "share": float(duplicates.mean()),
-                "accuracy": _mean(correct[duplicates]),
-                "accuracy_rest": _mean(correct[~duplicates]),
-            },
-            "chosen": self.chosen,
-            "models_at_once": self.models_at_once,
-            "seconds": self.seconds,
-        }
-
-
-def make_splits(targets: ArrayLike, repeats: int, folds: int, seed: int) -> list[list[Fold]]:
-    """Stratified folds for every repeat, by scikit-learn's splitter with recorded seeds.
-
-    >>> splits = make_splits([0, 1] * 10, repeats=2, folds=5, seed=0)
-    >>> len(splits), len(splits[0]), splits[0][0][1].shape
-    (2, 5, (4,))
-    """
-    y = np.asarray(targets)
-    _, counts = np.unique(y, return_counts=True)
-    if repeats < 1 or folds < 2:
-        raise InputError(f"at least 1 repeat and 2 folds are needed, not {repeats} and {folds}")
-    if counts.min() < folds:
-        raise InputError(f"a class has only {counts.min()} members: use at most that many folds")
-    seeds = range(seed, seed + repeats)
-    splitters = [StratifiedKFold(folds, shuffle=True, random_state=state) for state in seeds]
-    return [list(splitter.split(np.empty(len(y)), y)) for splitter in splitters]
-
-
 def cross_validate(
-    estimator: SAENClassifier,
+    estimator: Estimator,
     X: Data,
     y: ArrayLike,
     *,
     repeats: int = 10,
     folds: int = 10,
     seed: int = 0,
+    test_size: float | None = None,
+    groups: ArrayLike | None = None,
+    splits: Sequence[Sequence[Fold]] | None = None,
+    validation: Sequence[Ints] | None = None,
     stop: str = "fixed",
     grid: Grid = ({},),
-    splits: Sequence[Sequence[Fold]] | None = None,
+    metric: str | None = None,
+    inner: int = INNER_FOLDS,
     models_at_once: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Train and test a classifier on every fold of every repeat, many networks at once.
+    """Train and test an estimator on every fold of every repeat, many networks at once.
 
     The data are decomposed and compressed once; compression never looks at targets. Each network
     sees the targets, labels and statistics of its own training part only; `auto` radii and batch
@@ -170,11 +88,20 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator, X, y : what to train, on which data, with one class per example.
-    repeats, folds, seed : stratified folds; `seed` also replaces the estimator's `random_state`.
+    estimator, X, y : what to train, on which data, with one class or real number per example.
+    repeats, folds, seed : folds, stratified by class; `seed` also replaces the estimator's
+        `random_state`.
+    test_size : test one random part of this share per repeat (hold-out), instead of folds.
+    groups : (n,), examples of one group are never on both sides of a split.
+    splits : splits of your own, per repeat a list of (train, test) indices: several folds that
+        test every example once, or one fold (a hold-out).
+    validation : per repeat of one fold, the examples on which `nested` chooses; they are not
+        trained on.
     stop : `fixed`, `nested` or `peek`, see the module.
     grid : under `nested`, the settings to choose from.
-    splits : folds of your own, per repeat a list of (train, test) indices.
+    metric : what decides under `nested`, see `saen.learning.metrics`; by default accuracy, or the
+        mean absolute error of numbers.
+    inner : under `nested`, the folds of each training part on which settings are compared.
     models_at_once : networks trained side by side, by default as many as fit.
     folder : finished groups of networks are kept there, and a second call resumes from them.
     progress : called with network-epochs done and their total.
@@ -183,47 +110,50 @@ def cross_validate(
     >>> threads = saen.generate_threads(40, seed=1)
     >>> quick = SAENClassifier(epochs=3, n_models=1)
     >>> evaluation = cross_validate(quick, threads, threads.targets, repeats=1, folds=4)
-    >>> evaluation.accuracies().shape
+    >>> evaluation.scores("roc_auc").shape
     (1, 4)
     """
-    _check_protocol(estimator, stop, grid, models_at_once, seed)
+    _check_protocol(estimator, stop, grid, inner, models_at_once, seed)
+    problem: _Problem = (_Numbers if isinstance(estimator, SAENRegressor) else _Classes)(y)
+    score = find_metric(metric, regression=problem.classes is None)
     data = as_data(X, estimator.spec.takes)
-    labels = np.asarray(y)
-    classes, targets = np.unique(labels, return_inverse=True)
+    targets = problem.targets
     if len(targets) != len(data):
         raise InputError(f"{len(data)} examples, but {len(targets)} targets")
-    if len(classes) < 2:
-        raise InputError(f"cross-validation needs at least two classes, y holds {len(classes)}")
     if splits is None:
-        splits = make_splits(targets, repeats, folds, seed)
+        named = targets if problem.classes is None else problem.classes.astype(str)[targets]
+        splits = make_splits(named, repeats, folds, seed, test_size=test_size, groups=groups)
     else:
         check_splits(splits, len(targets))
+    if validation is not None:
+        check_validation(validation, splits, len(targets))
     if folder is not None:
-        write_json(folder / "splits.json", splits_to_json(splits))
+        write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)))
+    protocol = _Protocol(
+        grid, score, inner, validation, None if groups is None else np.asarray(groups)
+    )
     parts = [
-        Part((repeat, fold), train, test)
+        Part((repeat, fold), np.asarray(train), np.asarray(test))
         for repeat, each in enumerate(splits)
         for fold, (train, test) in enumerate(each)
     ]
-    trainer = _Trainer(data, labels, targets, len(classes), seed, models_at_once, folder, progress)
-    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)
-    fold_of = np.full((len(splits), len(targets)), -1)
-    tested = np.zeros((len(splits), len(targets), len(classes)))
-    for part, rows in zip(parts, outer.probabilities, strict=True):
-        repeat, fold = part.name
-        fold_of[repeat, part.test] = fold
-        tested[repeat, part.test] = rows
+    trainer = _Trainer(data, problem, seed, models_at_once, folder, progress)
+    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
+    outputs = np.full((len(splits), len(targets), *outer.outputs[0].shape[1:]), np.nan)
+    for part, rows in zip(parts, outer.outputs, strict=True):
+        outputs[part.name[0], part.test] = rows
     # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen.
     compressed = trainer.prepare(estimator).compressed
     return Evaluation(
-        classes,
+        problem.classes,
         targets,
-        fold_of,
-        tested,
+        splits,
+        outputs,
         compressed.top.astype(np.int64),
         outer.loss,
         dict(trainer.seconds),
         stop,
+        score.name,
         chosen,
         compressed.levels(),
         dict(trainer.group_sizes),
@@ -231,13 +161,20 @@ def cross_validate(
 
 
 def _check_protocol(
-    estimator: SAENClassifier, stop: str, grid: Grid, models_at_once: int | None, seed: int
+    estimator: Estimator,
+    stop: str,
+    grid: Grid,
+    inner: int,
+    models_at_once: int | None,
+    seed: int,
 ) -> None:
     estimator.validate()
     if stop not in STOPS:
         raise InputError(f"stop is one of {', '.join(STOPS)}, not {stop!r}")
     if stop == "nested" and len(grid) < 2:
         raise InputError("nested needs a grid of at least two settings to choose from")
+    if stop == "peek" and isinstance(estimator, SAENRegressor):
+        raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
     if stop == "peek" and estimator.epochs < 1:
         raise InputError("there is no epoch to choose: epochs must be at least 1")
     if estimator.patience is not None:
@@ -245,6 +182,8 @@ def _check_protocol(
             "cross-validation does not stop early (patience): the training part is used in full, "
             "and test folds must not decide when to stop"
         )
+    if inner < 2:
+        raise InputError(f"inner must be an integer ≥ 2, not {inner}")
     if models_at_once is not None and models_at_once < 1:
         raise InputError(f"models_at_once must be an integer ≥ 1, not {models_at_once}")
     if not 0 <= seed < 2**31:
@@ -255,39 +194,62 @@ def _check_protocol(
 
 
 @dataclass(frozen=True)
-class _Outer:
-    """Class probabilities of every part's test examples, (tests, C) each, and training curves."""
+class _Protocol:
+    """How settings are chosen."""
 
-    probabilities: list[NDArray[np.float64]]
+    grid: Grid
+    metric: Metric
+    inner: int
+    validation: Sequence[Ints] | None
+    groups: Array | None
+
+    def inner_parts(self, part: Part, targets: Array, seed: int) -> list[Part]:
+        """The training part of a fold, split once more to compare settings on."""
+        if self.validation is not None:
+            return [Part((*part.name, 0), part.train, np.asarray(self.validation[part.name[0]]))]
+        state = derive_seed((seed, *part.name), "inner folds") % 2**31
+        groups = None if self.groups is None else self.groups[part.train]
+        folds = inner_folds(targets[part.train], self.inner, state, groups)
+        return [
+            Part((*part.name, number), part.train[fit], part.train[check])
+            for number, (fit, check) in enumerate(folds)
+        ]
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """Predictions for every part's test examples, (tests, …) each, and training curves."""
+
+    outputs: list[NDArray[np.float64]]
     loss: NDArray[np.float64]
 
 
 def _fixed(
-    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
+    trainer: _Trainer, estimator: Estimator, parts: Sequence[Part], _: _Protocol
 ) -> tuple[_Outer, list[Any]]:
     trainer.expect(estimator, len(parts))
     return trainer.train("fixed", estimator, parts)[0], []
 
 
 def _nested(
-    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], grid: Grid
+    trainer: _Trainer, estimator: Estimator, parts: Sequence[Part], protocol: _Protocol
 ) -> tuple[_Outer, list[Any]]:
-    """Every part is trained with the settings that did best on an inner split of its training."""
+    """Every part is trained with the settings that did best on inner folds of its training."""
+    grid = protocol.grid
     candidates = [clone(estimator).set_params(**settings) for settings in grid]
-    inner = [_inner_part(part, trainer) for part in parts]
+    inner = [protocol.inner_parts(part, trainer.problem.targets, trainer.seed) for part in parts]
+    flat = [part for each in inner for part in each]
     for candidate in candidates:
-        trainer.expect(candidate, len(inner))
-    scores = np.array(
-        [
-            [
-                _score(rows, trainer.targets[part.test])
-                for part, rows in zip(inner, result.probabilities, strict=True)
-            ]
-            for index, candidate in enumerate(candidates)
-            for result, _ in [trainer.train(f"inner-{index}", candidate, inner)]
-        ]
-    )
-    best = scores.argmax(axis=0)
+        trainer.expect(candidate, len(flat))
+    starts = np.cumsum([0, *map(len, inner)])
+    scores, ties = (np.empty((len(candidates), len(parts))) for _ in range(2))
+    for index, candidate in enumerate(candidates):
+        result, _ = trainer.train(f"inner-{index}", candidate, flat)
+        goodness, tie = _inner_scores(flat, result.outputs, trainer.problem, protocol.metric)
+        for column, (first, last) in enumerate(pairwise(starts)):
+            scores[index, column] = _mean_of_known(goodness[first:last])
+            ties[index, column] = _mean_of_known(tie[first:last])
+    best = choose_best(scores, ties)
     for index in best:
         trainer.expect(candidates[index], 1)
     tested: dict[int, NDArray[np.float64]] = {}
@@ -297,7 +259,7 @@ def _nested(
         result, _ = trainer.train(
             f"outer-{index}", candidates[index], [parts[column] for column in columns.tolist()]
         )
-        tested |= dict(zip(columns.tolist(), result.probabilities, strict=True))
+        tested |= dict(zip(columns.tolist(), result.outputs, strict=True))
         curves.append(result.loss)
     longest = max(map(len, curves))
     padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
@@ -306,7 +268,7 @@ def _nested(
 
 
 def _peek(
-    trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], grid: Grid
+    trainer: _Trainer, estimator: Estimator, parts: Sequence[Part], protocol: _Protocol
 ) -> tuple[_Outer, list[Any]]:
     """The epoch at which the mean test accuracy is best, trained again up to just there."""
     single = clone(estimator).set_params(n_models=1)
@@ -321,22 +283,133 @@ def _peek(
 _PROTOCOLS = {"fixed": _fixed, "nested": _nested, "peek": _peek}
 
 
-def _inner_part(part: Part, trainer: _Trainer) -> Part:
-    """The training part of a fold, split once more to compare settings on."""
-    state = derive_seed((trainer.seed, *part.name), "inner split") % 2**31
-    splitter = StratifiedShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=state)
-    fit, check = next(splitter.split(part.train, trainer.targets[part.train]))
-    return Part(part.name, part.train[fit], part.train[check])
+def _inner_scores(
+    parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], problem: _Problem, metric: Metric
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per inner part its score, more is better, and what breaks ties."""
+    truths = [problem.targets[part.test] for part in parts]
+    pairs = list(zip(truths, outputs, strict=True))
+    scores = np.array([metric(truth, rows) for truth, rows in pairs])
+    return metric.goodness(scores), np.array([problem.tie_break(*pair) for pair in pairs])
 
 
-def _score(rows: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """Accuracy decides; the likelihood breaks ties, of which small parts have many."""
-    likelihood = np.log(np.maximum(rows[np.arange(len(truth)), truth], 1e-12)).mean()
-    return float((rows.argmax(axis=1) == truth).mean() + 1e-6 * likelihood)
+def choose_best(scores: NDArray[np.float64], ties: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The best setting (row) for every part (column), (parts,); the first of equal ones.
+
+    `scores` decide and `ties` among equal scores, of which small parts have many; more is better,
+    NaN is worst.
+
+    >>> choose_best(np.array([[0.5, 0.7], [0.5, 0.6]]), np.array([[-2.0, -2.0], [-1.0, -1.0]]))
+    array([1, 0])
+    """
+    comparable = np.nan_to_num(np.round(scores, 9), nan=-np.inf)
+    tied = comparable == comparable.max(axis=0)
+    best: NDArray[np.int64] = np.where(tied, np.nan_to_num(ties, nan=-1e300), -np.inf).argmax(0)
+    return best
 
 
-def _mean(values: NDArray[np.bool_]) -> float | None:
-    return float(values.mean()) if len(values) else None
+def _mean_of_known(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+# -- what is learned ---------------------------------------------------------------------------
+
+
+class _Problem(ABC):
+    """The targets: what the networks of parts learn, and what their outputs mean.
+
+    - `classes` (C,), None for real numbers;
+    - `targets` (n,): codes of the classes, or numbers.
+    """
+
+    classes: Array | None
+    targets: Array
+
+    @abstractmethod
+    def task(self, estimator: Any, parts: Sequence[Part]) -> Task:
+        """What to learn from the training examples of each part, and of nothing else."""
+
+    @abstractmethod
+    def predictions(
+        self, outputs: Sequence[NDArray[np.float64]], parts: Sequence[Part]
+    ) -> list[NDArray[np.float64]]:
+        """Per part the mean prediction of its networks, from outputs (tests, n_models, k)."""
+
+    @abstractmethod
+    def tie_break(self, truth: Array, predicted: NDArray[np.float64]) -> float:
+        """How good predictions are where their scores are equal; more is better."""
+
+
+class _Classes(_Problem):
+    def __init__(self, y: ArrayLike) -> None:
+        self.labels = as_classes(y)
+        self.classes, self.targets = np.unique(self.labels, return_inverse=True)
+        if len(self.classes) < 2:
+            n = len(self.classes)
+            raise InputError(f"cross-validation needs at least two classes, y holds {n}")
+
+    def task(self, estimator: SAENClassifier, parts: Sequence[Part]) -> Task:
+        assert self.classes is not None
+        weights = np.empty((len(self.targets), 0))
+        return Task.classification(
+            self.targets,
+            weights,
+            n_classes=len(self.classes),
+            class_weights=self._class_weights(estimator, parts),
+        )
+
+    def _class_weights(
+        self, estimator: SAENClassifier, parts: Sequence[Part]
+    ) -> NDArray[np.float64] | None:
+        """From every part's own training examples, (C, parts)."""
+        if estimator.class_weight is None:
+            return None
+        columns = []
+        for part in parts:
+            weights = np.zeros(len(self.labels))
+            weights[part.train] = 1.0
+            columns.append(estimator.class_weights(self.labels, weights))
+        return np.column_stack(columns)  # type: ignore[arg-type]
+
+    def predictions(
+        self, outputs: Sequence[NDArray[np.float64]], parts: Sequence[Part]
+    ) -> list[NDArray[np.float64]]:
+        return [probabilities(rows).mean(axis=1) for rows in outputs]
+
+    def tie_break(self, truth: Array, predicted: NDArray[np.float64]) -> float:
+        return -float(log_losses(truth, predicted[None]).mean())
+
+
+class _Numbers(_Problem):
+    """Every part learns numbers standardised by its own training examples."""
+
+    def __init__(self, y: ArrayLike) -> None:
+        self.classes = None
+        self.targets = as_numbers(y)
+        if self.targets.ndim != 1:
+            raise InputError(f"{self.targets.shape[1]} numbers per example: choose one of them")
+        if (self.targets == self.targets[:1]).all():
+            raise InputError("all targets are equal, there is nothing to learn")
+
+    def task(self, estimator: SAENRegressor, parts: Sequence[Part]) -> Task:
+        columns = [(self.targets - mean) / scale for mean, scale in map(self._units, parts)]
+        return Task("squares", np.stack(columns, axis=1)[..., None], np.empty((len(columns[0]), 0)))
+
+    def predictions(
+        self, outputs: Sequence[NDArray[np.float64]], parts: Sequence[Part]
+    ) -> list[NDArray[np.float64]]:
+        units = map(self._units, parts)
+        return [
+            rows[..., 0].mean(axis=1) * scale + mean
+            for rows, (mean, scale) in zip(outputs, units, strict=True)
+        ]
+
+    def tie_break(self, truth: Array, predicted: NDArray[np.float64]) -> float:
+        return -float(np.square(truth - predicted).mean())
+
+    def _units(self, part: Part) -> tuple[Array, Array]:
+        return mean_and_scale(self.targets[part.train], np.ones(len(part.train)))
 
 
 @dataclass
@@ -344,9 +417,7 @@ class _Trainer:
     """Trains estimators on parts of one dataset; equal decompositions share a hierarchy."""
 
     data: Any
-    labels: NDArray[Any]
-    targets: NDArray[np.int64]
-    n_classes: int
+    problem: _Problem
     seed: int
     models_at_once: int | None
     folder: Path | None
@@ -358,11 +429,11 @@ class _Trainer:
         self.done = self.total = 0
         self._prepared: dict[str, Prepared] = {}
 
-    def expect(self, estimator: SAENClassifier, n_parts: int) -> None:
+    def expect(self, estimator: Estimator, n_parts: int) -> None:
         """Add coming trainings to the total that progress counts to."""
         self.total += estimator.epochs * estimator.n_models * n_parts
 
-    def prepare(self, estimator: SAENClassifier) -> Prepared:
+    def prepare(self, estimator: Estimator) -> Prepared:
         """The data as the estimator decomposes them, compressed."""
         key = repr(estimator.spec)
         if key not in self._prepared:
@@ -374,21 +445,16 @@ class _Trainer:
     def train(
         self,
         stage: str,
-        estimator: SAENClassifier,
+        estimator: Estimator,
         parts: Sequence[Part],
         *,
         until: int | None = None,
         test_curves: bool = False,
     ) -> tuple[_Outer, PartResults]:
-        """Probabilities of the tests of every part, averaged over its networks, and the details."""
+        """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
-        task = Task.classification(
-            self.targets,
-            np.empty((len(self.targets), 0)),
-            n_classes=self.n_classes,
-            class_weights=self._class_weights(estimator, parts),
-        )
+        task = self.problem.task(estimator, parts)
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
         size = self.models_at_once or choose_group_size(plan, plan.n_models * len(parts))
         self.group_sizes[stage] = size
@@ -405,21 +471,7 @@ class _Trainer:
             progress=self._advance,
         )
         self.seconds["train"] += perf_counter() - start
-        means = [probabilities(rows).mean(axis=1) for rows in result.outputs]
-        return _Outer(means, result.loss), result
-
-    def _class_weights(
-        self, estimator: SAENClassifier, parts: Sequence[Part]
-    ) -> NDArray[np.float64] | None:
-        """From every part's own training examples, (C, parts)."""
-        if estimator.class_weight is None:
-            return None
-        columns = []
-        for part in parts:
-            weights = np.zeros(len(self.labels))
-            weights[part.train] = 1.0
-            columns.append(estimator.class_weights(self.labels, weights))
-        return np.column_stack(columns)  # type: ignore[arg-type]
+        return _Outer(self.problem.predictions(result.outputs, parts), result.loss), result
 
     def _advance(self, network_epochs: int) -> None:
         self.done += network_epochs

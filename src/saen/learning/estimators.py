@@ -24,7 +24,6 @@ from sklearn.base import (
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from saen._util.arrays import Array
@@ -36,6 +35,7 @@ from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.defaults import default_batch_size, default_hidden
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
+from saen.learning.targets import as_classes, as_numbers
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Plan
 from saen.network.loss import Task
@@ -335,12 +335,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
         """Train on data X with classes y, shape (n,)."""
         self.validate()
-        labels = np.asarray(y)
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise InputError("y holds NaN or infinity, which is not a class")
-        check_classification_targets(labels)
-        if labels.ndim != 1:
-            raise InputError(f"y must hold one class per example, not have shape {labels.shape}")
+        labels = as_classes(y)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
@@ -357,12 +352,16 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         )
 
     def class_weights(self, y: Array, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The factor of every class in the loss, (C,), from the examples with a weight."""
+        """The factor of every class in the loss, (C,), from the examples with a weight.
+
+        It is 1, and of no effect, for classes without such examples.
+        """
         if self.class_weight is None:
             return None
-        factors: NDArray[np.float64] = compute_class_weight(
-            self.class_weight, classes=np.unique(y), y=y[weights > 0]
-        )
+        classes, seen = np.unique(y), y[weights > 0]
+        known = np.isin(classes, seen)
+        factors = np.ones(len(classes))
+        factors[known] = compute_class_weight(self.class_weight, classes=classes[known], y=seen)
         return factors
 
     def predict_each(self, X: Data) -> NDArray[np.float64]:
@@ -408,15 +407,11 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENRegressor:
         """Train on data X with numbers y, shape (n,) or (n, k)."""
         self.validate()
-        values = np.asarray(y, dtype=np.float64)
-        if values.ndim not in (1, 2) or not np.isfinite(values).all():
-            raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+        values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
         weights = _sample_weights(sample_weight, len(values))
-        self.mean_ = np.average(values, axis=0, weights=weights[:, 0])
-        deviation = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=weights[:, 0]))
-        self.scale_ = np.where(deviation > 0, deviation, 1.0)
+        self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, Task.regression(standard, weights))
 
@@ -458,6 +453,18 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     def transform(self, X: Data) -> NDArray[np.float64]:
         """The vectors of the examples, shape (n, n_models · width)."""
         return self.embed(X)
+
+
+def mean_and_scale(values: Array, weights: NDArray[np.float64]) -> tuple[Array, Array]:
+    """Weighted mean and standard deviation (1 where it is 0) of targets, shape () or (k,).
+
+    >>> mean, scale = mean_and_scale(np.array([1.0, 3.0, 9.0]), np.array([1.0, 1.0, 0.0]))
+    >>> float(mean), float(scale)
+    (2.0, 1.0)
+    """
+    mean = np.average(values, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    return mean, np.where(deviation > 0, deviation, 1.0)
 
 
 def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
+from scipy.stats import t as student_t
 from sklearn.metrics import (
     accuracy_score,
+    average_precision_score,
     confusion_matrix,
+    f1_score,
+    matthews_corrcoef,
     mean_absolute_error,
     precision_recall_fscore_support,
     r2_score,
+    recall_score,
+    roc_auc_score,
     root_mean_squared_error,
 )
 
@@ -246,3 +253,157 @@ def log_losses(targets: ArrayLike, probabilities: ArrayLike) -> Floats:
     true = rows[:, np.arange(rows.shape[1]), np.asarray(targets, dtype=np.int64)]
     losses: Floats = -np.log(np.maximum(true, MIN_PROBABILITY)).mean(axis=0) + 0.0
     return losses
+
+
+# -- metrics by name ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score by name.
+
+    - `name`: in options and JSON; `title`: in words;
+    - `function`: from the indices of the true classes (n,) and probabilities (n, C), or from true
+      and predicted numbers (n,), to the score; NaN where it is not defined;
+    - `higher_is_better`, and `percent`: whether it is shown in percent.
+    """
+
+    name: str
+    title: str
+    function: Callable[[Array, Floats], float]
+    higher_is_better: bool = True
+    percent: bool = False
+
+    def __call__(self, targets: ArrayLike, outputs: ArrayLike) -> float:
+        """The score of these predictions.
+
+        >>> CLASSIFICATION_METRICS["roc_auc"]([0, 0, 1], [[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+        1.0
+        """
+        return float(self.function(np.asarray(targets), np.asarray(outputs, dtype=np.float64)))
+
+    def goodness(self, score: Floats) -> Floats:
+        """The score turned so that more is better."""
+        return score if self.higher_is_better else -score
+
+    def show(self, value: float) -> str:
+        """A value as text.
+
+        >>> CLASSIFICATION_METRICS["accuracy"].show(0.5), REGRESSION_METRICS["mae"].show(0.5)
+        ('50.00', '0.5')
+        """
+        return f"{100 * value:.2f}" if self.percent else f"{value:.4g}"
+
+
+def _one_vs_rest(function: Callable[..., float]) -> Callable[[Array, Floats], float]:
+    """The mean over classes of the score of one class against the rest; of two, the second only.
+
+    Classes that have no or all examples are left out.
+    """
+
+    def score(codes: Array, rows: Floats) -> float:
+        columns = range(rows.shape[1]) if rows.shape[1] > 2 else (1,)
+        each = [
+            function(codes == code, rows[:, code])
+            for code in columns
+            if 0 < (codes == code).sum() < len(codes)
+        ]
+        return float(np.mean(each)) if each else np.nan
+
+    return score
+
+
+def _balanced_accuracy(codes: Array, rows: Floats) -> float:
+    present = np.unique(codes)
+    recall = recall_score(
+        codes, rows.argmax(axis=1), labels=present, average="macro", zero_division=0.0
+    )
+    return float(recall)
+
+
+def _mcc(codes: Array, rows: Floats) -> float:
+    if len(np.unique(codes)) < 2:
+        return np.nan
+    return float(matthews_corrcoef(codes, rows.argmax(axis=1)))
+
+
+def _r2(true: Array, predicted: Floats) -> float:
+    return np.nan if (true == true[0]).all() else float(r2_score(true, predicted))
+
+
+CLASSIFICATION_METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "accuracy", "accuracy", lambda y, p: accuracy_score(y, p.argmax(axis=1)), percent=True
+        ),
+        Metric("balanced_accuracy", "balanced accuracy", _balanced_accuracy, percent=True),
+        Metric(
+            "f1",
+            "F1 (macro)",
+            lambda y, p: f1_score(y, p.argmax(axis=1), average="macro", zero_division=0.0),
+            percent=True,
+        ),
+        Metric("roc_auc", "ROC-AUC", _one_vs_rest(roc_auc_score), percent=True),
+        Metric(
+            "average_precision",
+            "average precision",
+            _one_vs_rest(average_precision_score),
+            percent=True,
+        ),
+        Metric("log_loss", "log loss", lambda y, p: log_losses(y, p[None]).mean(), False),
+        Metric("mcc", "Matthews correlation", _mcc),
+    )
+}
+"""What a classification can be scored by; the first is the default."""
+
+REGRESSION_METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("mae", "mean absolute error", mean_absolute_error, False),
+        Metric("rmse", "root mean squared error", root_mean_squared_error, False),
+        Metric("r2", "R²", _r2),
+    )
+}
+"""What a regression can be scored by; the first is the default."""
+
+
+def find_metric(name: str | None, *, regression: bool) -> Metric:
+    """The metric of that name, or the default; `InputError` for one that does not apply.
+
+    >>> find_metric(None, regression=True).name
+    'mae'
+    """
+    metrics = REGRESSION_METRICS if regression else CLASSIFICATION_METRICS
+    if name is None:
+        return next(iter(metrics.values()))
+    if name not in metrics:
+        task = "real numbers" if regression else "classes"
+        raise InputError(f"metric for {task} is one of {', '.join(metrics)}, not {name!r}")
+    return metrics[name]
+
+
+def corrected_interval(scores: ArrayLike, test_share: float) -> tuple[float, float] | None:
+    """A 95 % interval for the mean of scores whose training parts overlap (Nadeau and Bengio).
+
+    Parameters
+    ----------
+    scores
+        One score per fold of every repeat, shape (J,).
+    test_share
+        Test examples per training example, 1/9 for ten folds. The variance of the mean is
+        (1/J + test_share) times that of the scores, where independent scores would have 1/J.
+
+    None for fewer than two scores.
+
+    >>> low, high = corrected_interval([0.8, 0.9, 0.7, 0.8], 1 / 3)
+    >>> round(low, 3), round(high, 3)
+    (0.602, 0.998)
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    n = len(values)
+    if n < 2:
+        return None
+    error = np.sqrt((1 / n + test_share) * values.var(ddof=1))
+    half = float(student_t.ppf(0.975, n - 1) * error)
+    return float(values.mean()) - half, float(values.mean()) + half

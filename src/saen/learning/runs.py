@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
@@ -16,15 +16,11 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
 from saen._util.atomic import make_folder
 from saen._util.json_files import read_json, write_json
 from saen._version import __version__
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
-
-Fold = tuple[Ints, Ints]
-"""Training and test structures of one fold."""
 
 
 @contextmanager
@@ -116,64 +112,3 @@ def _columns(thing: Any) -> Iterator[NDArray[Any]]:
             yield from _columns(part)
     elif isinstance(thing, str | int):
         yield np.array(thing)
-
-
-def splits_to_json(splits: Sequence[Sequence[Fold]]) -> dict[str, Any]:
-    """Splits as JSON: `repeats`, a list of lists of folds with `train` and `test` indices."""
-    return {
-        "repeats": [
-            [{"train": train.tolist(), "test": test.tolist()} for train, test in folds]
-            for folds in splits
-        ]
-    }
-
-
-def splits_from_json(path: Path, n: int) -> list[list[Fold]]:
-    """The inverse of `splits_to_json` for a dataset of `n` examples, checked."""
-    document = read_json(path)
-    try:
-        splits: list[list[Fold]] = [
-            [(_indices(fold["train"]), _indices(fold["test"])) for fold in folds]
-            for folds in document["repeats"]
-        ]
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise FileError(
-            'expected {"repeats": [[{"train": […], "test": […]}, …], …]}', path=path
-        ) from None
-    try:
-        check_splits(splits, n)
-    except InputError as error:
-        raise FileError(str(error), path=path) from None
-    return splits
-
-
-def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
-    """Raise `InputError` unless every repeat tests each of `n` examples once, trained on others.
-
-    >>> check_splits([[([0, 1], [2]), ([2], [0, 1])]], 3)
-    >>> check_splits([[([0, 1], [1, 2]), ([2], [0])]], 3)
-    Traceback (most recent call last):
-        ...
-    saen.errors.InputError: repeat 0, fold 0 trains on examples that it tests
-    """
-    if not splits:
-        raise InputError("there are no repeats")
-    if len({len(folds) for folds in splits}) > 1:
-        raise InputError("every repeat needs the same number of folds")
-    for repeat, folds in enumerate(splits):
-        if any(len(test) == 0 for _, test in folds):
-            raise InputError(f"repeat {repeat} has a fold without test examples")
-        tested = np.concatenate([test for _, test in folds]) if folds else np.empty(0, np.int64)
-        if not np.array_equal(np.sort(tested), np.arange(n)):
-            raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
-        for fold, (train, test) in enumerate(folds):
-            if len(np.intersect1d(train, test)):
-                raise InputError(f"repeat {repeat}, fold {fold} trains on examples that it tests")
-            if len(train) == 0 or np.min(train) < 0 or np.max(train) >= n:
-                raise InputError(
-                    f"repeat {repeat}, fold {fold} needs training indices from 0 to {n - 1}"
-                )
-
-
-def _indices(values: Any) -> Ints:
-    return np.array(values, dtype=np.int64)

@@ -94,8 +94,9 @@ def train_parts(
 
     Parameters
     ----------
-    plan, task : how and what to learn; `task.weights` is replaced by the parts, and
-        `task.class_weights`, where given, has shape (classes, len(parts)).
+    plan, task : how and what to learn; `task.weights` is replaced by the parts;
+        `task.class_weights`, where given, has shape (classes, len(parts)), and `task.targets` may
+        have shape (examples, len(parts), k).
     parts : what to train on and to test on.
     seed : decides, with a part's name and the number of the model, the initial weights.
     until : epochs to train, all of the settings' by default.
@@ -219,11 +220,13 @@ class _Group:
         for position, (part, _) in enumerate(self.runs):
             weights[self.parts[part].train, position] = 1.0
             tested[self.parts[part].test, position] = 1.0
-        class_weights = self.task.class_weights
+        part_of = [part for part, _ in self.runs]
+        targets, class_weights = self.task.targets, self.task.class_weights
         if class_weights is not None:
-            class_weights = class_weights[:, [part for part, _ in self.runs]]
+            class_weights = class_weights[:, part_of]
         return replace(
             self.task,
+            targets=targets[:, part_of] if targets.ndim == 3 else targets,
             weights=weights,
             validation=tested if validate else None,
             class_weights=class_weights,

@@ -23,7 +23,7 @@ class Task:
 
     - `loss`: `binary` (logistic loss of one output), `classes` (cross-entropy) or `squares`
       (squared error);
-    - `targets`: class codes (G,) or real values (G, k);
+    - `targets`: class codes (G,); or real values (G, k), or (G, M, k) if each model has its own;
     - `weights` (G, M): how much each example counts in the training of each model, 0 for not at
       all. Normalisation statistics are weighted by it too: a weight of 2 equals two copies;
     - `validation` (G, M): the same for the examples that early stopping evaluates;
@@ -95,7 +95,7 @@ class Task:
         """Units of the network's last layer."""
         if self.loss == "binary":
             return 1
-        return self.n_classes if self.loss == "classes" else int(self.targets.shape[1])
+        return self.n_classes if self.loss == "classes" else int(self.targets.shape[-1])
 
     def check(self, n_examples: int, n_models: int) -> None:
         """Raise `InputError` unless targets and weights fit this many examples and models."""
@@ -108,7 +108,7 @@ class Task:
         if not np.isfinite(self.weights).all() or (self.weights < 0).any():
             raise InputError("weights must be finite and not negative")
         if self.loss == "squares":
-            if self.targets.ndim != 2 or not np.isfinite(self.targets).all():
+            if self.targets.ndim not in (2, 3) or not np.isfinite(self.targets).all():
                 raise InputError("targets of a regression must be finite numbers of shape (G, k)")
         elif self.targets.dtype.kind not in "iu" or not (
             self.targets.min(initial=0) >= 0
@@ -126,11 +126,12 @@ class Task:
         w = weights[examples]
         if self.loss == "squares":
             y = self.targets[examples]
-            out = np.zeros((n_rows, w.shape[1], 2 + y.shape[1]))
+            y = y[:, None] if y.ndim == 2 else y
+            out = np.zeros((n_rows, w.shape[1], 2 + y.shape[-1]))
             np.add.at(out[..., 0], row_of, w)
-            np.add.at(out[..., 2:], row_of, w[..., None] * y[:, None])
+            np.add.at(out[..., 2:], row_of, w[..., None] * y)
             out[..., 2:] /= np.maximum(out[..., :1], np.finfo(np.float64).tiny)
-            deviations = ((y[:, None] - out[row_of, :, 2:]) ** 2).sum(axis=-1)
+            deviations = ((y - out[row_of, :, 2:]) ** 2).sum(axis=-1)
             np.add.at(out[..., 1], row_of, w * deviations)
             return out
         codes = self.targets[examples]
@@ -140,6 +141,18 @@ class Task:
         if self.class_weights is not None:
             histogram *= self.class_weights.reshape(self.n_classes, -1)
         return np.ascontiguousarray(histogram.transpose(0, 2, 1))
+
+    def constant_losses(self) -> Floats:
+        """The least mean loss on its training examples of a model with constant outputs, (M,)."""
+        n = len(self.targets)
+        totals = self.histograms(np.arange(n), np.zeros(n, np.int64), 1, self.weights)[0]
+        tiny = np.finfo(np.float64).tiny
+        if self.loss == "squares":
+            result: Floats = totals[:, 1] / np.maximum(totals[:, 0], tiny)
+            return result
+        shares = totals / np.maximum(totals.sum(axis=1, keepdims=True), tiny)
+        entropy: Floats = -(shares * np.log(np.maximum(shares, tiny))).sum(axis=1)
+        return entropy
 
     def losses(self, outputs: Tensor, histograms: Tensor) -> tuple[Tensor, Tensor]:
         """Summed loss and total weight of each model, (M,) both."""

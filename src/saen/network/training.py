@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -28,6 +29,14 @@ from saen.network.tensors import HierarchyTensors
 
 MIN_PARALLEL_ACTIVATIONS = 1 << 20
 """Activations of a batch below which one thread is faster than several."""
+
+
+MIN_EPOCHS_TO_LEARN = 10
+"""Epochs after which a loss that is still above that of a constant prediction is a failure."""
+
+
+class DivergenceWarning(UserWarning):
+    """The training loss of a model never fell below that of a constant prediction."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +122,9 @@ def train(
     Returns the losses and accuracies per epoch and model. Ctrl-C ends training with the weights of
     the last completed epoch and sets `History.interrupted`.
 
+    Warns (`DivergenceWarning`) of models that did not learn: their loss never fell below that of
+    always predicting the class frequencies, or the mean of the numbers.
+
     Raises `InputError` if network, data and task do not fit each other or a loss becomes infinite
     or NaN, and `FileError` if the checkpoint belongs to another run.
 
@@ -167,9 +179,30 @@ def train(
         run.history.interrupted = True
     if checkpoint is not None and not run.history.interrupted:
         run.save(checkpoint, fingerprint)
+    if not run.history.interrupted:
+        _warn_of_divergence(run.history, task, settings)
     run.restore_best()  # after saving: training may resume from the last weights
     network.eval()
     return run.history
+
+
+def _warn_of_divergence(history: History, task: Task, settings: Settings) -> None:
+    """Warn of models whose loss was above that of a constant prediction in every epoch."""
+    if len(history.loss) < MIN_EPOCHS_TO_LEARN:
+        return
+    baseline = task.constant_losses()
+    # The loss of the first epoch is in part that of the initial weights.
+    diverged = np.flatnonzero((np.array(history.loss[1:]) > baseline + 1e-6).all(axis=0))
+    if len(diverged):
+        first = diverged[0]
+        warnings.warn(
+            f"{len(diverged)} of {len(baseline)} models did not learn: the training loss never "
+            f"fell below that of a constant prediction in {len(history.loss)} epochs "
+            f"({history.loss[-1][first]:.3g} at the end, {baseline[first]:.3g} for a constant): "
+            f"lower learning_rate (now {settings.learning_rate:g})",
+            DivergenceWarning,
+            stacklevel=3,
+        )
 
 
 @contextmanager

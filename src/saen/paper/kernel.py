@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 from saen._util.arrays import Ints
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.learning.cross_validation import make_splits
 from saen.learning.part_counts import SAFeatures
+from saen.learning.splits import make_splits
 from saen.network.model import derive_seed
 
 DEPTHS = (1, 2, 3, 4, 5)

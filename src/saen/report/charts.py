@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from saen.learning.cross_validation import Evaluation
+    from saen.learning.evaluation import Evaluation
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ SLANTED: dict[str, Any] = {"rotation": 20, "ha": "right", "rotation_mode": "anch
 
 
 def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
-    """Learning curves of all networks of a cross-validation, and its confusion matrix.
+    """Learning curves of all networks, and the confusion matrix or predicted against true numbers.
 
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=10, seed=1)
@@ -46,13 +46,20 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     """
     figure = new_figure(10, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    _draw_curves(left, {"training": evaluation.loss}, "cross entropy")
+    classes, (repeats, examples) = evaluation.classes, evaluation.tested()
+    targets, outputs = evaluation.targets[examples], evaluation.outputs[repeats, examples]
+    unit = "squared error, standardised" if classes is None else "cross entropy"
+    _draw_curves(left, {"training": evaluation.loss}, unit)
     n_networks = evaluation.loss.shape[1]
     left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
-    classes = evaluation.classes
-    scores = classification_scores(classes[evaluation.targets], evaluation.probabilities, classes)
-    _draw_confusion(right, scores.confusion, classes)
-    right.set_title(f"accuracy {100 * scores.accuracy:.1f} %", size=10, loc="left")
+    if classes is None:
+        _draw_predictions(right, targets, outputs)
+        mae = evaluation.summary("mae")["mean"]
+        right.set_title(f"mean absolute error {mae:.4g}", size=10, loc="left")
+    else:
+        scores = classification_scores(classes[targets], outputs, classes)
+        _draw_confusion(right, scores.confusion, classes)
+        right.set_title(f"accuracy {100 * scores.accuracy:.1f} %", size=10, loc="left")
     figure.suptitle(title, x=0.01, ha="left", weight="bold", parse_math=False)
     figure.tight_layout()
     return figure
@@ -106,17 +113,20 @@ def plot_calibration(calibration: Calibration) -> Figure:
 
 def plot_predictions(targets: Floats, predictions: Floats) -> Figure:
     """Predicted against true numbers, shape (n,) both; of very many, an even sample."""
+    figure = new_figure(NARROW_WIDTH, NARROW_WIDTH)
+    _draw_predictions(figure.subplots(), targets, predictions)
+    figure.tight_layout()
+    return figure
+
+
+def _draw_predictions(axes: Axes, targets: Floats, predictions: Floats) -> None:
     shown = evenly_spaced(len(targets), MAX_POINTS)
     x, y = targets[shown], predictions[shown]
-    figure = new_figure(NARROW_WIDTH, NARROW_WIDTH)
-    axes = figure.subplots()
     span = min(x.min(), y.min()), max(x.max(), y.max())
     axes.plot(span, span, color=GREY, linewidth=1, linestyle="--")
     axes.scatter(x, y, s=14, color=BLUE, alpha=0.5, linewidths=0)
     axes.set(xlabel="true", ylabel="predicted", aspect="equal")
     open_frame(axes)
-    figure.tight_layout()
-    return figure
 
 
 def plot_sizes(sizes: NDArray[np.int64], unit: str, what: str) -> Figure:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from saen.learning.estimators import SAENClassifier
+from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport
 from saen.learning.runs import digest, versions
@@ -16,6 +17,7 @@ from saen.report.summaries import (
     describe_decomposition,
     describe_evaluation,
     describe_hold_out,
+    describe_protocol,
 )
 
 
@@ -71,29 +73,48 @@ def write_evaluation_report(
     """Write a page about an evaluation; `command` is what to type to repeat it."""
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
-    classifier = SAENClassifier(**document["settings"])
+    kind = SAENRegressor if evaluation.classes is None else SAENClassifier
+    estimator = kind(**document["settings"])
     last = seed + protocol["repeats"] - 1
+    drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
+    unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"
     page = Report(
-        title=f"{document['dataset']}: {protocol['repeats']} × {protocol['folds']}-fold "
-        f"cross-validation of preset {document['preset']}",
+        title=f"{document['dataset']}: {describe_protocol(document)} of preset "
+        f"{document['preset']}",
         summary=describe_evaluation(report),
         data=report.data,
         levels=evaluation.levels,
-        curves={"cross entropy": {"training": evaluation.loss}},
-        predictions=Predictions(
-            evaluation.classes, evaluation.targets, evaluation.probabilities, unique=evaluation.rows
-        ),
+        curves={unit: {"training": evaluation.loss}},
+        predictions=_predictions(evaluation),
         command=command,
         settings={
             "dataset": document["dataset"],
             "preset": document["preset"],
-            "parts": describe_decomposition(classifier.spec.resolve(report.data).settings()),
+            "parts": describe_decomposition(estimator.spec.resolve(report.data).settings()),
             "epochs are": protocol["stop"],
+            "metric": document["metric"],
             "seed": seed,
-            "splits": f"stratified, seeds {seed} … {last}" if splits is None else str(splits),
+            "splits": drawn if splits is None else str(splits),
             "checksum of data": document["data"],
-            **settings_of(classifier),
+            **settings_of(estimator),
         },
         versions=document["versions"],
     )
     write_report(path, page)
+
+
+def _predictions(evaluation: Evaluation) -> Predictions:
+    """Repeated predictions of every example, or single ones where a repeat does not test it."""
+    if evaluation.classes is not None and (evaluation.fold_of >= 0).all():
+        return Predictions(
+            evaluation.classes, evaluation.targets, evaluation.probabilities, unique=evaluation.rows
+        )
+    repeats, examples = evaluation.tested()
+    outputs = evaluation.outputs[repeats, examples]
+    return Predictions(
+        evaluation.classes,
+        evaluation.targets[examples],
+        outputs if evaluation.classes is None else outputs[None],
+        examples,
+        evaluation.rows[examples],
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
     from saen.learning.jobs.train import HoldOut
+    from saen.learning.metrics import Metric
 
 STOP_MEANINGS = {
     "fixed": "epochs set in advance",
@@ -68,27 +69,87 @@ def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     return lines
 
 
+def describe_protocol(document: dict[str, Any]) -> str:
+    """Repeats and folds of an evaluation.
+
+    >>> describe_protocol({"protocol": {"repeats": 3, "folds": 10}})
+    '3 × 10-fold cross-validation'
+    """
+    repeats, folds = document["protocol"]["repeats"], document["protocol"]["folds"]
+    if folds > 1:
+        return f"{repeats} × {folds}-fold cross-validation"
+    return "one split" if repeats == 1 else f"{repeats} × hold-out"
+
+
 def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
-    """Accuracy, ceiling, duplicates and times of an evaluation."""
-    document = report.to_json()
-    accuracy, duplicates = document["accuracy"], document["duplicates"]
-    lines = {
-        "accuracy": f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} % "
-        f"(over repeats; ± {100 * accuracy['std_folds']:.2f} over folds)",
-        "ceiling": f"{describe_ceiling(document['ceiling'])} "
-        f"({100 * document['ceiling_folds']:.2f} % with one model per fold)",
-        "duplicates": f"{100 * duplicates['share']:.1f} % of test examples are identical to a "
-        "training example"
-        + _share("; accuracy on these", duplicates["accuracy"])
-        + _share(", on the others", duplicates["accuracy_rest"]),
-        "time": f"{describe_times(report.seconds)} on {report.device}",
-    }
+    """Scores, the chosen one first, ceiling, duplicates and times of an evaluation."""
+    document, evaluation = report.to_json(), report.evaluation
+    metrics, duplicates = evaluation.metrics, document["duplicates"]
+    first = metrics[evaluation.metric]
+    lines = {first.title: describe_score(first, document[first.name])}
+    others = [
+        f"{metric.title} {_value(metric, document[metric.name]['mean'])}"
+        for metric in metrics.values()
+        if metric is not first
+    ]
+    lines["other scores"] = ", ".join(others)
+    if evaluation.classes is None:
+        lines["mean baseline"] = f"mean absolute error {document['mae_of_mean']:.4g}"
+    else:
+        lines["ceiling"] = (
+            f"{describe_ceiling(document['ceiling'])} "
+            f"({100 * document['ceiling_folds']:.2f} % with one model per fold)"
+        )
+    lines["duplicates"] = (
+        f"{100 * duplicates['share']:.1f} % of test examples are identical to a training example"
+        + _share("; accuracy on these", duplicates.get("accuracy"))
+        + _share(", on the others", duplicates.get("accuracy_rest"))
+    )
+    lines["time"] = f"{describe_times(report.seconds)} on {report.device}"
     if document["protocol"]["stop"] == "peek":
         lines["warning"] = (
             "the epoch was chosen on the test folds, so this number is optimistic: compare it only "
             "with numbers obtained the same way"
         )
     return lines
+
+
+def describe_stop(report: EvaluationReport) -> str:
+    """When training stopped, and what that means."""
+    stop = report.recorded["protocol"]["stop"]
+    epoch = f" ({report.evaluation.chosen[0]['epoch']})" if stop == "peek" else ""
+    return f"{stop}: {STOP_MEANINGS[stop]}{epoch}"
+
+
+def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
+    """Mean and spread of a score over repeats and folds, with a corrected 95 % interval.
+
+    >>> from saen.learning.metrics import CLASSIFICATION_METRICS
+    >>> describe_score(CLASSIFICATION_METRICS["accuracy"], {"mean": 0.5, "std_folds": 0.1})
+    '50.00 % (± 10.00 over folds)'
+    """
+    if summary["mean"] is None:
+        return "not defined: no fold tests more than one class"
+    spread = []
+    between = ""
+    if "std" in summary:
+        between = f" ± {metric.show(summary['std'])}"
+        spread.append("over repeats")
+    if "std_folds" in summary:
+        spread.append(f"± {metric.show(summary['std_folds'])} over folds")
+    if summary.get("interval") is not None:
+        low, high = summary["interval"]
+        spread.append(f"95 % interval {metric.show(low)} to {metric.show(high)}")
+    unit = " %" if metric.percent else ""
+    return f"{metric.show(summary['mean'])}{between}{unit}" + (
+        f" ({'; '.join(spread)})" if spread else ""
+    )
+
+
+def _value(metric: Metric, mean: float | None) -> str:
+    if mean is None:
+        return "not defined"
+    return metric.show(mean) + (" %" if metric.percent else "")
 
 
 def describe_times(seconds: dict[str, float]) -> str:

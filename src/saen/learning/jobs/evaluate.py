@@ -8,24 +8,52 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
+from saen._util.arrays import Array
 from saen._util.json_files import write_json
 from saen._util.progress import bar
-from saen.errors import InputError
-from saen.learning.cross_validation import Evaluation, cross_validate
-from saen.learning.estimators import SAENClassifier, choose_device, device_name
-from saen.learning.jobs.job import Job
-from saen.learning.runs import digest, open_run, splits_from_json, versions
+from saen.errors import FileError, InputError
+from saen.io.rdkit import SMILES, murcko_scaffolds
+from saen.io.tables import SUFFIXES, read_table
+from saen.learning.cross_validation import cross_validate
+from saen.learning.estimators import choose_device, device_name
+from saen.learning.evaluation import Evaluation
+from saen.learning.jobs.job import Job, check_targets, make_estimator
+from saen.learning.metrics import find_metric
+from saen.learning.runs import digest, open_run, versions
+from saen.learning.splits import Splits, splits_from_json
+
+SCAFFOLD = "scaffold"
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How to evaluate: repeats and folds or given splits, and when to stop (see `STOPS`)."""
+    """How to evaluate.
+
+    - `stop`: when training stops, see `STOPS`;
+    - `repeats`, `folds`: cross-validations, and folds of each;
+    - `splits`: a file with splits, instead of folds;
+    - `at_once`: networks trained side by side;
+    - `metric`: what decides under `nested`, None for the default;
+    - `test_size`: test one random part of this share per repeat, instead of folds;
+    - `groups`: a column of the table that is evaluated, a file with one line per example, or
+      `scaffold`; examples of one group are never on both sides of a split.
+    """
 
     stop: str = "fixed"
     repeats: int = 10
     folds: int = 10
     splits: Path | None = None
     at_once: int | None = None
+    metric: str | None = None
+    test_size: float | None = None
+    groups: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("splits", "test_size", "groups") if getattr(self, name)]
+        if "splits" in given and len(given) > 1:
+            raise InputError(f"options 'splits' and {given[1]!r} exclude each other")
 
 
 @dataclass(frozen=True)
@@ -56,45 +84,51 @@ def evaluate_dataset(
     >>> job = Job("threads", overrides={"epochs": 1, "n_models": 1})
     >>> report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
     >>> sorted(report.to_json()["accuracy"])
-    ['mean', 'per_repeat', 'std', 'std_folds']
+    ['interval', 'mean', 'per_repeat', 'std_folds']
     """
     protocol = protocol or Protocol()
     preset, settings = job.load_preset(), job.settings()
     start = perf_counter()
     data = job.load()
     loaded = perf_counter() - start
-    if data.targets is None or data.targets.dtype.kind == "f":
-        raise InputError(
-            f"{job.data} has no classes to predict (saen train learns numbers as well as classes)"
-        )
+    targets = check_targets(data.targets, len(data), data.name or job.data)
+    estimator = make_estimator(targets, settings, job)
+    metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
+    groups = None if protocol.groups is None else load_groups(protocol.groups, job.data, len(data))
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
         "settings": settings,
         "grid": preset.grid if protocol.stop == "nested" else {},
         "protocol": {
-            "repeats": protocol.repeats if splits is None else len(splits),
-            "folds": protocol.folds if splits is None else len(splits[0]),
+            "repeats": protocol.repeats if splits is None else len(splits.repeats),
+            "folds": _n_folds(protocol, splits),
             "stop": str(protocol.stop),
         },
+        "splits": _describe_splits(protocol, regression=targets.dtype.kind == "f"),
+        "metric": metric.name,
         "seed": job.seed,
         "at_once": protocol.at_once,
-        "data": digest(data, splits),
+        "data": digest(data, splits, groups),
         "versions": versions(),
     }
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         with bar("networks × epochs", 1) as update:
             evaluation = cross_validate(
-                SAENClassifier(**settings, device=job.device),
+                estimator,
                 data,
-                data.targets,
+                targets,
                 repeats=protocol.repeats,
                 folds=protocol.folds,
                 seed=job.seed,
+                test_size=protocol.test_size,
+                groups=groups,
+                splits=None if splits is None else splits.repeats,
+                validation=None if splits is None else splits.validation,
                 stop=protocol.stop,
                 grid=preset.choices(),
-                splits=splits,
+                metric=metric.name,
                 models_at_once=protocol.at_once,
                 folder=folder,
                 progress=lambda done, total: update(done, total=total),
@@ -109,3 +143,48 @@ def evaluate_dataset(
         if folder is not None:
             write_json(folder / "summary.json", report.to_json())
     return report
+
+
+def load_groups(groups: str, source: str, n: int) -> Array:
+    """The group of each of `n` examples, see `Protocol.groups`.
+
+    >>> file = getfixture("tmp_path") / "acids.csv"
+    >>> _ = file.write_text("smiles,target,lab\\nCC(=O)O,acid,A\\nCCO,alcohol,B\\n")
+    >>> load_groups("lab", str(file), 2).tolist(), load_groups("scaffold", str(file), 2).tolist()
+    (['A', 'B'], ['', ''])
+    """
+    path = Path(source)
+    table = read_table(path) if path.suffix in SUFFIXES and path.is_file() else None
+    if groups == SCAFFOLD:
+        if table is None or SMILES not in table.columns:
+            raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
+        result = murcko_scaffolds(table.texts(SMILES))
+    elif table is not None and groups.lower() in table.columns:
+        result = table.texts(groups.lower()).to_numpy().astype(str)
+    else:
+        try:
+            result = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeDecodeError):
+            raise InputError(
+                f"groups must be a column of the table, a file with one line per example, or "
+                f"{SCAFFOLD}, not {groups!r}"
+            ) from None
+    if len(result) != n:
+        raise FileError(f"{len(result)} groups for {n} examples", path=groups)
+    return result
+
+
+def _n_folds(protocol: Protocol, splits: Splits | None) -> int:
+    if splits is not None:
+        return len(splits.repeats[0])
+    return protocol.folds if protocol.test_size is None else 1
+
+
+def _describe_splits(protocol: Protocol, *, regression: bool) -> str:
+    """The kind of splits in words."""
+    if protocol.splits is not None:
+        return "from a file"
+    kind = "random" if regression else "stratified"
+    if protocol.groups is not None:
+        kind += f", by {protocol.groups}" if protocol.groups == SCAFFOLD else ", by groups"
+    return kind if protocol.test_size is None else f"{kind}, {protocol.test_size:g} held out"

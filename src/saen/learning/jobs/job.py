@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from saen._util.arrays import Array
 from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import load_data, load_dataset
 from saen.io.records import Report
+from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.presets import Preset, load_preset
+
+Model = SAENClassifier | SAENRegressor
 
 
 @dataclass(frozen=True)
@@ -77,3 +83,35 @@ def load_input(
         return load_data(name, takes, skip_bad=skip_bad, report=report)
     except InputError as error:
         raise InputError(f"{reader} reads {takes}: {error}") from None
+
+
+def check_targets(y: Array | None, n: int, name: str) -> Array:
+    """Classes (n,), or real numbers (n,) or (n, k); an error where there is nothing to learn."""
+    if n == 0:
+        raise InputError(f"{name} is empty: there is nothing to learn from")
+    if y is None:
+        raise InputError(f"{name} has no targets to learn: they are read from 'target'")
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{name}: target {bad[0]} is not a finite number (and {len(bad) - 1:,} others)"
+            )
+        if (y == y[0]).all():
+            raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+        return y
+    if y.ndim != 1:
+        raise InputError(f"{name} has {y.shape[1]} classes per example: choose one of them")
+    if len(np.unique(y)) == 1:
+        raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+    return y
+
+
+def make_estimator(y: Array, settings: dict[str, Any], job: Job) -> Model:
+    """A classifier or a regressor, as the targets are, that is not fitted yet."""
+    if y.dtype.kind == "f" and "class_weight" in settings:
+        raise InputError("the preset sets class_weight, but the targets are real numbers")
+    kind: type[Model] = SAENRegressor if y.dtype.kind == "f" else SAENClassifier
+    estimator = kind(**settings, random_state=job.seed, device=job.device)
+    estimator.validate()
+    return estimator

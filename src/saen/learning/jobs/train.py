@@ -21,14 +21,12 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
-from saen.learning.estimators import InterruptedTrainingWarning, SAENClassifier, SAENRegressor
-from saen.learning.jobs.job import Job
+from saen.learning.estimators import InterruptedTrainingWarning, SAENClassifier
+from saen.learning.jobs.job import Job, Model, check_targets, make_estimator
 from saen.learning.metrics import classification_scores, regression_scores
 from saen.learning.preparation import Prepared
 from saen.learning.runs import digest, open_run, versions
 from saen.network.model import derive_seed
-
-Model = SAENClassifier | SAENRegressor
 
 
 @dataclass(frozen=True)
@@ -135,8 +133,8 @@ def train_model(
     with _timed(seconds, "load"):
         data = job.load()
     name = data.name or job.data
-    y = _check_targets(data.targets, len(data), name)
-    estimator = _make_estimator(y, settings, job)
+    y = check_targets(data.targets, len(data), name)
+    estimator = make_estimator(y, settings, job)
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -170,37 +168,6 @@ def _check_output(out: Path, force: bool) -> None:
         raise FileError("cannot be written (no such folder)", path=out)
     if out.exists() and not force:
         raise FileError("already exists (use --force to overwrite)", path=out)
-
-
-def _check_targets(y: Array | None, n: int, name: str) -> Array:
-    """Classes (n,), or real numbers (n,) or (n, k); an error where there is nothing to learn."""
-    if n == 0:
-        raise InputError(f"{name} is empty: there is nothing to learn from")
-    if y is None:
-        raise InputError(f"{name} has no targets to learn: they are read from 'target'")
-    if y.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
-        if len(bad):
-            raise InputError(
-                f"{name}: target {bad[0]} is not a finite number (and {len(bad) - 1:,} others)"
-            )
-        if (y == y[0]).all():
-            raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
-        return y
-    if y.ndim != 1:
-        raise InputError(f"{name} has {y.shape[1]} classes per example: choose one of them")
-    if len(np.unique(y)) == 1:
-        raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
-    return y
-
-
-def _make_estimator(y: Array, settings: dict[str, Any], job: Job) -> Model:
-    if y.dtype.kind == "f" and "class_weight" in settings:
-        raise InputError("the preset sets class_weight, but the targets are real numbers")
-    kind: type[Model] = SAENRegressor if y.dtype.kind == "f" else SAENClassifier
-    estimator = kind(**settings, random_state=job.seed, device=job.device)
-    estimator.validate()
-    return estimator
 
 
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:

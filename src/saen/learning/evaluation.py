@@ -1,0 +1,181 @@
+"""`Evaluation`: the predictions of a cross-validation, and every score of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array
+from saen.data.compression import ceiling
+from saen.learning.metrics import (
+    CLASSIFICATION_METRICS,
+    REGRESSION_METRICS,
+    Metric,
+    corrected_interval,
+    find_metric,
+)
+from saen.learning.splits import Fold
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The result of a repeated cross-validation or hold-out of n examples.
+
+    - `classes` (C,), or None for real numbers;
+    - `targets` (n,): codes into the classes, or numbers;
+    - `splits`: per repeat its folds, (train, test) indices each;
+    - `outputs`: by networks that did not train on the example, probabilities (R, n, C) or numbers
+      (R, n); NaN where a repeat does not test it;
+    - `rows` (n,): identical examples have equal rows;
+    - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
+      network trained for fewer epochs;
+    - `seconds`: per step; `stop`, `metric`: the protocol;
+    - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
+    - `levels`: of the hierarchy, before and after compression;
+    - `models_at_once`: networks trained side by side, per stage.
+    """
+
+    classes: NDArray[Any] | None
+    targets: Array
+    splits: Sequence[Sequence[Fold]]
+    outputs: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    loss: NDArray[np.float64]
+    seconds: dict[str, float]
+    stop: str = "fixed"
+    metric: str = "accuracy"
+    chosen: list[Any] = field(default_factory=list)
+    levels: list[dict[str, Any]] = field(default_factory=list)
+    models_at_once: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def fold_of(self) -> NDArray[np.int64]:
+        """The fold that tests each example, (R, n); -1 where a repeat does not test it."""
+        out = np.full((len(self.splits), len(self.targets)), -1)
+        for repeat, folds in enumerate(self.splits):
+            for fold, (_, test) in enumerate(folds):
+                out[repeat, test] = fold
+        return out
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Class probabilities, (R, n, C)."""
+        assert self.classes is not None, "numbers are predicted, not classes"
+        return self.outputs
+
+    @property
+    def predictions(self) -> Array:
+        """Predicted codes or numbers, (R, n); of use only where `fold_of` is not -1."""
+        return self.outputs if self.classes is None else self.outputs.argmax(axis=2)
+
+    def tested(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All tests in a row: the repeat and the example of each."""
+        repeats, examples = np.nonzero(self.fold_of >= 0)
+        return repeats, examples
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics that apply, by name."""
+        return REGRESSION_METRICS if self.classes is None else CLASSIFICATION_METRICS
+
+    def scores(self, metric: str | None = None) -> NDArray[np.float64]:
+        """A metric, by default the chosen one, of every fold, (R, folds); NaN if not defined."""
+        score = find_metric(metric or self.metric, regression=self.classes is None)
+        return np.array(
+            [
+                [score(self.targets[test], self.outputs[repeat, test]) for _, test in folds]
+                for repeat, folds in enumerate(self.splits)
+            ]
+        )
+
+    def accuracies(self) -> NDArray[np.float64]:
+        """Accuracy of every fold, (R, folds)."""
+        return self.scores("accuracy")
+
+    def summary(self, metric: str | None = None) -> dict[str, Any]:
+        """Mean and spread of a metric over repeats and folds.
+
+        `std` is the standard deviation over repeats, if there are several; `interval` the
+        corrected resampled 95 % interval (see `corrected_interval`), if there are several scores.
+        """
+        folds = self.scores(metric)
+        scored = np.isfinite(folds)
+        if not scored.any():
+            return {"mean": None, "per_repeat": [None] * len(folds)}
+        sums = np.where(scored, folds, 0.0).sum(axis=1)
+        counts = scored.sum(axis=1)
+        per_repeat = sums / np.where(counts > 0, counts, np.nan)
+        known = per_repeat[np.isfinite(per_repeat)]
+        result = {
+            "mean": float(known.mean()),
+            "per_repeat": [float(v) if np.isfinite(v) else None for v in per_repeat],
+        }
+        if len(known) > 1:
+            result["std"] = float(known.std())
+        if scored.sum() > 1:
+            result["std_folds"] = float(folds[scored].std())
+            result["interval"] = corrected_interval(folds[scored], self._test_share())
+        return result
+
+    def fold_ceiling(self) -> float:
+        """The mean over folds of the accuracy that no single model can exceed on the test part."""
+        tests = [test for folds in self.splits for _, test in folds]
+        return float(np.mean([ceiling(self.rows[test], self.targets[test]) for test in tests]))
+
+    def duplicates(self) -> NDArray[np.bool_]:
+        """Which test examples are identical to one of their training part, (R, n)."""
+        out = np.zeros((len(self.splits), len(self.targets)), dtype=np.bool_)
+        for repeat, folds in enumerate(self.splits):
+            for train, test in folds:
+                out[repeat, test] = np.isin(self.rows[test], self.rows[train])
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """Every metric, baselines, ceilings and the share of duplicates."""
+        return {
+            "metric": self.metric,
+            **{name: self.summary(name) for name in self.metrics},
+            **(self._of_numbers() if self.classes is None else self._of_classes()),
+            "chosen": self.chosen,
+            "models_at_once": self.models_at_once,
+            "seconds": self.seconds,
+        }
+
+    def _of_classes(self) -> dict[str, Any]:
+        tested, duplicates = self.fold_of >= 0, self.duplicates()
+        correct = self.predictions == self.targets
+        return {
+            "ceiling": ceiling(self.rows, self.targets),
+            "ceiling_folds": self.fold_ceiling(),
+            "duplicates": {
+                "share": float(duplicates[tested].mean()),
+                "accuracy": _mean(correct[tested & duplicates]),
+                "accuracy_rest": _mean(correct[tested & ~duplicates]),
+            },
+        }
+
+    def _of_numbers(self) -> dict[str, Any]:
+        baseline = [
+            np.abs(self.targets[test] - self.targets[train].mean()).mean()
+            for folds in self.splits
+            for train, test in folds
+        ]
+        return {
+            "mae_of_mean": float(np.mean(baseline)),
+            "duplicates": {"share": float(self.duplicates()[self.fold_of >= 0].mean())},
+        }
+
+    def _test_share(self) -> float:
+        """Test examples per training example, the mean over folds."""
+        return float(
+            np.mean([len(test) / len(train) for folds in self.splits for train, test in folds])
+        )
+
+
+def _mean(values: NDArray[np.bool_]) -> float | None:
+    return float(values.mean()) if len(values) else None

@@ -1,0 +1,266 @@
+"""Splits: which examples are trained on and which are tested, made, checked, read and written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from saen._util.arrays import Array, Ints
+from saen._util.json_files import read_json
+from saen.errors import FileError, InputError
+
+Fold = tuple[Ints, Ints]
+"""Training and test examples of one fold."""
+
+
+class SmallClassWarning(UserWarning):
+    """A class has fewer members than there are folds, so some folds do not test it."""
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Per repeat a list of folds; and, if settings are compared on a part of its own, that part.
+
+    - `repeats`: per repeat its folds, (train, test) indices each;
+    - `validation`: per repeat the examples to choose settings on, for splits of one fold a repeat.
+    """
+
+    repeats: Sequence[Sequence[Fold]]
+    validation: Sequence[Ints] | None = None
+
+
+def make_splits(
+    targets: ArrayLike,
+    repeats: int,
+    folds: int,
+    seed: int,
+    *,
+    test_size: float | None = None,
+    groups: ArrayLike | None = None,
+) -> list[list[Fold]]:
+    """Shuffled folds for every repeat, by scikit-learn's splitters, with seeds seed, seed + 1, ….
+
+    Parameters
+    ----------
+    targets : classes (n,), which every fold holds in about equal shares; or real numbers (n,).
+    repeats, folds, seed : how many cross-validations, of how many folds; the seed of the first.
+    test_size : test one random part of this share per repeat (hold-out) instead of folds.
+    groups : (n,), examples of one group are never on both sides of a split.
+
+    Warns of a class with fewer members than folds (`SmallClassWarning`), and raises `InputError`
+    for splits that cannot be made.
+
+    >>> splits = make_splits([0, 1] * 10, repeats=2, folds=5, seed=0)
+    >>> len(splits), len(splits[0]), splits[0][0][1].shape
+    (2, 5, (4,))
+    """
+    y = np.asarray(targets)
+    stratified = y.dtype.kind != "f"
+    group_of = None if groups is None else _checked_groups(groups, len(y))
+    if repeats < 1:
+        raise InputError(f"repeats must be an integer ≥ 1, not {repeats}")
+    if test_size is None:
+        _check_folds(y, folds, group_of)
+    elif not 0 < test_size < 1:
+        raise InputError(f"test_size must be between 0 and 1, not {test_size:g}")
+    out = []
+    for state in range(seed, seed + repeats):
+        if test_size is None:
+            splitter = _fold_splitter(folds, state, stratified, group_of is not None)
+        else:
+            splitter = _hold_out_splitter(test_size, state, stratified, group_of is not None)
+        out.append(_split(splitter, y, group_of))
+    return out
+
+
+def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = None) -> list[Fold]:
+    """Folds of a training part, to compare settings on: like `make_splits`, but never refused."""
+    counts = np.unique(targets, return_counts=True)[1]
+    stratified = targets.dtype.kind != "f" and counts.max() >= folds
+    if groups is not None and len(np.unique(groups)) < folds:
+        groups = None
+    splitter = _fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
+    return _split(splitter, targets, groups)
+
+
+def _fold_splitter(folds: int, state: int, stratified: bool, grouped: bool) -> Any:
+    plain = StratifiedKFold if stratified else KFold
+    by_group = StratifiedGroupKFold if stratified else GroupKFold
+    kind = by_group if grouped else plain
+    return kind(folds, shuffle=True, random_state=state)
+
+
+def _hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: bool) -> Any:
+    ungrouped = StratifiedShuffleSplit if stratified else ShuffleSplit
+    kind = GroupShuffleSplit if grouped else ungrouped
+    return kind(1, test_size=test_size, random_state=state)
+
+
+def _split(splitter: Any, y: Array, groups: Array | None) -> list[Fold]:
+    with warnings.catch_warnings():
+        # `_check_folds` has said it once, in words of its own.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        try:
+            folds = list(splitter.split(np.empty(len(y)), y, groups))
+        except ValueError as error:
+            raise InputError(f"cannot split {len(y)} examples: {error}") from None
+    if any(len(train) == 0 or len(test) == 0 for train, test in folds):
+        raise InputError("a fold would be empty: use fewer folds")
+    return folds
+
+
+def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
+    if folds < 2:
+        raise InputError(f"folds must be an integer ≥ 2, not {folds}")
+    if folds > len(y):
+        raise InputError(f"{folds} folds of {len(y)} examples: use at most {len(y)} folds")
+    if groups is not None and len(np.unique(groups)) < folds:
+        n_groups = len(np.unique(groups))
+        raise InputError(f"{folds} folds of {n_groups} groups: use at most {n_groups} folds")
+    if y.dtype.kind == "f":
+        return
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.max() < folds:
+        raise InputError(
+            f"no class has {folds} members, the largest has {counts.max()}: use fewer folds"
+        )
+    if counts.min() < folds:
+        smallest = counts.argmin()
+        warnings.warn(
+            f"class {str(classes[smallest])!r} has fewer members ({counts[smallest]}) than there "
+            f"are folds ({folds}): some folds do not test it",
+            SmallClassWarning,
+            stacklevel=3,
+        )
+
+
+def _checked_groups(groups: ArrayLike, n: int) -> Array:
+    group_of = np.asarray(groups)
+    if group_of.shape != (n,):
+        raise InputError(f"groups must have shape ({n},), one per example, not {group_of.shape}")
+    return np.unique(group_of.astype(str), return_inverse=True)[1]
+
+
+# -- checking ----------------------------------------------------------------------------------
+
+
+def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
+    """Raise `InputError` for splits that do not fit `n` examples.
+
+    A repeat of one fold is a hold-out, which may test any part. A repeat of several folds must test
+    each example exactly once. No fold trains on what it tests.
+
+    >>> check_splits([[([0, 1], [2]), ([2], [0, 1])]], 3)
+    >>> check_splits([[([0, 1], [1, 2]), ([2], [0])]], 3)
+    Traceback (most recent call last):
+        ...
+    saen.errors.InputError: repeat 0, fold 0 trains on examples that it tests
+    """
+    if not len(splits):
+        raise InputError("there are no repeats")
+    if len({len(folds) for folds in splits}) > 1:
+        raise InputError("every repeat needs the same number of folds")
+    if not len(splits[0]):
+        raise InputError("there are no folds")
+    for repeat, folds in enumerate(splits):
+        for fold, (train, test) in enumerate(folds):
+            place = f"repeat {repeat}, fold {fold}"
+            _check_part(train, n, f"{place} needs training")
+            _check_part(test, n, f"{place} needs test")
+            if len(np.intersect1d(train, test)):
+                raise InputError(f"{place} trains on examples that it tests")
+        tested = np.sort(np.concatenate([test for _, test in folds]))
+        if len(folds) > 1 and not np.array_equal(tested, np.arange(n)):
+            raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
+
+
+def check_validation(validation: Sequence[Ints], splits: Sequence[Sequence[Fold]], n: int) -> None:
+    """Raise `InputError` unless every repeat has one fold, and a validation part apart from it."""
+    if len(validation) != len(splits) or any(len(folds) != 1 for folds in splits):
+        raise InputError("validation examples belong to splits of one fold: one part per repeat")
+    for repeat, (part, folds) in enumerate(zip(validation, splits, strict=True)):
+        _check_part(part, n, f"repeat {repeat} needs validation")
+        for name, other in zip(("training", "test"), folds[0], strict=True):
+            if len(np.intersect1d(part, other)):
+                raise InputError(f"repeat {repeat} validates on {name} examples")
+
+
+def _check_part(indices: ArrayLike, n: int, what: str) -> None:
+    """Raise unless these are distinct examples, at least one."""
+    part = np.asarray(indices)
+    if part.ndim != 1 or len(part) == 0 or part.dtype.kind not in "iu":
+        raise InputError(f"{what} indices: a list of integers that is not empty")
+    if part.min() < 0 or part.max() >= n:
+        raise InputError(f"{what} indices from 0 to {n - 1}")
+    if len(np.unique(part)) < len(part):
+        raise InputError(f"{what} indices that differ: one occurs twice")
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def splits_to_json(splits: Splits) -> dict[str, Any]:
+    """Splits as JSON: `repeats`, a list of lists of folds with `train` and `test` indices."""
+    document = {
+        "repeats": [
+            [
+                {"train": np.asarray(train).tolist(), "test": np.asarray(test).tolist()}
+                for train, test in folds
+            ]
+            for folds in splits.repeats
+        ]
+    }
+    if splits.validation is not None:
+        for part, folds in zip(splits.validation, document["repeats"], strict=True):
+            folds[0]["valid"] = np.asarray(part).tolist()
+    return document
+
+
+def splits_from_json(path: Path, n: int) -> Splits:
+    """Splits for a dataset of `n` examples from a file, checked.
+
+    The file holds what `splits_to_json` gives, or a single published split as
+    `{"train": […], "valid": […], "test": […]}`; `valid` may be left out.
+    """
+    document = read_json(path)
+    try:
+        if "repeats" not in document:
+            document = {"repeats": [[document]]}
+        folds = [fold for repeat in document["repeats"] for fold in repeat]
+        repeats: list[list[Fold]] = [
+            [(_indices(fold["train"]), _indices(fold["test"])) for fold in repeat]
+            for repeat in document["repeats"]
+        ]
+        given = [_indices(fold["valid"]) for fold in folds if "valid" in fold]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise FileError(
+            'expected {"repeats": [[{"train": […], "test": […]}, …], …]} or '
+            '{"train": […], "valid": […], "test": […]}',
+            path=path,
+        ) from None
+    try:
+        check_splits(repeats, n)
+        if given:
+            check_validation(given, repeats, n)
+    except InputError as error:
+        raise FileError(str(error), path=path) from None
+    return Splits(repeats, given or None)
+
+
+def _indices(values: Any) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)

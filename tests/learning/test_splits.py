@@ -1,0 +1,207 @@
+"""Splits: folds, hold-outs, groups and published splits, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import saen
+from saen import InputError
+from saen._util.json_files import write_json
+from saen.errors import FileError
+from saen.learning.cross_validation import cross_validate
+from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
+from saen.learning.jobs.job import Job
+from saen.learning.splits import (
+    SmallClassWarning,
+    Splits,
+    inner_folds,
+    make_splits,
+    splits_from_json,
+    splits_to_json,
+)
+
+THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
+QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        ([], "no repeats"),
+        ([[]], "no folds"),
+        ([[(range(12), range(12, 23)), (range(12, 23), range(12))]], "exactly once"),
+        ([[(range(13), range(12, 24)), (range(12, 24), range(12))]], "trains on examples that it"),
+        ([[(range(20), range(19, 24))]], "trains on examples that it tests"),
+        ([[(range(20), [20, 20])]], "one occurs twice"),
+        ([[(range(20), [20, 24])]], "from 0 to 23"),
+        ([[(range(20), [20, -1])]], "from 0 to 23"),
+        ([[([], range(24))]], "needs training indices"),
+        ([[(range(20), [0.5])]], "list of integers"),
+    ],
+)
+def test_splits_from_python_are_checked(splits, message):
+    model = saen.SAENClassifier(**QUICK)
+    with pytest.raises(InputError, match=message):
+        cross_validate(model, THREADS, THREADS.targets, splits=splits)
+
+
+def test_a_hold_out_tests_only_its_part():
+    train, test = np.arange(20), np.array([22, 20])
+    model = saen.SAENClassifier(**QUICK)
+    found = cross_validate(model, THREADS, THREADS.targets, splits=[[(train, test)]])
+    assert np.flatnonzero(found.fold_of[0] == 0).tolist() == [20, 22]
+    assert np.isnan(found.outputs[0, :20]).all()
+    assert np.isnan(found.outputs[0, [21, 23]]).all()
+    right = found.outputs[0, test].argmax(axis=1) == found.targets[test]
+    assert found.to_json()["accuracy"] == {"mean": right.mean(), "per_repeat": [right.mean()]}
+
+
+def test_repeated_hold_outs_are_stratified_and_differ():
+    y = np.array([0] * 30 + [1] * 10)
+    splits = make_splits(y, repeats=3, folds=10, seed=4, test_size=0.2)
+    assert [len(folds) for folds in splits] == [1, 1, 1]
+    tests = [set(folds[0][1].tolist()) for folds in splits]
+    assert [np.bincount(y[list(test)]).tolist() for test in tests] == [[6, 2]] * 3
+    assert tests[0] != tests[1] != tests[2]
+    again = make_splits(y, repeats=1, folds=10, seed=5, test_size=0.2)
+    assert set(again[0][0][1].tolist()) == tests[1]
+
+
+@pytest.mark.parametrize("targets", [np.arange(40) % 2, np.linspace(0, 1, 40)])
+@pytest.mark.parametrize("options", [{}, {"test_size": 0.3}])
+def test_groups_are_never_split(targets, options):
+    groups = np.array([f"lab {number % 9}" for number in range(40)])
+    splits = make_splits(targets, 2, 3, seed=0, groups=groups, **options)
+    for folds in splits:
+        for train, test in folds:
+            assert not set(groups[train]) & set(groups[test])
+    assert not np.array_equal(splits[0][0][1], splits[1][0][1])
+    for train, test in inner_folds(targets, 3, state=0, groups=groups):
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
+    from saen.learning import cross_validation
+
+    groups, seen = np.arange(24) // 3, []
+
+    def spy(targets, folds, state, groups=None):
+        result = inner_folds(targets, folds, state, groups)
+        seen.extend((groups[train], groups[test]) for train, test in result)
+        return result
+
+    monkeypatch.setattr(cross_validation, "inner_folds", spy)
+    cross_validate(
+        saen.SAENClassifier(**QUICK), THREADS, THREADS.targets, repeats=1, folds=2, groups=groups,
+        stop="nested", grid=[{"epochs": 0}, {"epochs": 1}],
+    )  # fmt: skip
+    assert len(seen) == 2 * 3
+    assert not any(set(train) & set(test) for train, test in seen)
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "message"),
+    [
+        ([0, 1] * 4, {"folds": 1}, "folds must be an integer ≥ 2"),
+        ([0, 1] * 4, {"folds": 9}, "use at most 8 folds"),
+        ([0, 1, 2, 3] * 2, {"folds": 3}, "no class has 3 members, the largest has 2"),
+        ([0, 1] * 4, {"repeats": 0}, "repeats must be"),
+        ([0, 1] * 4, {"test_size": 1.5}, "between 0 and 1"),
+        ([0, 0, 0, 1], {"test_size": 0.5}, "cannot split 4 examples"),
+        ([0, 1] * 4, {"groups": [1, 2]}, "one per example"),
+        ([0, 1] * 4, {"groups": [1, 2] * 4, "folds": 3}, "use at most 2 folds"),
+    ],
+)
+def test_splits_that_cannot_be_made_are_refused(targets, options, message):
+    options = {"repeats": 1, "folds": 2, "seed": 0, **options}
+    with pytest.raises(InputError, match=message):
+        make_splits(targets, **options)
+
+
+def test_a_class_with_one_member_is_a_warning_and_is_evaluated():
+    y = ["rare"] + ["a", "b"] * 11 + ["a"]
+    model = saen.SAENClassifier(class_weight="balanced", **QUICK)
+    with pytest.warns(SmallClassWarning, match=r"class 'rare' has fewer members \(1\) than"):
+        found = cross_validate(model, THREADS, y, repeats=1, folds=3)
+    assert found.outputs.shape == (1, 24, 3)
+    assert np.isfinite(found.outputs).all()
+    report = found.to_json()
+    assert all(report[name]["mean"] is not None for name in found.metrics)
+
+
+def test_a_published_split_is_read_and_kept(tmp_path):
+    write_json(
+        tmp_path / "split.json",
+        {"train": list(range(14)), "valid": [14, 15, 16, 17], "test": list(range(18, 24))},
+    )
+    splits = splits_from_json(tmp_path / "split.json", 24)
+    [[(train, test)]], [valid] = splits.repeats, splits.validation
+    assert [train.tolist(), valid.tolist(), test.tolist()] == [
+        list(range(14)), list(range(14, 18)), list(range(18, 24)),
+    ]  # fmt: skip
+    write_json(tmp_path / "again.json", splits_to_json(splits))
+    again = splits_from_json(tmp_path / "again.json", 24)
+    np.testing.assert_array_equal(again.validation[0], valid)
+    np.testing.assert_array_equal(again.repeats[0][0][0], train)
+
+
+def test_evaluate_with_a_published_split_resumes(tmp_path):
+    saen.save(THREADS, tmp_path / "threads.saen")
+    split = {"train": list(range(14)), "valid": [14, 15, 16, 17], "test": list(range(18, 24))}
+    write_json(tmp_path / "split.json", split)
+    job = Job(str(tmp_path / "threads.saen"), overrides=QUICK)
+    protocol = Protocol(splits=tmp_path / "split.json")
+    first = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
+    again = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
+    assert first["accuracy"] == again["accuracy"]
+    assert first["protocol"] == {"repeats": 1, "folds": 1, "stop": "fixed"}
+    kept = json.loads((tmp_path / "run" / "splits.json").read_text())
+    assert kept == {"repeats": [[split]]}
+
+
+def test_validation_parts_need_splits_of_one_fold():
+    splits = make_splits(THREADS.targets, 1, 2, seed=0)
+    with pytest.raises(InputError, match="splits of one fold"):
+        cross_validate(
+            saen.SAENClassifier(**QUICK), THREADS, THREADS.targets, splits=splits, validation=[[0]]
+        )
+
+
+def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
+    table = tmp_path / "molecules.csv"
+    table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
+    assert load_groups("lab", str(table), 3).tolist() == ["A", "B", "A"]
+    assert load_groups("scaffold", str(table), 3).tolist() == ["c1ccccc1", "c1ccccc1", ""]
+    (tmp_path / "groups.txt").write_text("x\ny\nx\n")
+    assert load_groups(str(tmp_path / "groups.txt"), "threads", 3).tolist() == ["x", "y", "x"]
+    with pytest.raises(FileError, match="3 groups for 4 examples"):
+        load_groups(str(tmp_path / "groups.txt"), "threads", 4)
+    with pytest.raises(InputError, match="a column of the table, a file"):
+        load_groups("nothing", str(table), 3)
+    with pytest.raises(InputError, match="table with a column 'smiles'"):
+        load_groups("scaffold", "threads", 3)
+
+
+def test_scaffold_splits_keep_series_together(tmp_path):
+    table = tmp_path / "molecules.csv"
+    series = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCCC1", "c1ccsc1", "C1CC1"]
+    rows = [f"{'C' * length}{ring},{length + 0.5}" for ring in series for length in range(1, 5)]
+    table.write_text("smiles,target\n" + "\n".join(rows) + "\n")
+    report = evaluate_dataset(
+        Job(str(table), overrides=QUICK), Protocol(repeats=1, folds=3, groups="scaffold")
+    )
+    fold_of = report.evaluation.fold_of.reshape(6, 4)
+    assert (fold_of == fold_of[:, :1]).all()
+    assert report.recorded["splits"] == "random, by scaffold"
+
+
+def test_splits_exclude_other_ways_to_split(tmp_path):
+    with pytest.raises(InputError, match="'splits' and 'test_size' exclude"):
+        Protocol(splits=tmp_path / "splits.json", test_size=0.1)
+
+
+def test_splits_without_validation_have_none():
+    assert "valid" not in json.dumps(splits_to_json(Splits(make_splits([0, 1] * 4, 1, 2, seed=0))))
