@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
 
-    Writes one row per example: its number, the prediction, one probability per class, and the
+    Writes one row per example: its id, the prediction, one probability per class, and the
     agreement, which is the share of the model's networks that predict the same alone; for numbers
     the prediction and its standard deviation over the networks. If the data have targets, the
     score is printed on standard error.

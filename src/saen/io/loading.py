@@ -267,7 +267,8 @@ def _read_files(
                     if file.suffix in graphml.SUFFIXES
                     else edge_lists.read_edgelist(file, directed)
                 )
-                records.add(replace(record, target=targets.get(file)), file.stat().st_size)
+                record = replace(record, target=targets.get(file), id=file.stem)
+                records.add(record, file.stat().st_size)
             except FileError as error:
                 bad_graph(error)
             update(number)

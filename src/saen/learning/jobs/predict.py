@@ -89,7 +89,7 @@ def predict_dataset(
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
-    A row has the example's number, the prediction, one probability per class and the agreement
+    A row has the example's id, the prediction, one probability per class and the agreement
     (the share of networks that predict the same alone), or for numbers the prediction and its
     standard deviation over the networks.
     """
@@ -104,7 +104,7 @@ def predict_dataset(
         for chunk in predict_chunks(model, examples):
             first = next(iter(chunk.columns.values()))
             stop = chunk.start + len(first)
-            write({"graph": np.arange(chunk.start, stop), **chunk.columns})
+            write({"id": examples.ids[chunk.start : stop], **chunk.columns})
             update(stop)
             unseen, objects = unseen + chunk.unseen, objects + chunk.objects
             if examples.targets is not None and "prediction" in chunk.columns:
@@ -150,5 +150,7 @@ def embed_dataset(
                 yield chunk
                 update(int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else 0)
 
-    rows, width = write_embeddings(out, chunks(), examples.targets, name, lower=number < depth)
+    rows, width = write_embeddings(
+        out, chunks(), examples.ids, examples.targets, name, lower=number < depth
+    )
     return EmbeddingReport(str(out), number, name, rows, width)
