@@ -60,7 +60,7 @@ def test_convert_reports_files_and_what_was_skipped(tmp_path: Path) -> None:
     assert len(document["skipped"]) == 12
     result = from_runner("convert", file, tmp_path / "y.csv", "--skip-bad", "--force")
     assert result.stderr.count("saen: skipped: ") == 10
-    assert "saen: skipped 12 in all" in result.stderr
+    assert "saen: skipped 12 records in total" in result.stderr
 
 
 def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_validate_takes_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> Non
 
 def test_validate_looks_at_structures_and_real_targets_too(tmp_path: Path) -> None:
     write_nested(NestedData([{"word": ["the", "dog"]}]), tmp_path / "notes.jsonl")
-    result = from_runner("validate", tmp_path / "notes.jsonl", "--takes", "nested")
+    result = from_runner("validate", tmp_path / "notes.jsonl")
     assert (result.exit_code, "no problems" in result.stdout) == (0, True)
     write_graphs(TWO.with_targets([0.5, -2]), tmp_path / "x.jsonl")
     shown = from_runner("validate", tmp_path / "x.jsonl").stdout

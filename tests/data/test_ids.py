@@ -43,7 +43,7 @@ def test_ids_stay_with_other_targets(data):
     assert data.with_targets([1, 2, 3]).ids.tolist() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("cls, data", [(Graphs, GRAPHS), (Documents, DOCUMENTS)])
+@pytest.mark.parametrize(("cls", "data"), [(Graphs, GRAPHS), (Documents, DOCUMENTS)])
 def test_ids_survive_concatenation_and_numbers_become_text(cls, data):
     joined = cls.concatenate([data[:2], data.with_ids(None)[2:]])
     assert joined.ids.tolist() == ["a", "b", "2"]

@@ -48,7 +48,7 @@ def test_ids_of_files_are_their_stems(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "header, ids",
+    ("header", "ids"),
     [("smiles,id", ["7", "9"]), ("smiles,Name", ["7", "9"]), ("smiles,mass", ["CC", "CO"])],
 )
 def test_ids_of_molecules_are_a_column_or_their_smiles(tmp_path, header, ids):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from typing import Any, NoReturn
 
 from saen.cli import (
@@ -47,6 +48,7 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
     signal.signal(signal.SIGTERM, _terminated)
+    warnings.showwarning = _warn
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     try:
@@ -61,6 +63,11 @@ def main() -> None:
         if stopped.code == 130:  # what typer makes of Ctrl-C
             _interrupted()
         raise
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as one line, without the place in the source that raised it."""
+    print(f"saen: warning: {message}", file=sys.stderr)
 
 
 def _terminated(*_: Any) -> NoReturn:

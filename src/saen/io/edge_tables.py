@@ -336,7 +336,9 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     entries = segment_ids(graphs.indptr)
     listed = slice(None) if graphs.directed else entries <= graphs.indices
     texts = map(str, graphs.ids.tolist())
-    names_graphs = not repeated_ids(graphs.ids) and all(text == text.strip() != "" for text in texts)
+    names_graphs = not repeated_ids(graphs.ids) and all(
+        text == text.strip() != "" for text in texts
+    )
     ids = graphs.ids if names_graphs else np.arange(len(graphs))
     edges: dict[str, Array] = {
         "graph": ids[graph_of[ends[:, 0]]],

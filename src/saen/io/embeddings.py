@@ -103,9 +103,7 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
     }
 
 
-def _columns(
-    part: Embedded, ids: Array, targets: Array | None, lower: bool
-) -> dict[str, Array]:
+def _columns(part: Embedded, ids: Array, targets: Array | None, lower: bool) -> dict[str, Array]:
     columns: dict[str, Array] = {"id": ids[part.graphs]}
     if lower:
         columns["object"] = part.objects
