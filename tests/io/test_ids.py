@@ -82,3 +82,14 @@ def test_ids_that_repeat_never_join_two_graphs_of_a_table(tmp_path):
     graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], ids=["z", "z"])
     write_graphs(graphs, tmp_path / "edges.csv")
     assert read_graphs(tmp_path / "edges.csv") == graphs
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_tables_may_be_separated_by_semicolons_or_tabs(tmp_path, separator):
+    pytest.importorskip("rdkit")
+    rows = [("smiles", "name", "mass"), ("CC", "ethane", "30.1"), ("CO", "methanol", "32")]
+    file = tmp_path / "m.csv"
+    file.write_text("\n".join(separator.join(row) for row in rows))
+    graphs = read_graphs(file)
+    assert graphs.ids.tolist() == ["ethane", "methanol"]
+    assert graphs.extra["mass"].tolist() == [30.1, 32.0]

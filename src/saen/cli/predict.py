@@ -32,6 +32,10 @@ def command(
             "--out", "-o", help=f"A file ({', '.join(FORMATS)}), or - for CSV on standard output."
         ),
     ] = "-",
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Columns of the input to copy, separated by commas, or all."),
+    ] = None,
     skip_bad: options.SkipBad = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
@@ -51,7 +55,15 @@ def command(
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
     with report_skipped() as report:
-        result = predict_dataset(model, data, path, device=device, skip_bad=skip_bad, report=report)
+        result = predict_dataset(
+            model,
+            data,
+            path,
+            device=device,
+            keep=keep.split(",") if keep else (),
+            skip_bad=skip_bad,
+            report=report,
+        )
     _warn_unseen(result)
     if json:
         print_json(result.to_json())
