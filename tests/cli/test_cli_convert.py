@@ -92,7 +92,7 @@ def test_validate_takes_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> Non
 
 def test_validate_looks_at_structures_and_real_targets_too(tmp_path: Path) -> None:
     write_nested(NestedData([{"word": ["the", "dog"]}]), tmp_path / "notes.jsonl")
-    result = from_runner("validate", tmp_path / "notes.jsonl", "--takes", "nested")
+    result = from_runner("validate", tmp_path / "notes.jsonl")
     assert (result.exit_code, "no problems" in result.stdout) == (0, True)
     write_graphs(TWO.with_targets([0.5, -2]), tmp_path / "x.jsonl")
     shown = from_runner("validate", tmp_path / "x.jsonl").stdout

@@ -62,8 +62,8 @@ def test_every_format_holds_one_vector_per_graph(
     if suffix == ".npy":
         assert columns == {}
         return
-    assert list(columns) == ["graph", "target"]
-    assert_array_equal(columns["graph"], np.arange(20))
+    assert list(columns) == ["id", "target"]
+    assert_array_equal(columns["id"], np.arange(20))
     assert_array_equal(columns["target"], threads.targets)
 
 
@@ -73,10 +73,10 @@ def test_others_can_read_the_files(threads: Graphs, model: Path) -> None:
         invoke("embed", model, data, "-o", model.with_name(f"e{suffix}"), "--level", 0)
     table = pd.read_csv(model.with_name("e.csv"))
     wide = pd.read_parquet(model.with_name("e.parquet"))
-    names = ["graph", "object", "target", *(f"e{i}" for i in range(6))]
+    names = ["id", "object", "target", *(f"e{i}" for i in range(6))]
     assert list(table) == list(wide) == names
     arrays = load_file(model.with_name("e.safetensors"))
-    assert_array_equal(arrays["graph"], table["graph"])
+    assert_array_equal(arrays["id"], table["id"])
     assert_array_equal(arrays["object"], wide["object"])
     matrix = np.load(model.with_name("e.npy"))
     assert matrix.dtype == np.float32
@@ -98,8 +98,8 @@ def test_rows_of_any_level_say_whose_they_are(
     assert_allclose(vectors, classifier.embed(threads, chosen), rtol=1e-5, atol=1e-6)
     # A node is one object, and has one ego graph of each of the two radii.
     each = [threads.sizes, 2 * threads.sizes, np.ones(20, dtype=int)][chosen]
-    assert_array_equal(columns["graph"], np.repeat(np.arange(20), each))
-    assert_array_equal(columns["target"], threads.targets[columns["graph"]])
+    assert_array_equal(columns["id"], np.repeat(np.arange(20), each))
+    assert_array_equal(columns["target"], threads.targets[columns["id"]])
     if chosen < 2:
         numbers = np.concatenate([np.arange(size) for size in each])
         assert_array_equal(columns["object"], numbers)
@@ -247,17 +247,17 @@ def test_colours_are_by_class_by_number_or_one() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("e.csv", "graph,e0\n0,1\n1,2\n2,4\n", ("--by", "targt"), "has no column 'targt'"),
-        ("e.csv", "graph,e0\n0,1\n", (), "a map needs at least 3 vectors, not 1"),
-        ("e.csv", "graph,target\n0,1\n", (), "expected vectors in columns e0, e1, …, found none"),
-        ("e.csv", "graph,e0\n0,x\n", (), "expected a matrix of numbers"),
-        ("e.csv", "graph,e0\n0,inf\n", (), "a vector contains NaN or infinity"),
+        ("e.csv", "id,e0\n0,1\n1,2\n2,4\n", ("--by", "targt"), "has no column 'targt'"),
+        ("e.csv", "id,e0\n0,1\n", (), "a map needs at least 3 vectors, not 1"),
+        ("e.csv", "id,target\n0,1\n", (), "expected vectors in columns e0, e1, …, found none"),
+        ("e.csv", "id,e0\n0,x\n", (), "expected a matrix of numbers"),
+        ("e.csv", "id,e0\n0,inf\n", (), "a vector contains NaN or infinity"),
         ("e.csv", "", (), "the file is empty"),
         ("e.npy", "nonsense", (), "invalid npy file"),
         ("e.parquet", "nonsense", (), "invalid Parquet"),
         ("e.safetensors", "nonsense", (), "not a readable saen file"),
         ("e.txt", "nonsense", (), "expected embeddings in .parquet, .csv, .npy, .safetensors"),
-        ("e.csv", "graph,e0\n0,1\n1,2\n2,4\n", ("-o", "map.bmp"), "use .svg, .png, .pdf"),
+        ("e.csv", "id,e0\n0,1\n1,2\n2,4\n", ("-o", "map.bmp"), "use .svg, .png, .pdf"),
     ],
 )
 def test_mistakes_in_drawing_are_one_line(

@@ -59,8 +59,8 @@ def test_a_row_says_prediction_probabilities_and_agreement(
 ) -> None:
     invoke("predict", model, stored(new, tmp_path), "--out", tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv")
-    assert list(table) == ["graph", "prediction", "p_discussion", "p_questions", "agreement"]
-    assert table["graph"].tolist() == list(range(17))
+    assert list(table) == ["id", "prediction", "p_discussion", "p_questions", "agreement"]
+    assert table["id"].tolist() == list(range(17))
     assert table["prediction"].tolist() == classifier.predict(new).tolist()
     shares = table[["p_discussion", "p_questions"]].to_numpy()
     assert_allclose(shares, classifier.predict_proba(new), atol=1e-6)
@@ -217,7 +217,7 @@ def test_numbers_come_with_their_spread_over_the_networks(
     path = stored(new.with_targets(y), tmp_path)
     result = invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv")
-    assert list(table) == ["graph", "prediction", "std"]
+    assert list(table) == ["id", "prediction", "std"]
     compressed = saen.compress_graphs(new, one.decomposition_)
     each = one.network_(compressed).detach().numpy()[:, :, 0] * one.scale_ + one.mean_
     assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
@@ -234,14 +234,14 @@ def test_several_numbers_have_a_column_each(threads: Graphs, tmp_path: Path) -> 
     path = stored(threads.with_targets(y), tmp_path)
     invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(table) == ["graph", "prediction_0", "std_0", "prediction_1", "std_1"]
+    assert list(table) == ["id", "prediction_0", "std_0", "prediction_1", "std_1"]
     assert_allclose(table[["prediction_0", "prediction_1"]], one.predict(threads), rtol=1e-5)
 
 
 def test_no_graphs_make_a_table_without_rows(model: Path, new: Graphs, tmp_path: Path) -> None:
     path = stored(new[:0], tmp_path)
     assert invoke("predict", model, path).stdout == (
-        "graph,prediction,p_discussion,p_questions,agreement\n"
+        "id,prediction,p_discussion,p_questions,agreement\n"
     )
     report = run("predict", model, path, "-o", tmp_path / "out.parquet")
     assert report == {"out": str(tmp_path / "out.parquet"), "structures": 0, "unseen": 0.0}
@@ -257,7 +257,7 @@ def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(
     path.write_text(good + bad + good)
     assert fails(monkeypatch, capsys, "predict", model, path).startswith(f"{path}, line 2: ")
     result = invoke("predict", model, path, "--skip-bad")
-    assert [line[0] for line in result.stdout.splitlines()] == ["g", "0", "1"]
+    assert [line[0] for line in result.stdout.splitlines()] == ["i", "0", "2"]  # rows of the input
     assert result.stderr.startswith(f"saen: skipped: {path}, line 2: ")
     path.write_text(good + bad * 12)
     told = invoke("predict", model, path, "--skip-bad").stderr.splitlines()
@@ -279,7 +279,7 @@ def test_a_model_of_documents_wants_documents(
     )
     text = tmp_path / "own.conllu"
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
-    assert invoke("predict", of_text, text).stdout.startswith("graph,prediction,p_a,p_b,agreement")
+    assert invoke("predict", of_text, text).stdout.startswith("id,prediction,p_a,p_b,agreement")
     assert "documents, not graphs" in fails(monkeypatch, capsys, "predict", model, text)
 
 

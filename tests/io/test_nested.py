@@ -57,7 +57,7 @@ def test_nested_files_need_no_levels_and_may_have_blank_lines(tmp_path):
     assert read_nested(path).levels == ("a", "b", "c")
 
 
-KEYS = "expected the key 'parts' and optionally 'target', found"
+KEYS = "expected the key 'parts', optionally 'target' and 'id', found"
 
 
 @pytest.mark.parametrize(

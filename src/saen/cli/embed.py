@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Write the learned vectors (embeddings) of graphs or other data, or of their parts.
 
-    Every row says which graph it belongs to and, below the top, the number of its object there.
+    Every row begins with the id of its example and, below the top, the number of its object there.
 
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """

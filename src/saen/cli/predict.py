@@ -32,13 +32,17 @@ def command(
             "--out", "-o", help=f"A file ({', '.join(FORMATS)}), or - for CSV on standard output."
         ),
     ] = "-",
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Columns of the input to copy, separated by commas, or all."),
+    ] = None,
     skip_bad: options.SkipBad = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
 
-    Writes one row per example: its number, the prediction, one probability per class, and the
+    Writes one row per example: its id, the prediction, one probability per class, and the
     agreement, which is the share of the model's networks that predict the same alone; for numbers
     the prediction and its standard deviation over the networks. If the data have targets, the
     score is printed on standard error.
@@ -51,7 +55,15 @@ def command(
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
     with report_skipped() as report:
-        result = predict_dataset(model, data, path, device=device, skip_bad=skip_bad, report=report)
+        result = predict_dataset(
+            model,
+            data,
+            path,
+            device=device,
+            keep=keep.split(",") if keep else (),
+            skip_bad=skip_bad,
+            report=report,
+        )
     _warn_unseen(result)
     if json:
         print_json(result.to_json())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -14,15 +13,10 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.io.loading import load_data, load_dataset
+from saen.io.loading import data_kind, load_data, load_dataset
+from saen.learning.unused import unused_by_default
 
-
-class Takes(StrEnum):
-    """What a decomposition takes."""
-
-    graphs = "graphs"
-    documents = "documents"
-    nested = "nested"
+Data = Graphs | Documents | NestedData
 
 
 def command(
@@ -30,9 +24,6 @@ def command(
     nodes: options.NodesFile = None,
     targets: options.TargetsFile = None,
     directed: options.Directed = False,
-    takes: Annotated[
-        Takes, typer.Option(help="What the file is to hold: graphs, documents or nested data.")
-    ] = Takes.graphs,
     limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
     json: options.AsJson = False,
 ) -> None:
@@ -41,9 +32,10 @@ def command(
     Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
     """
     problems: list[FileError] = []
-    found: Graphs | Documents | NestedData | None
+    found: Data | None
     try:
-        if takes is Takes.graphs:
+        kind = data_kind(source)
+        if kind in ("graphs", "molecules"):
             found = load_dataset(
                 source,
                 directed=directed,
@@ -53,13 +45,13 @@ def command(
                 report=problems.append,
             )
         else:
-            found = load_data(source, takes)
+            found = load_data(source, kind)
     except FileError as error:  # there is no going on after it
         found = None
         problems.append(error)
     problems.sort(key=lambda error: (str(error.path), error.line or 0))
     if json:
-        print_json(_report(found, problems, limit))
+        print_json(_report(source, found, problems, limit))
     else:
         _print(source, found, problems, limit)
     if problems:
@@ -67,12 +59,16 @@ def command(
 
 
 def _report(
-    found: Graphs | Documents | NestedData | None, problems: list[FileError], limit: int
+    source: str,
+    found: Data | None,
+    problems: list[FileError],
+    limit: int,
 ) -> dict[str, Any]:
     return {
         "ok": not problems,
         "count": 0 if found is None else len(found),
         "summary": found.summary() if isinstance(found, Graphs) else None,
+        "unused": unused_by_default(source, found),
         "n_problems": len(problems),
         "problems": [
             {"path": str(error.path), "line": error.line, "message": str(error)}
@@ -83,7 +79,7 @@ def _report(
 
 def _print(
     source: str,
-    found: Graphs | Documents | NestedData | None,
+    found: Data | None,
     problems: list[FileError],
     limit: int,
 ) -> None:
@@ -91,7 +87,7 @@ def _print(
     if found is not None:
         console().print(f"{found!r}", soft_wrap=True, markup=False)
     if isinstance(found, Graphs):
-        for line in _summary(found):
+        for line in [*_summary(found), *map("note: {}".format, unused_by_default(source, found))]:
             console().print(line, soft_wrap=True, markup=False)
     if not problems:
         console().print("no problems")

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, owned
+from saen._util.arrays import Array, frozen, owned
 from saen._util.strings import plural
 from saen.errors import InputError
 
@@ -24,7 +24,13 @@ class Collection(ABC):
 
     An integer, a slice, a mask or an array of integers gives a collection of the same type, and so
     does every step of an iteration. `shape` and `ndim` are what scikit-learn's splitters look for.
+
+    `ids`, shape (n,), name the examples in every output: integers or strings, by default the
+    position of each in its input. They go along through indexing and concatenation; like the name
+    of a collection, they say nothing about its content, so `==` and digests do not look at them.
     """
+
+    ids: Array
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -116,6 +122,44 @@ def concatenate_columns(name: str, columns: Sequence[Array | None]) -> Array | N
             raise InputError(f"{name} mix negative integers with some above 2**63")
         values = [value.astype(np.int64) for value in values]
     return np.concatenate(values)
+
+
+# -- ids ---------------------------------------------------------------------------------------
+
+
+def checked_ids(ids: ArrayLike | None, n: int) -> Array:
+    """Ids of n examples as a read-only array of integers or strings; by default 0 … n - 1.
+
+    >>> checked_ids(None, 3).tolist(), checked_ids(["a", "b"], 2).tolist()
+    ([0, 1, 2], ['a', 'b'])
+    """
+    if ids is None:
+        return frozen(np.arange(n))
+    column = as_column("ids", ids)
+    if column.size == 0:
+        column = column.astype(np.int64)
+    if column.shape != (n,):
+        raise InputError(f"ids: expected {n}, one per example, found shape {column.shape}")
+    if column.dtype.kind not in "iuU":
+        raise InputError(f"ids must be integers or strings, not {column.dtype}")
+    return owned(column)
+
+
+def concatenate_ids(columns: Sequence[Array]) -> Array:
+    """All ids in order; where some are strings, integers become strings."""
+    text = any(column.dtype.kind == "U" for column in columns)
+    return np.concatenate([column.astype(np.str_) if text else column for column in columns])
+
+
+def repeated_ids(ids: Array) -> list[Any]:
+    """The ids that more than one example has, in ascending order.
+
+    >>> repeated_ids(np.array([3, 1, 3]))
+    [3]
+    """
+    values, counts = np.unique(ids, return_counts=True)
+    repeated: list[Any] = values[counts > 1].tolist()
+    return repeated
 
 
 # -- targets -----------------------------------------------------------------------------------

@@ -14,9 +14,11 @@ from saen._util.strings import plural
 from saen.data._collection import (
     Collection,
     Rows,
+    checked_ids,
     checked_targets,
     class_counts,
     concatenate_columns,
+    concatenate_ids,
     describe_targets,
     equal_targets,
 )
@@ -40,6 +42,7 @@ class Documents(Collection):
     - `sentences`: a `Graphs` of S graphs with `node_labels` (N,), the words as strings
     - `offsets`: (D + 1,)
     - `targets`: (D,) classes (integers or strings) or numbers, or (D, k) floats
+    - `ids`: (D,) integers or strings, the name of every document in outputs; by default 0 … D - 1
 
     Indexing with an integer, a slice, a mask or an array of indices gives another `Documents`.
 
@@ -56,6 +59,7 @@ class Documents(Collection):
     offsets: NDArray[np.int64]
     targets: Array | None = None
     name: str = ""
+    ids: Array = None  # type: ignore[assignment]  # filled with row numbers
 
     def __post_init__(self) -> None:
         if not isinstance(self.sentences, Graphs):
@@ -73,10 +77,11 @@ class Documents(Collection):
             )
         object.__setattr__(self, "offsets", owned(pointers.astype(np.int64, copy=False)))
         object.__setattr__(self, "targets", checked_targets(self.targets, len(self)))
+        object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for key in ("offsets", "targets"):  # numpy's own copies are writeable again
+        for key in ("offsets", "targets", "ids"):  # numpy's own copies are writeable again
             if state[key] is not None:
                 object.__setattr__(self, key, frozen(state[key]))
 
@@ -89,6 +94,7 @@ class Documents(Collection):
         *,
         targets: ArrayLike | None = None,
         name: str = "",
+        ids: ArrayLike | None = None,
     ) -> Documents:
         """Build from documents that are lists of sentences that are lists of words.
 
@@ -125,7 +131,8 @@ class Documents(Collection):
             edge_labels=np.array(relations, dtype=np.str_),
         )
         pointers = offsets(np.array(lengths, dtype=np.int64))
-        return cls(sentences, pointers, checked_targets(targets, len(lengths)), name)
+        given = checked_ids(ids, len(lengths))
+        return cls(sentences, pointers, checked_targets(targets, len(lengths)), name, given)
 
     @staticmethod
     def concatenate(collections: Iterable[Documents]) -> Documents:
@@ -143,11 +150,16 @@ class Documents(Collection):
             offsets(np.concatenate([part.sizes for part in parts])),
             concatenate_columns("targets", [part.targets for part in parts]),
             parts[0].name if len({part.name for part in parts}) == 1 else "",
+            concatenate_ids([part.ids for part in parts]),
         )
 
     def with_targets(self, targets: ArrayLike | None) -> Documents:
         """The same documents with other targets (or none)."""
         return replace(self, targets=checked_targets(targets, len(self)))
+
+    def with_ids(self, ids: ArrayLike | None) -> Documents:
+        """The same documents with other ids (None: their numbers)."""
+        return replace(self, ids=checked_ids(ids, len(self)))
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -199,7 +211,7 @@ class Documents(Collection):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Same documents in the same order with equal targets (the name does not matter)."""
+        """Same documents in the same order with equal targets (name and ids do not matter)."""
         if not isinstance(other, Documents):
             return NotImplemented
         return (
@@ -221,6 +233,7 @@ class Documents(Collection):
             sentences=self.sentences[sentences],
             offsets=offsets(lengths),
             targets=None if self.targets is None else self.targets[rows],
+            ids=self.ids[rows],
         )
 
     def _check_words(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,9 +18,11 @@ from saen.data._collection import (
     Rows,
     as_column,
     check_column,
+    checked_ids,
     checked_targets,
     class_counts,
     concatenate_columns,
+    concatenate_ids,
     describe_targets,
 )
 from saen.errors import InputError
@@ -53,6 +55,8 @@ class Graphs(Collection):
     - `node_labels`: (N,) or (N, k) integers or strings; `node_attributes`: (N, k) floats
     - `edge_labels`: (E,) or (E, k) integers or strings; `edge_attributes`: (E, k) floats
     - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
+    - `ids`: (G,) integers or strings, the name of every graph in outputs; by default 0 … G - 1
+    - `extra`: other columns of the input by name, (G,) each, which no model reads
 
     Indexing with an integer, a slice, a mask or an array of indices gives another `Graphs`, and so
     does every step of an iteration (of one graph each). Raises `InputError` for arrays that do not
@@ -75,6 +79,8 @@ class Graphs(Collection):
     targets: Array | None = None
     directed: bool = False
     name: str = ""
+    ids: Array = None  # type: ignore[assignment]  # filled with row numbers
+    extra: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
         for key in _COLUMNS:
@@ -82,6 +88,7 @@ class Graphs(Collection):
             if values is not None:
                 object.__setattr__(self, key, owned(_column(key, values)))
         _check_adjacency(self)
+        object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
         _check_content(self)
         _check_symmetric(self)
         width = _width(self.n_nodes)
@@ -100,6 +107,8 @@ class Graphs(Collection):
         self = cls.__new__(cls)
         for field in fields(cls):
             object.__setattr__(self, field.name, columns.get(field.name, field.default))
+        if self.ids is None:
+            object.__setattr__(self, "ids", np.arange(len(self)))
         self._freeze()
         return self
 
@@ -117,6 +126,7 @@ class Graphs(Collection):
         edge_attributes: ArrayLike | None = None,
         targets: ArrayLike | None = None,
         name: str = "",
+        ids: ArrayLike | None = None,
     ) -> Graphs:
         """Build from one edge array over the nodes of all graphs, numbered across graphs.
 
@@ -166,6 +176,7 @@ class Graphs(Collection):
             indices=entries.columns,
             directed=directed,
             name=name,
+            ids=checked_ids(ids, len(counts)),
             **{
                 key: owned(_column(key, values))
                 for key, values in columns.items()
@@ -216,6 +227,7 @@ class Graphs(Collection):
         """One collection of all graphs, in order.
 
         Every part must have the same columns: a column that only some of them have is an error.
+        Ids are kept, even where two parts have the same; of `extra`, what all parts have.
 
         >>> one = Graphs.from_edge_lists([[(0, 1)]])
         >>> Graphs.concatenate([one, one, one])
@@ -240,6 +252,8 @@ class Graphs(Collection):
             ),
             directed=parts[0].directed,
             name=parts[0].name if len({part.name for part in parts}) == 1 else "",
+            ids=concatenate_ids([part.ids for part in parts]),
+            extra=_joined_extra([part.extra or {} for part in parts]),
             **{
                 key: concatenate_columns(_words(key), [getattr(part, key) for part in parts])
                 for key in (*_PER_NODE, *_PER_ENTRY, "targets")
@@ -251,7 +265,7 @@ class Graphs(Collection):
         return Graphs._unchecked(**{**columns, **changes})
 
     def with_columns(self, **columns: ArrayLike | None) -> Graphs:
-        """The same graphs with other node or edge columns, targets or name; None removes a column.
+        """The same graphs with other columns, targets, ids or name; None removes a column.
 
         Raises `InputError` for a column that does not fit these graphs.
 
@@ -259,17 +273,37 @@ class Graphs(Collection):
         >>> pair.with_columns(node_labels=["C", "O"], name="CO")
         Graphs(CO: 1 graph, 2 nodes, 1 edge, undirected; 2 node labels)
         """
-        known = {*_PER_NODE, *_PER_ENTRY, "targets", "name"}
+        known = {*_PER_NODE, *_PER_ENTRY, "targets", "ids", "name"}
         if unknown := sorted({*columns} - known):
             raise InputError(f"graphs have no column {unknown[0]!r}")
-        graphs = self._with(
-            **{
-                key: values if values is None or key == "name" else owned(_column(key, values))
-                for key, values in columns.items()
-            }
-        )
+        changes: dict[str, Any] = {
+            key: values if values is None or key == "name" else owned(_column(key, values))
+            for key, values in columns.items()
+        }
+        if "ids" in changes:
+            changes["ids"] = checked_ids(changes["ids"], len(self))
+        graphs = self._with(**changes)
         _check_columns(graphs)
         return graphs
+
+    def with_ids(self, ids: ArrayLike | None) -> Graphs:
+        """The same graphs with other ids (None: their numbers)."""
+        return self._with(ids=checked_ids(ids, len(self)))
+
+    def with_extra(self, extra: Mapping[str, ArrayLike]) -> Graphs:
+        """The same graphs with other `extra` columns, one value per graph in each.
+
+        >>> pair = Graphs.from_edge_lists([[(0, 1)]]).with_extra({"source": ["patent"]})
+        >>> pair[0].extra["source"].tolist()
+        ['patent']
+        """
+        columns = {name: np.array(values) for name, values in extra.items()}
+        for name, column in columns.items():
+            if column.shape != (len(self),):
+                raise InputError(
+                    f"column {name!r}: expected {len(self)} values, found shape {column.shape}"
+                )
+        return self._with(extra={name: frozen(column) for name, column in columns.items()} or None)
 
     def with_targets(self, targets: ArrayLike | None) -> Graphs:
         """The same graphs with other targets (or none)."""
@@ -432,18 +466,18 @@ class Graphs(Collection):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Same graphs in the same order with equal columns (the name does not matter)."""
+        """Same graphs in the same order with equal columns (name, ids and extra do not matter)."""
         if not isinstance(other, Graphs):
             return NotImplemented
         if self.directed != other.directed:
             return False
-        for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+        for key in _COLUMNS:
+            mine, theirs = getattr(self, key), getattr(other, key)
             if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
                 real = mine.dtype.kind == theirs.dtype.kind == "f"
                 if not np.array_equal(mine, theirs, equal_nan=real):
                     return False
-            elif field.name != "name" and (mine is None) != (theirs is None):
+            elif (mine is None) != (theirs is None):
                 return False
         return True
 
@@ -478,9 +512,12 @@ class Graphs(Collection):
             **self._columns(slice(first, last), slice(begin, end), slice(start, stop)),
         )
 
-    def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Array]:
-        out = {}
-        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries), (("targets",), graphs)):
+    def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        if self.extra is not None:
+            out["extra"] = {name: frozen(column[graphs]) for name, column in self.extra.items()}
+        per_graph = ("targets", "ids")
+        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries), (per_graph, graphs)):
             for key in keys:
                 column = getattr(self, key)
                 if column is not None:
@@ -488,7 +525,7 @@ class Graphs(Collection):
         return out
 
     def _freeze(self) -> None:
-        for key in _COLUMNS:
+        for key in (*_COLUMNS, "ids"):
             value = getattr(self, key)
             if value is not None:
                 object.__setattr__(self, key, frozen(value))
@@ -599,6 +636,13 @@ def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
 
 def _n_distinct(labels: Array) -> int:
     return len(np.unique(labels, axis=0)) if labels.size else 0
+
+
+def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:
+    """The columns that all parts have."""
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return {name: frozen(column) for name, column in joined.items()} or None
 
 
 def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:

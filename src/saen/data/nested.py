@@ -16,6 +16,7 @@ from saen._util.strings import plural
 from saen.data._collection import (
     Collection,
     Rows,
+    checked_ids,
     checked_targets,
     describe_targets,
     equal_targets,
@@ -40,7 +41,8 @@ class NestedData(Collection):
 
     Everything is read once, so generators will do, into flat arrays in which parts that one
     example repeats are stored once. `levels` names the levels, bottom first, and thereby says how
-    deep labels lie; `targets` holds classes (n,) or real values (n,) or (n, k).
+    deep labels lie; `targets` holds classes (n,) or real values (n,) or (n, k); `ids` (n,),
+    integers or strings, name the examples in outputs (by default 0 … n - 1).
 
     Indexing with an integer, a slice, a mask or an array of indices gives another `NestedData`, and
     so does every step of an iteration (of one example each).
@@ -67,6 +69,7 @@ class NestedData(Collection):
     """For every level, bottom first, the first object of every example, and the total."""
     targets: Array | None
     name: str
+    ids: Array
 
     def __init__(
         self,
@@ -75,6 +78,7 @@ class NestedData(Collection):
         *,
         levels: Sequence[str] = (),
         name: str = "",
+        ids: ArrayLike | None = None,
     ) -> None:
         names = level_names(levels)
         reader = _Reader(len(names) - 1 if names else None)
@@ -85,7 +89,8 @@ class NestedData(Collection):
                 place = ", ".join([f"example {number}", *misfit.path])
                 raise InputError(f"{place}: {misfit.trouble}") from None
         hierarchy, starts = reader.finish(names)
-        self._set(hierarchy, starts, checked_targets(targets, len(hierarchy)), name)
+        n = len(hierarchy)
+        self._set(hierarchy, starts, checked_targets(targets, n), name, checked_ids(ids, n))
 
     def _set(
         self,
@@ -93,11 +98,13 @@ class NestedData(Collection):
         starts: Sequence[NDArray[np.int64]],
         targets: Array | None,
         name: str,
+        ids: Array,
     ) -> None:
         object.__setattr__(self, "hierarchy", hierarchy)
         object.__setattr__(self, "starts", tuple(frozen(column) for column in starts))
         object.__setattr__(self, "targets", None if targets is None else frozen(targets))
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "ids", frozen(ids))
 
     @classmethod
     def _of(cls, *values: Any) -> NestedData:
@@ -109,7 +116,12 @@ class NestedData(Collection):
     def with_targets(self, targets: ArrayLike | None) -> NestedData:
         """The same examples with other targets (or none)."""
         checked = checked_targets(targets, len(self))
-        return NestedData._of(self.hierarchy, self.starts, checked, self.name)
+        return NestedData._of(self.hierarchy, self.starts, checked, self.name, self.ids)
+
+    def with_ids(self, ids: ArrayLike | None) -> NestedData:
+        """The same examples with other ids (None: their numbers)."""
+        checked = checked_ids(ids, len(self))
+        return NestedData._of(self.hierarchy, self.starts, self.targets, self.name, checked)
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -183,7 +195,7 @@ class NestedData(Collection):
         attributes = self.hierarchy.attributes.take(objects[0])
         hierarchy = Hierarchy(attributes, tuple(relations), self.levels)
         targets = None if self.targets is None else self.targets[rows]
-        return NestedData._of(hierarchy, starts, targets, self.name)
+        return NestedData._of(hierarchy, starts, targets, self.name, self.ids[rows])
 
 
 def level_names(levels: Sequence[str]) -> tuple[str, ...]:

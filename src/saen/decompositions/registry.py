@@ -108,7 +108,8 @@ def _parse(spec: str) -> tuple[str, dict[str, Any]]:
         if keyword.arg is None:
             raise wrong
         if isinstance(keyword.value, ast.Name):
-            values[keyword.arg] = keyword.value.id
+            word = keyword.value.id
+            values[keyword.arg] = {"true": True, "false": False}.get(word, word)
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

@@ -53,7 +53,7 @@ class LevelBalance(NamedTuple):
 class Explanation:
     """The contributions of all parts of one example to one output of a network.
 
-    - `index`: of the example; `prediction`: what the estimator predicts for it;
+    - `index`, `id`: of the example; `prediction`: what the estimator predicts for it;
     - `classes`: the names of all classes, none for a regression; `target`: the class (or column of
       y) that is explained;
     - `output`: the logit of the target, mean over the networks (of two classes, the log-odds), or
@@ -73,6 +73,7 @@ class Explanation:
     """
 
     index: int
+    id: Any
     prediction: Any
     classes: tuple[str, ...]
     target: Any
@@ -162,6 +163,7 @@ class Explanation:
                 }
         return {
             "index": self.index,
+            "id": self.id,
             "prediction": self.prediction,
             "classes": list(self.classes),
             "target": self.target,
@@ -310,6 +312,7 @@ def explain(
     shift = [0.0] * len(below) + [goal.shift]
     explanation = Explanation(
         index=index,
+        id=_plain(data.ids[index]) if hasattr(data, "ids") else index,
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,

@@ -74,6 +74,7 @@ def read_conllu(
     return Documents.from_sentences(
         [sentences[start:end] for start, end in zip(starts, ends, strict=True)],
         targets=None if target is None else _targets([blocks[start] for start in starts], target),
+        ids=_ids([blocks[start] for start in starts]),
         name=("" if is_text else path.stem) if name is None else name,
     )
 
@@ -170,6 +171,13 @@ def _targets(firsts: list[_Block], key: str) -> list[Any] | None:
                 block.first,
             )
     return targets
+
+
+def _ids(firsts: list[_Block]) -> list[str] | None:
+    """The ids of documents, from `# newdoc id = …` or `# sent_id = …`, if all have one."""
+    keys = ("newdoc id", "sent_id")
+    named = [[block.comments.get(key) for block in firsts] for key in keys]
+    return next(([str(v) for v in values] for values in named if all(values)), None)
 
 
 def _parser() -> ModuleType:

@@ -287,7 +287,26 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
             tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
         else:
             tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
+    if not np.array_equal(graphs.ids, np.arange(len(graphs))):
+        tensors |= _pack_ids(graphs.ids)
     return document, tensors
+
+
+def _pack_ids(ids: Array) -> dict[str, Array]:
+    """Ids as numbers, or as UTF-8 with the end of each; row numbers are not stored."""
+    if ids.dtype.kind != "U":
+        return {"ids": ids.astype(np.uint64 if ids.dtype.kind == "u" else np.int64)}
+    texts = [text.encode() for text in ids.tolist()]
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return {"ids": np.frombuffer(b"".join(texts), dtype=np.uint8), "ids.ends": ends}
+
+
+def _unpack_ids(tensors: dict[str, Array]) -> Array | None:
+    if "ids.ends" not in tensors:
+        return tensors.get("ids")
+    data, ends = tensors["ids"].tobytes(), tensors["ids.ends"].tolist()
+    starts = [0, *ends[:-1]]
+    return np.array([data[a:b].decode() for a, b in zip(starts, ends, strict=True)], dtype=np.str_)
 
 
 def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
@@ -311,6 +330,7 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         indices=indices.view(wide) if same else indices.astype(wide),
         directed=True,
         name=str(document["name"]),
+        ids=_unpack_ids(tensors),  # type: ignore[arg-type]
         **columns,
     )
     return graphs if document["directed"] else graphs.as_undirected(check=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import LazyModule
+from saen.data._collection import repeated_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.records import BadGraphs, assemble
@@ -140,6 +141,7 @@ class _Tables:
             target_values([targets[graph] for graph in good]),
             directed=directed,
             name=self.edges.table.path.stem,
+            ids=self.names if self.names.dtype.kind == "i" else self.names.astype(np.str_),
             places=self,
             bad_graph=self.bad_graph,
         )
@@ -327,6 +329,8 @@ def _codes(
 def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     """The tables of edges, nodes and targets, which `read_edge_table` reads back.
 
+    Graphs are named by their ids, or numbered if two of them have the same.
+
     >>> tables = tables_of(Graphs.from_edge_lists([[(0, 1)]], targets=["a"]))
     >>> {kind: ",".join(frame.columns) for kind, frame in tables.items()}
     {'edges': 'graph,source,target', 'nodes': 'graph,node', 'targets': 'graph,target'}
@@ -336,12 +340,17 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     starts = graphs.node_offsets[graph_of]
     entries = segment_ids(graphs.indptr)
     listed = slice(None) if graphs.directed else entries <= graphs.indices
+    texts = map(str, graphs.ids.tolist())
+    names_graphs = not repeated_ids(graphs.ids) and all(
+        text == text.strip() != "" for text in texts
+    )
+    ids = graphs.ids if names_graphs else np.arange(len(graphs))
     edges: dict[str, Array] = {
-        "graph": graph_of[ends[:, 0]],
+        "graph": ids[graph_of[ends[:, 0]]],
         "source": ends[:, 0] - starts[ends[:, 0]],
         "target": ends[:, 1] - starts[ends[:, 0]],
     }
-    nodes: dict[str, Array] = {"graph": graph_of, "node": np.arange(graphs.n_nodes) - starts}
+    nodes: dict[str, Array] = {"graph": ids[graph_of], "node": np.arange(graphs.n_nodes) - starts}
     for columns, labels, attributes, rows in (
         (edges, graphs.edge_labels, graphs.edge_attributes, listed),
         (nodes, graphs.node_labels, graphs.node_attributes, slice(None)),
@@ -352,7 +361,7 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
             for number, values in enumerate(attributes[rows].T):
                 columns[f"attribute_{number}"] = values
     targets: dict[str, Array] = {
-        "graph": np.arange(len(graphs)),
+        "graph": ids,
         "target": np.full(len(graphs), "") if graphs.targets is None else graphs.targets,
     }
     frames = {"edges": edges, "nodes": nodes, "targets": targets}

@@ -31,14 +31,20 @@ class Embedded:
 
 
 def write_embeddings(
-    path: Path, parts: Iterable[Embedded], targets: Array | None, level: str, *, lower: bool
+    path: Path,
+    parts: Iterable[Embedded],
+    ids: Array,
+    targets: Array | None,
+    level: str,
+    *,
+    lower: bool,
 ) -> tuple[int, int]:
     """Write vectors in the format of the suffix; returns their number and their width.
 
-    Tables have the columns `graph`, `object` (on a `lower` level), `target` (if there are any)
-    and `e0`, `e1`, …; a .safetensors file has arrays `graph`, `object`, `target` and `vectors`; an
-    .npy file has only the vectors. Tables are written part by part, the others at once. `targets`
-    has one value per graph.
+    Tables have the columns `id`, `object` (on a `lower` level), `target` (if there are any)
+    and `e0`, `e1`, …; a .safetensors file has arrays `id`, `object`, `target` and `vectors`; an
+    .npy file has only the vectors. Tables are written part by part, the others at once. `ids` and
+    `targets` have one value per graph.
     """
     suffix = check_format(path, FORMATS)
     if suffix in (".csv", ".parquet"):
@@ -46,7 +52,7 @@ def write_embeddings(
         with open_table(path) as write:
             for part in parts:
                 vectors = {f"e{i}": column for i, column in enumerate(part.vectors.T)}
-                write(_columns(part, targets, lower) | vectors)
+                write(_columns(part, ids, targets, lower) | vectors)
                 count, width = count + len(part.vectors), part.vectors.shape[1]
         return count, width
     all_parts = list(parts)
@@ -60,10 +66,11 @@ def write_embeddings(
             np.save(file, whole.vectors, allow_pickle=False)
     else:
         document: dict[str, Any] = {"level": level}
-        tensors = _columns(whole, targets, lower) | {"vectors": whole.vectors}
-        if "target" in tensors and tensors["target"].dtype.kind == "U":
-            values, tensors["target"] = np.unique(tensors["target"], return_inverse=True)
-            document["targets"] = values.tolist()
+        tensors = _columns(whole, ids, targets, lower) | {"vectors": whole.vectors}
+        for key in ("id", "target"):
+            if key in tensors and tensors[key].dtype.kind == "U":
+                values, tensors[key] = np.unique(tensors[key], return_inverse=True)
+                document[f"{key}s"] = values.tolist()
         container.write(path, KIND, document, tensors)
     return whole.vectors.shape[0], whole.vectors.shape[1]
 
@@ -78,8 +85,9 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
         if kind != KIND:
             raise FileError(f"contains a {kind}, not embeddings", path=path)
         columns = {key: np.array(tensor) for key, tensor in tensors.items() if key != "vectors"}
-        if "targets" in document:
-            columns["target"] = np.array(document["targets"])[columns["target"]]
+        for key in ("id", "target"):
+            if f"{key}s" in document:
+                columns[key] = np.array(document[f"{key}s"])[columns[key]]
         return _checked(path, tensors["vectors"]), columns
     if suffix not in FORMATS:
         raise FileError(f"expected embeddings in {', '.join(FORMATS)}", path=path)
@@ -95,8 +103,8 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
     }
 
 
-def _columns(part: Embedded, targets: Array | None, lower: bool) -> dict[str, Array]:
-    columns: dict[str, Array] = {"graph": part.graphs}
+def _columns(part: Embedded, ids: Array, targets: Array | None, lower: bool) -> dict[str, Array]:
+    columns: dict[str, Array] = {"id": ids[part.graphs]}
     if lower:
         columns["object"] = part.objects
     if targets is not None and targets.ndim == 1:

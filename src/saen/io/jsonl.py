@@ -16,7 +16,7 @@ from saen._util.progress import bar
 from saen._util.strings import did_you_mean, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.records import BadGraphs, Record, Records, check_target, plain_graphs
+from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
 from saen.io.text_files import (
     check_text,
     check_width,
@@ -50,11 +50,11 @@ def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -
     records = Records(bad_graph, path)
     line = 0
     with bar("reading graphs", _count_lines(path), progress) as update:
-        for line, data in numbered_lines(path):
+        for row, (line, data) in enumerate(numbered_lines(path)):
             if line % _LINES_PER_UPDATE == 0:
                 update(line)
             try:
-                records.add(_record(data, path, line), len(data))
+                records.add(_record(data, path, line, row), len(data))
             except FileError as error:
                 bad_graph(error)
     if not line:
@@ -77,19 +77,19 @@ def _refuse(constant: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _record(data: bytes, path: Path, line: int) -> Record:
+def _record(data: bytes, path: Path, line: int, row: int) -> Record:
     document = parse_json_line(data, path, line, _DECODER)
     try:
         if not isinstance(document, dict):
             raise InputError(f"expected one object per graph, found {_shown(document)}")
-        return _graph(document, path, line, len(data))
+        return _graph(document, path, line, row, len(data))
     except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
 
 
-def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Record:
+def _graph(document: dict[str, Any], path: Path, line: int, row: int, n_bytes: int) -> Record:
     if "parts" in document or [*document] == ["levels"]:
         raise InputError("nested data, not a graph: use a decomposition such as nested")
     _check_keys([document], KEYS, "the graph", _ALSO_ALLOWED)
@@ -103,6 +103,8 @@ def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Rec
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
     check_target(target)
+    own_id = document.get("id")
+    check_id(own_id)
     size, position, columns = _nodes(document["nodes"], n_bytes)
     edges, edge_columns = _edges(document["edges"], size, position, n_bytes)
     return Record(
@@ -113,6 +115,7 @@ def _graph(document: dict[str, Any], path: Path, line: int, n_bytes: int) -> Rec
         columns | edge_columns,
         directed=directed,
         target=target,
+        id=row if own_id is None else own_id,
     )
 
 
@@ -313,9 +316,12 @@ def _shown(value: Any) -> str:
 
 def write_jsonl(graphs: Graphs, file: Path) -> None:
     """Write one line per graph, in the format that `read_jsonl` reads."""
+    named = not np.array_equal(graphs.ids, np.arange(len(graphs)))
     with file.open("w", encoding="utf-8") as out:
         for graph in plain_graphs(graphs):
-            document: dict[str, Any] = {} if graphs.targets is None else {"target": graph.target}
+            document: dict[str, Any] = {"id": graph.id} if named else {}
+            if graphs.targets is not None:
+                document["target"] = graph.target
             if graphs.directed:
                 document["directed"] = True
             document["nodes"] = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from saen._util.progress import bar
+from saen._util.strings import plural
+from saen.data._collection import repeated_ids
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
@@ -35,7 +38,7 @@ from saen.io.edge_tables import EDGES, read_edge_table, read_targets
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.records import BadGraphs, Records, Report, TargetValue, bad_graphs
 from saen.io.tables import target_column, target_values
-from saen.io.text_files import unreadable
+from saen.io.text_files import BYTE_ORDER_MARK, numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
 
 GENERATED = "threads"
@@ -46,6 +49,10 @@ TARGET_FILES = ("targets.csv", "labels.csv")
 
 # Part of the key of every cached copy: to be raised whenever the same text is parsed differently.
 _PARSER_VERSION = 1
+
+
+class DuplicateIdsWarning(UserWarning):
+    """Two examples have the same id: nothing is lost, but outputs cannot tell them apart."""
 
 
 class CacheWarning(UserWarning):
@@ -112,7 +119,7 @@ def load_dataset(
     if path is None and Path(name_or_path).exists():
         path = Path(name_or_path)
     if path is not None:
-        return _load_path(path, cache, tu_options, table_files, options)
+        return _with_checked_ids(_load_path(path, cache, tu_options, table_files, options))
     if name.casefold() == GENERATED:
         from saen.io.threads import generate_threads
 
@@ -126,6 +133,33 @@ def load_dataset(
     if cache:
         _store_parsed(graphs, _parsed_path(download_path(name), **tu_options))
     return graphs
+
+
+def data_kind(name_or_path: str | os.PathLike[str]) -> str:
+    """What a name or path holds, from its suffix and first line, without reading the rest.
+
+    `documents` (.conllu), `nested` (JSON lines with `parts`, or `"stdlib-functions"`), `molecules`
+    (a table with a column `smiles`) or `graphs`.
+
+    >>> data_kind("threads"), data_kind("corpus.conllu")
+    ('graphs', 'documents')
+    """
+    path = Path(name_or_path).expanduser()
+    if path.suffix == ".conllu":
+        return "documents"
+    if str(name_or_path) == "stdlib-functions" and not path.exists():
+        return "nested"
+    if not path.is_file():
+        return "graphs"
+    if path.suffix in jsonl.SUFFIXES:
+        _, first = next(numbered_lines(path), (0, b""))
+        keys = re.findall(rb'"[^"]*"(?=\s*:)', first)
+        return "nested" if keys[:1] == [b'"levels"'] or b'"parts"' in keys else "graphs"
+    if path.suffix in (".csv", ".tsv"):
+        _, first = next(numbered_lines(path), (0, b""))
+        names = re.split(rb"[,;\t]", first.removeprefix(BYTE_ORDER_MARK).lower())
+        return "molecules" if SMILES.encode() in [n.strip(b' "\r\n') for n in names] else "graphs"
+    return "graphs"
 
 
 def load_data(
@@ -235,6 +269,20 @@ def locate(name: str) -> Path | None:
     return next(filter(_holds_graphs, [*copies, download_path(known)]), None)
 
 
+def _with_checked_ids(graphs: Graphs) -> Graphs:
+    """The graphs themselves; warns if two have the same id."""
+    repeated = repeated_ids(graphs.ids)
+    if repeated:
+        shown = ", ".join(map(repr, repeated[:3]))
+        more = " …" if len(repeated) > 3 else ""
+        warnings.warn(
+            f"{plural(len(repeated), 'id')} used by more than one graph: {shown}{more}",
+            DuplicateIdsWarning,
+            stacklevel=3,
+        )
+    return graphs
+
+
 # -- one graph per file ------------------------------------------------------------------------
 
 
@@ -267,7 +315,8 @@ def _read_files(
                     if file.suffix in graphml.SUFFIXES
                     else edge_lists.read_edgelist(file, directed)
                 )
-                records.add(replace(record, target=targets.get(file)), file.stat().st_size)
+                record = replace(record, target=targets.get(file), id=file.stem)
+                records.add(record, file.stat().st_size)
             except FileError as error:
                 bad_graph(error)
             update(number)

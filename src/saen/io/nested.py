@@ -9,9 +9,12 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+import numpy as np
+
 from saen._util.atomic import atomic_write
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
+from saen.io.records import check_id, id_array
 from saen.io.text_files import numbered_lines, parse_json_line
 
 
@@ -31,6 +34,9 @@ def write_nested(data: NestedData, path: str | Path) -> None:
     if data.targets is not None:
         for line, target in zip(lines, data.targets.tolist(), strict=True):
             line["target"] = target
+    if not np.array_equal(data.ids, np.arange(len(data))):
+        for line, own_id in zip(lines, data.ids.tolist(), strict=True):
+            line["id"] = own_id
     header = {"levels": list(data.levels)}
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in (header, *lines))
@@ -39,7 +45,7 @@ def write_nested(data: NestedData, path: str | Path) -> None:
 def read_nested(path: str | Path) -> NestedData:
     """Read nested data from a file of JSON lines, one example per line.
 
-    A line is `{"parts": parent}` or `{"parts": parent, "target": value}`. A parent is an object
+    A line is `{"parts": parent}` with an optional `"target"` and `"id"`. A parent is an object
     that maps roles to lists of parts; a part is a parent or a label: an integer, a string, or a
     list of these. The first line may be `{"levels": [names, bottom first]}`. Blank lines are
     ignored. The data are named after the file.
@@ -57,19 +63,23 @@ def read_nested(path: str | Path) -> NestedData:
     header = first is not None and [*first] == ["levels"]
     rest = documents if first is None or header else chain([(line, first)], documents)
     targets: list[Any] = []
+    ids: list[int | str] = []
 
     def items() -> Iterator[Any]:
         nonlocal line
         for line, document in rest:
-            if "parts" not in document or document.keys() - {"parts", "target"}:
+            if "parts" not in document or document.keys() - {"parts", "target", "id"}:
                 keys = ", ".join(map(short, document)) or "none"
-                message = f"expected the key 'parts' and optionally 'target', found {keys}"
+                message = f"expected the key 'parts', optionally 'target' and 'id', found {keys}"
                 raise FileError(message, path=path, line=line)
             if not isinstance(document["parts"], dict):
                 message = (
                     f"'parts' must map roles to lists of parts, not {short(document['parts'])}"
                 )
                 raise FileError(message, path=path, line=line)
+            own_id = document.get("id")
+            check_id(own_id)
+            ids.append(len(ids) if own_id is None else own_id)
             targets.append(document.get("target"))
             kind, expected = _kind(targets[-1]), _kind(targets[0])
             if kind != expected:
@@ -80,6 +90,7 @@ def read_nested(path: str | Path) -> NestedData:
     try:
         levels = first["levels"] if first is not None and header else ()
         data = NestedData(items(), levels=levels, name=path.stem)
+        data = data.with_ids(id_array(ids))
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
     try:

@@ -23,6 +23,9 @@ Atoms = Literal["symbol", "smiles"]
 SMILES = "smiles"
 """The column of a table that makes it a table of molecules."""
 
+ID_COLUMNS = ("id", "name")
+"""Columns of such a table that name its molecules, the first that there is."""
+
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
@@ -234,6 +237,9 @@ def _rdkit() -> ModuleType:
 def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
     """Read molecules from a table with a column `smiles` and an optional column `target`.
 
+    Ids are those of a column `id` or `name`, else the SMILES as written. All other columns become
+    `extra`.
+
     >>> from saen.io.tables import read_table
     >>> file = getfixture("tmp_path") / "acids.csv"
     >>> _ = file.write_text("smiles,target\\nCC(=O)O,acid\\nCCO,alcohol\\n")
@@ -261,8 +267,12 @@ def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None
         except InputError:
             rows = [row for row in rows if _is_molecule(table, row, texts[row], bad_graph)]
             graphs = from_smiles([texts[row] for row in rows])
+    column = next((name for name in ID_COLUMNS if name in table.columns), SMILES)
+    ids = table.labels(column, np.array(rows, dtype=np.int64))
+    read = {SMILES, target_column(table), column}
+    extra = {name: table.array(name)[rows] for name in table.columns if name not in read}
     return with_targets(
-        replace(graphs, name=table.path.stem),
+        replace(graphs, name=table.path.stem, ids=ids).with_extra(extra),
         [None if targets is None else targets[row] for row in rows],
         _Rows(table, rows),
         bad_graph,

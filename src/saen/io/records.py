@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import LazyModule
@@ -111,6 +111,7 @@ def assemble(
     *,
     directed: bool,
     name: str,
+    ids: ArrayLike,
     places: EdgePlaces,
     bad_graph: BadGraphs,
 ) -> Graphs:
@@ -127,7 +128,7 @@ def assemble(
             bad[graph] = True
             bad_graph(places.clash(later, earlier, what))
     graphs = Graphs.from_edges(
-        edges, sizes, directed=directed, duplicates="merge", name=name, **columns
+        edges, sizes, directed=directed, duplicates="merge", name=name, ids=ids, **columns
     )
     return with_targets(graphs, targets, places, bad_graph, bad)
 
@@ -228,6 +229,7 @@ class PlainGraph:
     nodes: dict[str, list[Any]]
     edges: dict[str, list[Any]]
     target: Any
+    id: int | str
 
     def node_data(self) -> list[dict[str, Any]]:
         """`label` and `attributes` of each node, as far as there are any."""
@@ -263,6 +265,7 @@ def plain_graphs(graphs: Graphs) -> Iterator[PlainGraph]:
             _plain_columns(node_columns, nodes),
             _plain_columns(edge_columns, edges),
             None if graphs.targets is None else graphs.targets[graph].tolist(),
+            graphs.ids[graph].item(),
         )
 
 
@@ -292,6 +295,28 @@ def _target_array(values: Sequence[TargetValue | None]) -> Array:
     return np.array(numbers, dtype=np.float64)
 
 
+def id_array(values: Sequence[int | str]) -> Array:
+    """Ids as an array: integers, or strings where one of them is.
+
+    >>> id_array([3, 4]).tolist(), id_array(["a", 1]).tolist()
+    ([3, 4], ['a', '1'])
+    """
+    text = any(isinstance(value, str) for value in values)
+    return np.array([*map(str, values)] if text else values, dtype=np.str_ if text else np.int64)
+
+
+def check_id(value: object) -> None:
+    """Raise `InputError` unless a value can be the id of a graph (None for none)."""
+    if isinstance(value, str):
+        check_text([value], "ids")
+        if len(value) > MAX_TARGET_LENGTH:
+            raise InputError(f"an id of {len(value):,} characters (at most {MAX_TARGET_LENGTH:,})")
+    elif isinstance(value, bool) or not isinstance(value, int | None):
+        raise InputError(f"the id must be an integer or a string, not {value!r:.80}")
+    elif value is not None and not abs(value) < 2**63:
+        raise InputError("the id does not fit into 64 bits")
+
+
 def check_target(value: object) -> None:
     """Raise `InputError` unless a value can be a target (None for none)."""
     if value is None:
@@ -309,7 +334,8 @@ def check_target(value: object) -> None:
 class Record:
     """One graph as its file describes it: E `edges`, shape (E, 2), over nodes 0 … `size` - 1.
 
-    `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any.
+    `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any. `id`
+    is the graph's own, or its position in the input, bad graphs counted.
     """
 
     path: Path
@@ -320,6 +346,7 @@ class Record:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     directed: bool = False
     target: TargetValue | None = None
+    id: int | str = 0
 
     def error(self, message: str) -> FileError:
         """The error for this graph."""
@@ -373,6 +400,7 @@ class Records:
             [record.target for record in self.records],
             directed=self._directed(),
             name=name,
+            ids=id_array([record.id for record in self.records]),
             places=self,
             bad_graph=self.bad_graph,
         )

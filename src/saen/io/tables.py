@@ -183,7 +183,7 @@ class _CsvTable(Table):
 
     def __init__(self, path: Path) -> None:
         self._text = read_text(path)
-        self._separator = "\t" if path.suffix == ".tsv" else ","
+        self._separator = _separator(self._text, "\t" if path.suffix == ".tsv" else ",")
         self.path = path
         self.n_bytes = len(self._text)
         self.columns = _names(next(self._rows(), (1, []))[1], path)
@@ -282,6 +282,17 @@ class _CsvTable(Table):
     @cached_property
     def _lines(self) -> list[int]:
         return [line for line, _ in self._rows()][1:]
+
+
+def _separator(text: str, usual: str) -> str:
+    """The usual separator if the header has it, else `;`, a tab or a comma, whichever it has most.
+
+    >>> _separator("smiles;target\\n", ","), _separator("smiles\\n", ",")
+    (';', ',')
+    """
+    header = text.lstrip().partition("\n")[0]
+    others = sorted(";\t,", key=header.count, reverse=True)
+    return usual if usual in header or others[0] not in header else others[0]
 
 
 def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:

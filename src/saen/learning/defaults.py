@@ -19,6 +19,13 @@ SAMPLE_GRAPHS = 100
 MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
+DECOMPOSITION_OF = {
+    "documents": "dependency_paths",
+    "nested": "nested",
+    "molecules": "ego(edges=roles)",
+}
+"""The decomposition for a kind of data, where it is not the estimator's default."""
+
 
 def default_node_labels(graphs: Graphs) -> str:
     """Node labels where there are any; else degrees in four bins per doubling.

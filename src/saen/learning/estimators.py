@@ -375,9 +375,13 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         result: NDArray[np.float64] = probabilities(unique).mean(axis=1)[rows]
         return result
 
+    def predict_log_proba(self, X: Data) -> NDArray[np.float64]:
+        """Logarithms of the class probabilities, shape (n, classes)."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
     def decision_function(self, X: Data) -> NDArray[np.float64]:
         """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes)."""
-        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        logarithms = self.predict_log_proba(X)
         return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
 
     def predict(self, X: Data) -> Array:

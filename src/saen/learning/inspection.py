@@ -174,8 +174,8 @@ _KINDS: dict[str, Callable[[Header], dict[str, Any]]] = {
 
 def _table(path: Path) -> dict[str, Any]:
     columns, rows = _parquet(path) if path.suffix == ".parquet" else _text(path)
-    if columns[:1] != ["graph"]:
-        raise FileError("not a table that saen wrote: its first column is not 'graph'", path=path)
+    if columns[:1] != ["id"]:
+        raise FileError("not a table that saen wrote: its first column is not 'id'", path=path)
     vectors = [name for name in columns if name[:1] == "e" and name[1:].isdecimal()]
     if vectors:
         others = [name for name in columns if name not in vectors]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from saen.data._collection import Collection, Rows
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
@@ -64,8 +65,19 @@ class DecompositionSpec:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """Data decomposed and compressed once, to fit and predict on as often as needed."""
+class Prepared(Collection):
+    """Data decomposed and compressed once, to fit and predict on as often as needed.
+
+    It is indexed as the data are, so `cross_val_score` and `GridSearchCV` take it in their place
+    and nothing is decomposed again. A part shares the unique objects of the whole.
+
+    >>> import saen
+    >>> from sklearn.model_selection import cross_val_score
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = saen.SAENClassifier(epochs=2)
+    >>> len(cross_val_score(model, model.prepare(threads), threads.targets, cv=4))
+    4
+    """
 
     spec: DecompositionSpec | None
     decomposition: Decomposition | None
@@ -73,6 +85,16 @@ class Prepared:
 
     def __len__(self) -> int:
         return len(self.compressed)
+
+    def _take(self, rows: Rows) -> Prepared:
+        whole, top = self.compressed, self.compressed.top[rows]
+        part = Compressed(
+            whole.hierarchy,
+            (*[None] * whole.hierarchy.depth, top),
+            (*whole.objects[:-1], len(top)),
+            whole.entries,
+        )
+        return replace(self, compressed=part)
 
 
 def prepare(

@@ -85,7 +85,10 @@ def versions() -> dict[str, str]:
 
 
 def digest(*things: Any) -> str:
-    """What a run is about: a digest of collections, whatever their names, and of arrays.
+    """What a run is about: a digest of collections, whatever their names and ids, and of arrays.
+
+    Ids and other columns that no model reads change no result: an interrupted run goes on when the
+    same data come back with other ids.
 
     >>> from saen import Graphs
     >>> one, two = (Graphs.from_edge_lists([[(0, 1)]], name=name) for name in "ab")
@@ -105,7 +108,7 @@ def _columns(thing: Any) -> Iterator[NDArray[Any]]:
         yield thing
     elif is_dataclass(thing):
         for field in fields(thing):
-            if field.name != "name":
+            if field.name not in ("name", "ids", "extra"):
                 yield from _columns(getattr(thing, field.name))
     elif isinstance(thing, list | tuple | Vocabulary):
         for part in thing:

@@ -313,11 +313,11 @@ def _hardest_section(data: Data, predictions: Predictions) -> _HardestSection:
     if isinstance(data, Graphs):
         figures = draw_graphs(data[indices])
         pictures = [
-            Picture(figure, f"{noun} {index}: {verdict}")
+            Picture(figure, f"{noun} {data.ids[index]}: {verdict}")
             for figure, (index, verdict) in zip(figures, pairs, strict=True)
         ]
         return _HardestSection(noun, order, None, pictures)
-    rows = [(str(index), verdict, _first_words(data[index])) for index, verdict in pairs]
+    rows = [(str(data.ids[i]), verdict, _first_words(data[i])) for i, verdict in pairs]
     return _HardestSection(noun, order, Table([noun, "prediction", "first words"], rows), [])
 
 

@@ -85,7 +85,7 @@ def explanation_title(explanation: Explanation | CollectionExplanation, name: st
     """What an explanation is about: `MUTAG, graph 17`."""
     if isinstance(explanation, CollectionExplanation):
         return f"{name}: most influential {explanation.name}"
-    return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.index}"
+    return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.id}"
 
 
 # -- pages -------------------------------------------------------------------------------------

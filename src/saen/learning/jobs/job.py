@@ -12,8 +12,9 @@ from saen._util.arrays import Array
 from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
-from saen.io.loading import load_data, load_dataset
+from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
+from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.presets import Preset, load_preset
 
@@ -49,10 +50,15 @@ class Job:
         return load_preset(self.preset)
 
     def settings(self) -> dict[str, Any]:
-        """Arguments of the estimator: the preset's for this dataset, then the overrides."""
+        """Arguments of the estimator: the preset's for this dataset, then the overrides.
+
+        Where neither names a decomposition, it follows the kind of data.
+        """
         entry = find_entry(self.data)
         settings = self.load_preset().settings(entry.name if entry is not None else self.data)
-        return settings | {k: v for k, v in self.overrides.items() if v is not None}
+        follows = DECOMPOSITION_OF.get(data_kind(self.data))
+        default = {} if follows is None else {"decomposition": follows}
+        return default | settings | {k: v for k, v in self.overrides.items() if v is not None}
 
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 
 from saen._util.arrays import Array
 from saen._util.progress import bar
-from saen.errors import FileError
+from saen._util.strings import did_you_mean
+from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.records import Report
@@ -84,27 +85,32 @@ def predict_dataset(
     out: Path | None,
     *,
     device: str = "auto",
+    keep: Sequence[str] = (),
     skip_bad: bool = False,
     report: Report | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
-    A row has the example's number, the prediction, one probability per class and the agreement
+    A row has the example's id, the prediction, one probability per class and the agreement
     (the share of networks that predict the same alone), or for numbers the prediction and its
-    standard deviation over the networks.
+    standard deviation over the networks. `keep` names columns of the input to copy, after the id;
+    `["all"]` copies all of them.
     """
     if out is not None:
         check_format(out, FORMATS)
     model = load_model(model_file, device)
     takes = model_takes(model)
     examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
+    kept = _kept_columns(examples, keep)
     predicted: list[Array] = []
     unseen = objects = 0
     with bar("predicting", len(examples)) as update, open_table(out) as write:
         for chunk in predict_chunks(model, examples):
             first = next(iter(chunk.columns.values()))
             stop = chunk.start + len(first)
-            write({"graph": np.arange(chunk.start, stop), **chunk.columns})
+            rows = slice(chunk.start, stop)
+            copies = {name: column[rows] for name, column in kept.items()}
+            write({"id": examples.ids[rows], **copies, **chunk.columns})
             update(stop)
             unseen, objects = unseen + chunk.unseen, objects + chunk.objects
             if examples.targets is not None and "prediction" in chunk.columns:
@@ -122,6 +128,17 @@ def predict_dataset(
         unseen / objects if objects else 0.0,
         scores,
     )
+
+
+def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
+    """Columns of the input, by name; names are in lower case, as tables are read."""
+    columns = getattr(examples, "extra", None) or {}
+    names = [*columns] if list(keep) == ["all"] else [name.strip().casefold() for name in keep]
+    for name in names:
+        if name not in columns:
+            known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
+            raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
+    return {name: columns[name] for name in names}
 
 
 def embed_dataset(
@@ -150,5 +167,7 @@ def embed_dataset(
                 yield chunk
                 update(int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else 0)
 
-    rows, width = write_embeddings(out, chunks(), examples.targets, name, lower=number < depth)
+    rows, width = write_embeddings(
+        out, chunks(), examples.ids, examples.targets, name, lower=number < depth
+    )
     return EmbeddingReport(str(out), number, name, rows, width)

@@ -26,6 +26,7 @@ from saen.learning.jobs.job import Job, Model, check_targets, make_estimator
 from saen.learning.metrics import classification_scores, regression_scores
 from saen.learning.preparation import Prepared
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
 
 
@@ -149,6 +150,8 @@ def train_model(
             prepared = estimator.prepare(data, progress=update)
         facts = _describe(data, name, y, prepared)
         say(facts)
+        for line in unused_information(data, prepared.decomposition):
+            say(f"note: {line}")
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):

@@ -1,0 +1,78 @@
+"""What the data hold and a model does not read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saen._util.strings import plural
+from saen.data.graphs import Graphs
+from saen.decompositions import Decomposition
+from saen.decompositions.graph_base import GraphDecomposition
+from saen.io.loading import data_kind
+from saen.learning.defaults import DECOMPOSITION_OF
+from saen.learning.preparation import DecompositionSpec
+
+
+def unused_information(data: Any, decomposition: Decomposition | None) -> list[str]:
+    """One line for everything in the data that is ignored, with the option that would use it.
+
+    Only saen's own decompositions of graphs are known well enough to say anything.
+
+    >>> from saen import Ego
+    >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
+    >>> unused_information(bond, Ego().fit(bond))
+    ['edge labels are not used (use them with --decomposition "ego(edges=roles)")']
+    """
+    if not isinstance(data, Graphs):
+        return []
+    lines = []
+    if isinstance(decomposition, GraphDecomposition):
+        lines = [*_edges(data, decomposition), *_nodes(data, decomposition)]
+    if data.extra:
+        names = ", ".join(data.extra)
+        lines.append(f"{plural(len(data.extra), 'column')} not used: {names}")
+    return lines
+
+
+def unused_by_default(source: str, data: Any) -> list[str]:
+    """What a model with default settings would ignore of the data at a path, in one line each."""
+    if not isinstance(data, Graphs) or not len(data):
+        return []
+    spec = DecompositionSpec(DECOMPOSITION_OF.get(data_kind(source), "ego"), radii=(0, 1))
+    return unused_information(data, spec.resolve(data).resolved(data))
+
+
+def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
+    lines = []
+    advice = (
+        "ego(edges=roles)"
+        if decomposition.name not in WITH_ROLES
+        else (f"{decomposition.name}(edges=roles)")
+    )
+    with_roles = f'use them with --decomposition "{advice}"'
+    plain = decomposition.edges == "none"
+    if graphs.edge_labels is not None and plain:
+        lines.append(f"edge labels are not used ({with_roles})")
+    if graphs.directed and plain and decomposition.direction == "both":
+        lines.append(f"edge directions are not used ({with_roles})")
+    if graphs.edge_attributes is not None:
+        lines.append(
+            "edge attributes are not used (no decomposition reads them: turn them into edge labels)"
+        )
+    return lines
+
+
+def _nodes(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
+    used = [kind.strip() for kind in decomposition.node_labels.split(",")]
+    return [
+        f"node {what} are not used (use them with --node-labels {','.join([*used, kind])})"
+        for what, kind, column in (
+            ("labels", "node", graphs.node_labels),
+            ("attributes", "attributes", graphs.node_attributes),
+        )
+        if column is not None and kind not in used
+    ]
+
+
+WITH_ROLES = ("ego", "neighbourhoods", "paths")
+"""Decompositions of graphs that have the parameter `edges`."""

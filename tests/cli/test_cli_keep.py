@@ -1,0 +1,27 @@
+"""`saen predict --keep`: columns of the input beside the predictions."""
+
+import pytest
+
+import saen
+from saen.errors import InputError
+from saen.learning.jobs.predict import predict_dataset
+
+
+def test_keep_copies_columns_of_good_rows(tmp_path):
+    pytest.importorskip("rdkit")
+    table = tmp_path / "m.csv"
+    table.write_text("smiles,id,Batch,mass\nCC,e1,b1,30\nbad(,e2,b2,0\nCO,e3,b3,32\n")
+    molecules = saen.from_smiles(["CC", "CO", "CCO", "CCC"])
+    model, out = tmp_path / "model.saen", tmp_path / "out.csv"
+    saen.SAENClassifier(epochs=1, n_models=1).fit(molecules, [0, 1, 1, 0]).save(model)
+
+    def predict(keep):
+        predict_dataset(model, str(table), out, keep=keep, skip_bad=True, report=lambda e: None)
+        return [line.split(",")[:3] for line in out.read_text().splitlines()]
+
+    table_rows = predict(["Batch"])
+    assert table_rows[0] == ["id", "batch", "prediction"]
+    assert [row[:2] for row in table_rows[1:]] == [["e1", "b1"], ["e3", "b3"]]
+    assert predict(["all"])[0] == ["id", "batch", "mass"]
+    with pytest.raises(InputError, match=r"no column 'bach' to keep .did you mean"):
+        predict(["bach"])

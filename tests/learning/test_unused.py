@@ -1,0 +1,50 @@
+"""Nothing in the data is ignored in silence; what is asked for must be there."""
+
+import numpy as np
+import pytest
+
+from saen import Ego, Graphs, make_decomposition
+from saen.errors import InputError
+from saen.learning.unused import unused_information
+
+EDGES = [[(0, 1), (1, 2)]]
+
+
+def unused(graphs, **settings):
+    lines = unused_information(graphs, Ego(radii=(0, 1), **settings).fit(graphs))
+    return [line.partition(" are ")[0].partition(" not ")[0] for line in lines]
+
+
+def test_unused_names_everything_that_ego_ignores():
+    graphs = Graphs.from_edge_lists(
+        EDGES,
+        directed=True,
+        node_labels=["a", "b", "c"],
+        node_attributes=np.zeros((3, 1)),
+        edge_labels=["x", "y"],
+        edge_attributes=np.zeros((2, 1)),
+    ).with_extra({"mass": [1.0]})
+    everything = ["edge labels", "edge directions", "edge attributes"]
+    everything += ["node labels", "node attributes", "1 column"]
+    assert unused(graphs, node_labels="degree") == everything
+    assert unused(graphs, node_labels="node,attributes", edges="roles") == [
+        "edge attributes",
+        "1 column",
+    ]
+
+
+def test_unused_is_empty_where_there_is_nothing_to_ignore():
+    assert unused(Graphs.from_edge_lists(EDGES)) == []
+
+
+def test_unused_gives_an_option_that_works():
+    graphs = Graphs.from_edge_lists(EDGES, edge_labels=["x", "y"])
+    [line] = unused_information(graphs, Ego(radii=(0, 1)).fit(graphs))
+    spec = line.partition('--decomposition "')[2].removesuffix('")')
+    assert unused_information(graphs, make_decomposition(spec).fit(graphs)) == []
+
+
+@pytest.mark.parametrize("name", ["ego", "neighbourhoods", "paths"])
+def test_roles_of_edges_without_labels_or_directions_are_an_error(name):
+    with pytest.raises(InputError, match="needs edge labels or directions"):
+        make_decomposition(f"{name}(edges=roles)").fit(Graphs.from_edge_lists(EDGES))
