@@ -461,8 +461,10 @@ def test_kinds_of_edges_that_were_not_fitted_are_left_out():
         "these graphs have neither edge labels nor directions, but the decomposition was fitted "
         "on edges of the kinds 1"
     )
-    with pytest.raises(InputError, match="needs edge labels or directions"):
-        Paths(edges="roles").fit(without)
+    assert Paths(edges="roles").fit(without).edges == "none"
+    assert equivalent(
+        Paths(edges="roles").decompose(without), Paths(edges="none").decompose(without)
+    )
 
 
 # -- edge cases --------------------------------------------------------------------------------

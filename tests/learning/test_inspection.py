@@ -108,7 +108,7 @@ def test_tables_of_predictions(
         "bytes": out.stat().st_size,
         "rows": 20,
         "classes": ["discussion", "questions"],
-        "columns": ["graph", "prediction", "p_discussion", "p_questions", "agreement"],
+        "columns": ["id", "prediction", "p_discussion", "p_questions", "agreement"],
     }
 
 
@@ -123,7 +123,7 @@ def test_embeddings(
     found = inspect_file(out)
     assert (found["kind"], found["rows"], found["width"]) == ("embeddings", threads.n_nodes, 9)
     if suffix != ".npy":
-        assert set(found["columns"]) == {"graph", "object", "target"}
+        assert set(found["columns"]) == {"id", "object", "target"}
     if suffix == ".safetensors":
         assert found["level"] == "nodes"
 
@@ -186,7 +186,7 @@ def test_a_kind_of_another_day_is_described_by_its_arrays(tmp_path: Path) -> Non
     ("name", "content", "message"),
     [
         ("x.saen", "a letter", "not a readable saen file"),
-        ("x.csv", "a,b\n1,2\n", "not a table that saen wrote: its first column is not 'graph'"),
+        ("x.csv", "a,b\n1,2\n", "not a table that saen wrote: its first column is not 'id'"),
         ("x.csv", "", "not a table that saen wrote"),
         ("x.csv", b"\xff\xfe", "not readable as csv"),
         ("x.jsonl", "[1, 2", "not readable as jsonl"),

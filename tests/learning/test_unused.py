@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saen import Ego, Graphs, make_decomposition
+from saen import Ego, Graphs, SAENClassifier, make_decomposition
 from saen.errors import InputError
 from saen.learning.unused import unused_information
 
@@ -47,4 +47,4 @@ def test_unused_gives_an_option_that_works():
 @pytest.mark.parametrize("name", ["ego", "neighbourhoods", "paths"])
 def test_roles_of_edges_without_labels_or_directions_are_an_error(name):
     with pytest.raises(InputError, match="needs edge labels or directions"):
-        make_decomposition(f"{name}(edges=roles)").fit(Graphs.from_edge_lists(EDGES))
+        SAENClassifier(f"{name}(edges=roles)").prepare(Graphs.from_edge_lists(EDGES))

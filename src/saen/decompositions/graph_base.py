@@ -37,18 +37,11 @@ class GraphDecomposition(Decomposition):
             )
 
     def resolved(self, graphs: Graphs) -> Self:
-        """A copy with labels and edge kinds of these graphs.
-
-        Raises `InputError` for `edges="roles"` where edges have neither labels nor directions.
-        """
+        """A copy with labels and edge kinds of these graphs; `roles` without kinds is `none`."""
         changes: dict[str, Any] = {"node_labels": resolve_labels(self.node_labels, graphs)}
         if self.edges == "roles":
             columns = Links.of(graphs, self.direction).kinds
-            if not columns:
-                raise InputError(
-                    "edges='roles' needs edge labels or directions, but these graphs have neither"
-                )
-            changes["kinds"] = Vocabulary.fit(columns)[0]
+            changes |= {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
         return replace(super().resolved(graphs), **changes)
 
     def bottom(self, graphs: Graphs) -> Attributes:

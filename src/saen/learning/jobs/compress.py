@@ -14,6 +14,7 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.io.catalog import find_entry
 from saen.io.container import file_bytes, original_bytes, save
 from saen.io.loading import load_data
+from saen.learning.preparation import fit_decomposition
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def compress_dataset(
     times = [perf_counter()]
     data = load_data(name, decomposition.takes)
     times.append(perf_counter())
-    fitted = decomposition.fit(data)
+    fitted = fit_decomposition(decomposition, data)
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
         compressed = compress_graphs(data, fitted, progress=update)
