@@ -106,11 +106,11 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
         (("draw", "threads", "--graph", "300"), "there is no graph 300: the graphs are 0 … 299"),
         (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
         (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),
-        (("evaluate", "threads", "--folds", "1"), "2 folds"),
+        (("evaluate", "threads", "--folds", "1"), "folds must be an integer ≥ 2"),
         (("draw", "threads", "--out", "/dev/null/x/figure.svg"), "cannot be written"),
         (("reproduce", "parameters", "--out", "/dev/null/x"), "cannot be used as a folder"),
         (("reproduce", "statistics", "--datasets", "nonsense"), "not in the catalog"),
-        (("evaluate", "threads", "--folds", "200"), "use at most that many folds"),
+        (("evaluate", "threads", "--folds", "200"), "use fewer folds"),
     ],
 )
 def test_a_mistake_is_one_message_with_exit_code_2(monkeypatch, capsys, arguments, message):

@@ -31,7 +31,7 @@ def validate(model, y, graphs=GRAPHS):
     ("y", "message"),
     [
         (["a"] * 12, "at least two classes"),
-        ([0.0, np.nan] * 6, "no class for example 1"),
+        ([0.0, np.nan] * 6, "NaN or infinity, which is not a class"),
         (np.array([0.0, np.nan] * 6), "NaN or infinity, which is not a class"),
         ([0, None] * 6, "no class for example 1"),
         ([0, "a"] * 6, "mixes numbers and text"),

@@ -58,8 +58,8 @@ def _check_types(y: Any) -> None:
     values = y.ravel() if isinstance(y, np.ndarray) else y
     kinds = set()
     for number, value in enumerate(values):
-        if value is None or (isinstance(value, float) and np.isnan(value)):
-            raise InputError(f"y has no class for example {number} (found {value})")
+        if value is None:
+            raise InputError(f"y has no class for example {number}")
         if isinstance(value, bool | np.bool_):
             kinds.add("true or false")
         elif isinstance(value, Number):

@@ -191,8 +191,9 @@ def _warn_of_divergence(history: History, task: Task, settings: Settings) -> Non
     if len(history.loss) < MIN_EPOCHS_TO_LEARN:
         return
     baseline = task.constant_losses()
-    # The loss of the first epoch is in part that of the initial weights.
-    diverged = np.flatnonzero((np.array(history.loss[1:]) > baseline + 1e-6).all(axis=0))
+    # The first loss is in part that of the initial weights; one that still falls needs more epochs.
+    losses = np.array(history.loss)
+    diverged = np.flatnonzero((losses[1:] > baseline).all(axis=0) & (losses[-1] >= losses[0]))
     if len(diverged):
         first = diverged[0]
         warnings.warn(
