@@ -60,7 +60,7 @@ def test_convert_reports_files_and_what_was_skipped(tmp_path: Path) -> None:
     assert len(document["skipped"]) == 12
     result = from_runner("convert", file, tmp_path / "y.csv", "--skip-bad", "--force")
     assert result.stderr.count("saen: skipped: ") == 10
-    assert "saen: skipped 12 in all" in result.stderr
+    assert "saen: skipped 12 records in total" in result.stderr
 
 
 def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_mistakes_are_one_line(
     monkeypatch.chdir(tmp_path)
     write_graphs(TWO, tmp_path / "x.jsonl")
     error = fails(monkeypatch, capsys, "convert", "no.jsonl", "x.jsonl")
-    assert error == "saen: x.jsonl: already exists (use --force or force=True to overwrite)\n"
+    assert error == "saen: x.jsonl: already exists (use --force to overwrite)\n"
     error = fails(monkeypatch, capsys, "convert", "x.jsonl", "out")
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")

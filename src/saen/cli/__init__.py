@@ -24,6 +24,7 @@ from saen.cli import (
     validate,
 )
 from saen.cli.app import app
+from saen.cli.output import say
 from saen.errors import SaenError
 
 app.command("datasets")(datasets.command)
@@ -53,7 +54,7 @@ def main() -> None:
         app()
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
-        print(f"saen: {error}", file=sys.stderr)
+        say(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
         _interrupted()

@@ -46,7 +46,7 @@ def command(
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
-    output_files(out, format=format, force=force)  # before the work
+    output_files(out, format=format, force=force, inputs=[source, nodes, targets])
     skipped: list[FileError] = []
     with report_skipped() as report:
         graphs = load_dataset(

@@ -33,6 +33,7 @@ def command(
         ),
     ] = "-",
     skip_bad: options.SkipBad = False,
+    force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
 ) -> None:
@@ -51,7 +52,9 @@ def command(
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
     with report_skipped() as report:
-        result = predict_dataset(model, data, path, device=device, skip_bad=skip_bad, report=report)
+        result = predict_dataset(
+            model, data, path, device=device, skip_bad=skip_bad, force=force, report=report
+        )
     _warn_unseen(result)
     if json:
         print_json(result.to_json())

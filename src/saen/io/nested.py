@@ -10,6 +10,7 @@ from reprlib import repr as short
 from typing import Any
 
 from saen._util.atomic import atomic_write
+from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.text_files import numbered_lines, parse_json_line
@@ -112,8 +113,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, value in pairs
     }
     if len(out) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = first_duplicate(key for key, _ in pairs)
         raise InputError(f"duplicate key {twice!r} in one object")
     return out
 

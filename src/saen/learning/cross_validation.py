@@ -199,7 +199,7 @@ def cross_validate(
     else:
         check_splits(splits, len(targets))
     if folder is not None:
-        write_json(folder / "splits.json", splits_to_json(splits))
+        write_json(folder / "splits.json", splits_to_json(splits), sealed=True)
     parts = [
         Part((repeat, fold), train, test)
         for repeat, each in enumerate(splits)

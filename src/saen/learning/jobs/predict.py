@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
@@ -85,16 +86,18 @@ def predict_dataset(
     *,
     device: str = "auto",
     skip_bad: bool = False,
+    force: bool = False,
     report: Report | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
     A row has the example's number, the prediction, one probability per class and the agreement
     (the share of networks that predict the same alone), or for numbers the prediction and its
-    standard deviation over the networks.
+    standard deviation over the networks. An existing file is overwritten only with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)
+        check_output(out, force=force, inputs=[model_file, data])
     model = load_model(model_file, device)
     takes = model_takes(model)
     examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
@@ -132,10 +135,15 @@ def embed_dataset(
     level: str | None = None,
     device: str = "auto",
     skip_bad: bool = False,
+    force: bool = False,
     report: Report | None = None,
 ) -> EmbeddingReport:
-    """Write the learned vectors of the objects of a level: its number or name, None for the top."""
+    """Write the learned vectors of the objects of a level: its number or name, None for the top.
+
+    An existing file is overwritten only with `force`.
+    """
     check_format(out, EMBEDDING_FORMATS)
+    check_output(out, force=force, inputs=[model_file, data])
     model = load_model(model_file, device)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
