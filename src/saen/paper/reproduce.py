@@ -274,7 +274,7 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
         "grid": preset.grid if run.stop == "nested" else {},
         **preset.settings(name),
     }
-    summary = read_json(path, sealed=True)
+    summary = read_json(path)
     try:
         found = {key: summary[key] for key in ("dataset", "preset", "seed", "grid")}
         found |= summary["protocol"] | summary["settings"]
