@@ -116,7 +116,7 @@ def test_mistakes_are_one_line(
     monkeypatch.chdir(tmp_path)
     write_graphs(TWO, tmp_path / "x.jsonl")
     error = fails(monkeypatch, capsys, "convert", "no.jsonl", "x.jsonl")
-    assert error == "saen: x.jsonl: already exists (use --force or force=True to overwrite)\n"
+    assert error == "saen: x.jsonl: already exists (use --force to overwrite)\n"
     error = fails(monkeypatch, capsys, "convert", "x.jsonl", "out")
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")

@@ -149,7 +149,7 @@ def test_targets_may_be_missing_or_numbers(
         data = model.with_name("own.saen")
         saen.save(threads.with_targets(targets), data)
         for suffix in (".csv", ".safetensors", ".parquet"):
-            invoke("embed", model, data, "-o", model.with_name(f"e{suffix}"))
+            invoke("embed", model, data, "-o", model.with_name(f"e{suffix}"), "--force")
             _, columns = read_embeddings(model.with_name(f"e{suffix}"))
             if targets is None:
                 assert "target" not in columns

@@ -180,7 +180,7 @@ def test_what_fails_halfway_leaves_the_file_that_was_there(
     data = stored(new, tmp_path)
     for name in ("out.csv", "out.jsonl", "out.parquet"):
         (tmp_path / name).write_text("as it was")
-        told = fails(monkeypatch, capsys, "predict", model, data, "-o", tmp_path / name)
+        told = fails(monkeypatch, capsys, "predict", model, data, "-o", tmp_path / name, "--force")
         assert told == "out of luck"
         assert (tmp_path / name).read_text() == "as it was"
     assert not list(tmp_path.glob(".out*"))

@@ -226,5 +226,5 @@ def test_a_newer_format_and_damaged_metadata_are_named(
     with pytest.raises(FileError, match="format version 2, but this saen reads up to 1"):
         inspect_file(path)
     (tmp_path / "settings.json").write_text(json.dumps([1]))
-    with pytest.raises(FileError, match="does not hold the settings of a run"):
+    with pytest.raises(FileError, match="has no checksum"):
         inspect_file(tmp_path)

@@ -1,21 +1,35 @@
-"""Files that are whole or not there at all."""
+"""Atomic writes: a file is replaced as a whole, or not at all."""
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
+import re
 import secrets
-from collections.abc import Iterator
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from saen.errors import FileError
 
+# Temporary files are named .NAME.HOST-PROCESS-RANDOM, so that a later run knows whose they are.
+_HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+_TEMPORARY = re.compile(rf"\.(?P<name>.+)\.{_HOST}-(?P<process>[0-9]+)-[0-9a-f]{{16}}", re.DOTALL)
+
 
 @contextmanager
-def atomic_write(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     """An empty file beside `path` to write to, which takes its place once the block is done.
 
-    A block that fails leaves what was there before, and nothing else. Raises `FileError` where the
-    file cannot be written.
+    A block that fails leaves what was there before, and nothing else. A symbolic link is followed,
+    the mode of a file that is replaced is kept, and what is not a regular file (a device or a
+    named pipe) is written to instead of being replaced. With `durable`, the content has reached
+    the disk before the old file is gone. Raises `FileError` where the file cannot be written.
 
     >>> folder = getfixture("tmp_path")
     >>> with atomic_write(folder / "note.txt") as temporary:
@@ -23,20 +37,98 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     >>> [(file.name, file.read_text()) for file in folder.iterdir()]
     [('note.txt', 'whole')]
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        # Made here and now, so that a place that cannot be written is found before the work.
-        temporary.touch(exist_ok=False)
-        mode = temporary.stat().st_mode
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        special = is_special(target)
+        if special:
+            handle, name = tempfile.mkstemp()
+            os.close(handle)
+            temporary = Path(name)
+        else:
+            temporary = temporary_beside(target)
+            # Made here and now, so that a place that cannot be written is found before the work.
+            temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
+    try:
+        mode = stat.S_IMODE((target if target.is_file() else temporary).stat().st_mode)
         yield temporary
-        temporary.chmod(mode)  # some writers put a private file in its place
-        temporary.replace(target)
+        if special:
+            with temporary.open("rb") as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+        else:
+            temporary.chmod(mode)  # some writers put a private file in its place
+            if durable:
+                _flush(temporary)
+            temporary.replace(target)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[object] = ()) -> None:
+    """Raise `FileError` before the work for a file that cannot, or must not, be written.
+
+    An existing file is overwritten only with `force`, and one of the `inputs` (paths; what is none
+    is skipped) never. Devices and named pipes may always be written to.
+
+    >>> note = getfixture("tmp_path") / "note.txt"
+    >>> check_output(note)
+    >>> _ = note.write_text("mine")
+    >>> check_output(note, force=True)
+    >>> check_output(note)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    saen.errors.FileError: ...note.txt: already exists (use --force to overwrite)
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise FileError("is a folder, not a file", path=path)
+        if is_special(target):
+            return
+        if not target.parent.is_dir():
+            raise FileError("cannot be written (no such folder)", path=path)
+        exists = os.path.lexists(target)
+        for source in inputs:
+            if exists and is_same_file(source, target):
+                raise FileError("is an input of this command: choose another output", path=path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"cannot be written ({reason})", path=path) from None
+    if exists and not force:
+        raise FileError("already exists (use --force to overwrite)", path=path)
+
+
+def is_special(path: Path) -> bool:
+    """Whether there is something at the path that is neither a regular file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def is_same_file(source: object, target: Path) -> bool:
+    """Whether two paths name one existing file or folder."""
+    if not isinstance(source, str | Path):
+        return False
+    try:
+        return Path(source).expanduser().samefile(target)
+    except (OSError, ValueError, RuntimeError):  # no path, no such file, no such user
+        return False
+
+
+def expand_user(path: str | os.PathLike[str]) -> Path:
+    """The path with `~` replaced by a home folder; `FileError` if there is none.
+
+    >>> expand_user("toy.csv").name
+    'toy.csv'
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise FileError("there is no such user", path=Path(path)) from None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -51,3 +143,70 @@ def make_folder(path: str | Path) -> Path:
     except OSError as error:
         raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
     return folder
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all that is in it; if that is interrupted, none of it is found again.
+
+    It is renamed first, and what is left of it is removed by a later run.
+    """
+    doomed = temporary_beside(path)
+    with suppress(OSError):
+        path.replace(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def temporary_beside(path: Path) -> Path:
+    """A new name in the same folder; what killed processes left there is removed first."""
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            match = _TEMPORARY.fullmatch(file.name)
+            if match and not _is_running(int(match["process"])):
+                _remove_leftover(file, path.with_name(match["name"]))
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(8)}")
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file has a name that `temporary_beside` gives."""
+    return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def swap_folder(scratch: Path, path: Path) -> None:
+    """Put `scratch / "new"` in the place of the folder `path`, if need be by way of "old"."""
+    new, old = scratch / "new", scratch / "old"
+    if path.exists():
+        path.replace(old)
+    try:
+        new.replace(path)
+    except BaseException:
+        if old.exists():
+            old.replace(path)
+        raise
+
+
+def _remove_leftover(file: Path, target: Path) -> None:
+    """Remove what a killed process left, after ending the swap of folders that it was in."""
+    if file.is_dir() and not file.is_symlink():
+        if (file / "old").is_dir() and (file / "new").is_dir() and not target.exists():
+            (file / "new").replace(target)
+        shutil.rmtree(file, ignore_errors=True)
+    else:
+        file.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # signal 0 would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _flush(path: Path) -> None:
+    """Wait until the content of a file has reached the disk."""
+    with path.open("rb") as file, suppress(OSError):  # not every file system can
+        os.fsync(file.fileno())

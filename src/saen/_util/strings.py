@@ -27,6 +27,20 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def first_duplicate(words: Iterable[str]) -> str | None:
+    """The first word that has been there before.
+
+    >>> first_duplicate(["a", "b", "b", "a"])
+    'b'
+    """
+    seen: set[str] = set()
+    for word in words:
+        if word in seen:
+            return word
+        seen.add(word)
+    return None
+
+
 def human_bytes(size: float) -> str:
     """A size for people.
 

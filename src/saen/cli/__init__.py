@@ -9,6 +9,7 @@ import warnings
 from typing import Any, NoReturn
 
 from saen.cli.app import app
+from saen.cli.output import say
 from saen.errors import SaenError
 
 __all__ = ["app", "main"]
@@ -24,7 +25,7 @@ def main() -> None:
         app()
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
-        print(f"saen: {error}", file=sys.stderr)
+        say(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
         _interrupted()

@@ -21,6 +21,7 @@ def command(
         Path | None, typer.Option("--out", "-o", help="Write the compressed hierarchy here.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
+    force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Decompose a dataset and merge identical objects on every level, without loss.
@@ -29,12 +30,14 @@ def command(
     """
     from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
     from saen.report.charts import plot_levels
-    from saen.report.figures import save_figure
+    from saen.report.figures import check_figure, save_figure
 
+    if plot is not None:
+        check_figure(plot, force=force, inputs=[name, out])
     asked = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    report = compress_dataset(name, asked, out)
+    report = compress_dataset(name, asked, out, force=force)
     document = report.to_json()
     if json:
         print_json(document)

@@ -47,7 +47,7 @@ def command(
     from saen.io.loading import load_dataset
     from saen.io.writing import output_files, write_graphs
 
-    output_files(out, format=format, force=force)  # before the work
+    output_files(out, format=format, force=force, inputs=[source, nodes, targets])
     skipped: list[FileError] = []
     with report_skipped() as report:
         graphs = load_dataset(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import console, print_json
+from saen.cli.output import print_json, print_line
 from saen.errors import InputError
 
 
@@ -33,6 +33,7 @@ def command(
     decomposition: options.DecompositionName = "ego",
     radii: options.Radii = None,
     node_labels: options.NodeLabels = None,
+    force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Draw one example beside its decomposition, or its hierarchy beside the compressed one.
@@ -41,9 +42,10 @@ def command(
     """
     from saen.io.loading import load_data
     from saen.learning.jobs.compress import dataset_decomposition
-    from saen.report.figures import save_figure
+    from saen.report.figures import check_figure, save_figure
     from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
 
+    check_figure(out, force=force, inputs=[name])
     parsed = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
@@ -57,4 +59,4 @@ def command(
     if json:
         print_json({"figure": str(out), "graph": graph, "decomposition": parsed.settings()})
     else:
-        console().print(f"written    {out}", soft_wrap=True)
+        print_line(f"written    {out}")

@@ -25,6 +25,7 @@ def command(
         ),
     ] = None,
     skip_bad: options.SkipBad = False,
+    force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
 ) -> None:
@@ -38,7 +39,14 @@ def command(
 
     with report_skipped() as report:
         result = embed_dataset(
-            model, data, out, level=level, device=device, skip_bad=skip_bad, report=report
+            model,
+            data,
+            out,
+            level=level,
+            device=device,
+            skip_bad=skip_bad,
+            force=force,
+            report=report,
         )
     if json:
         print_json(result.to_json())

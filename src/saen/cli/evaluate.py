@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import command_line, heading, print_json, print_lines
 
@@ -68,6 +69,7 @@ def command(
     device: options.Device = "auto",
     plot: Annotated[Path | None, typer.Option(help="Plot curves and confusion here.")] = None,
     page: options.ReportPage = None,
+    force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Estimate how well classes or numbers are predicted, by repeated cross-validation.
@@ -78,11 +80,14 @@ def command(
     from saen.learning.jobs.job import Job
     from saen.report.charts import plot_evaluation
     from saen.report.evaluation_page import check_report
-    from saen.report.figures import save_figure
+    from saen.report.figures import check_figure, save_figure
     from saen.report.job_pages import write_evaluation_report
 
     if page is not None:
         check_report(page)
+        check_output(page, force=force, inputs=[name, splits])
+    if plot is not None:
+        check_figure(plot, force=force, inputs=[name, splits])
     overrides = {
         "decomposition": decomposition,
         "node_labels": node_labels,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
+from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import console, heading, print_json, report_skipped, table
+from saen.cli.output import console, heading, print_json, print_line, report_skipped, table
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
@@ -38,6 +38,7 @@ def command(
         ),
     ] = None,
     skip_bad: options.SkipBad = False,
+    force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Explain a model's prediction for one example by the contributions of its parts.
@@ -54,6 +55,7 @@ def command(
 
     if out is not None:
         check_explanation(out)
+        check_output(out, force=force, inputs=[model, data])
     loaded = load_model(model, "cpu")
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
@@ -77,7 +79,7 @@ def command(
         return
     _print(explanation, name)
     if out is not None:
-        console().print(f"\nwritten    {out}", soft_wrap=True)
+        print_line(f"\nwritten    {out}")
 
 
 def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
@@ -86,20 +88,20 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
 
     title = explanation_title(explanation, name)
     if isinstance(explanation, Explanation):
-        heading(escape(f"{title}: predicted {explanation.prediction}"))
+        heading(f"{title}: predicted {explanation.prediction}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
         line += f" (without any parts: {explanation.baseline:.3f})"
-        console().print(escape(line), soft_wrap=True)
+        print_line(line)
         shown = table("contribution", "number", "node")
         words = ("evidence", "role", "made of")
     else:
-        heading(escape(title))
+        heading(title)
         shown = table("mean", "total", "occurrences", "examples")
         words = ("evidence for", "role", "made of")
     for column in words:
         shown.add_column(column, justify="left")
     for row in _rows(explanation):
-        shown.add_row(*map(escape, row))
+        shown.add_row(*row)
     console().print(shown)
 
 

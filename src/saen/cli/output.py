@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, TextIO, cast
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from saen.errors import FileError
+
+_ASCII = str.maketrans({"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2"})
 
 MAX_REPORTED_RECORDS = 10
 """Skipped records that are listed one by one."""
@@ -21,20 +24,66 @@ MAX_REPORTED_RECORDS = 10
 
 def console() -> Console:
     """Where tables for people go."""
-    out = Console(highlight=False)
+    out = Console(
+        highlight=False, markup=False, emoji=False, file=cast("IO[str]", _Plain(sys.stdout))
+    )
     if not out.is_terminal:
         out.width = 160  # a pipe has no edge to wrap at
     return out
 
 
+class _Plain:
+    """A stream without what could break it: what comes from data is text, and nothing else.
+
+    Control characters are shown as they are written in Python, and so are characters that the
+    encoding of the stream lacks.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text as far as the encoding has it; common symbols become ASCII."""
+        return self._stream.write(_encodable(text, self._stream.encoding))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    """The text with what an encoding lacks written in ASCII.
+
+    >>> _encodable("3 → 1, é", "ascii")
+    '3 -> 1, \\\\xe9'
+    """
+    encoding = encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        plain = text.translate(_ASCII)
+        return plain.encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def printable(text: str) -> str:
+    """The text with control characters, which could command a terminal, written as in Python.
+
+    >>> printable("a\\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def heading(text: str) -> None:
     """A line in bold."""
-    console().print(text, style="bold", soft_wrap=True, markup=False)
+    console().print(printable(text), style="bold", soft_wrap=True)
 
 
 def print_line(text: str) -> None:
     """A line as it is."""
-    console().print(text, soft_wrap=True, markup=False)
+    console().print(printable(text), soft_wrap=True)
 
 
 def print_lines(lines: Mapping[str, str]) -> None:
@@ -45,18 +94,34 @@ def print_lines(lines: Mapping[str, str]) -> None:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """One JSON object on stdout."""
-    print(json.dumps(document, indent=2))
+    """One JSON object on stdout; a number that is not finite is null."""
+    print(json.dumps(_finite(document), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(message: str) -> None:
     """A message on stderr."""
-    typer.echo(f"saen: {message}", err=True)
+    print(_encodable(printable(f"saen: {message}"), sys.stderr.encoding), file=sys.stderr)
+
+
+class DataTable(Table):
+    """A table whose cells are text from data: neither markup nor control characters."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row of text."""
+        super().add_row(*(Text(printable(str(cell))) for cell in cells), **options)
 
 
 def table(*columns: str) -> Table:
     """A table whose first column is text and whose other columns are numbers."""
-    out = Table(box=None, pad_edge=False)
+    out = DataTable(box=None, pad_edge=False)
     for index, column in enumerate(columns):
         out.add_column(column, justify="right" if index else "left")
     return out

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import console, print_json
+from saen.cli.output import print_json, print_line
 
 app = typer.Typer(no_args_is_help=True, help="Plot what other commands wrote.")
 
@@ -35,6 +35,7 @@ def embeddings(
         typer.Option(help="Column that colours the points. [default: target, where there is one]"),
     ] = None,
     seed: options.Seed = 0,
+    force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Draw embeddings as a map: one point per vector, coloured by class.
@@ -42,9 +43,11 @@ def embeddings(
     Example: saen plot embeddings mutag.parquet --method tsne --by target --out map.png
     """
     from saen.report.embedding_map import draw_embedding_map
+    from saen.report.figures import check_figure
 
+    check_figure(out, force=force, inputs=[file])
     result = draw_embedding_map(file, out, method=method.value, by=by, seed=seed)
     if json:
         print_json(result.to_json())
     else:
-        console().print(f"written    {out}", soft_wrap=True)
+        print_line(f"written    {out}")

@@ -37,6 +37,7 @@ def command(
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
     skip_bad: options.SkipBad = False,
+    force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
 ) -> None:
@@ -62,6 +63,7 @@ def command(
             device=device,
             keep=keep.split(",") if keep else (),
             skip_bad=skip_bad,
+            force=force,
             report=report,
         )
     _warn_unseen(result)

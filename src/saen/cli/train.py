@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saen._util.atomic import check_output
 from saen._util.strings import human_bytes, plural
 from saen.cli import options
 from saen.cli.output import (
@@ -67,6 +68,7 @@ def command(
 
     if page is not None:
         check_report(page)
+        check_output(page, force=force, inputs=[data, out])
     overrides = {
         "decomposition": decomposition,
         "node_labels": node_labels,

@@ -8,7 +8,7 @@ import typer
 
 from saen._util.strings import plural
 from saen.cli import options
-from saen.cli.output import console, print_json
+from saen.cli.output import heading, print_json, print_line
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
@@ -83,20 +83,20 @@ def _print(
     problems: list[FileError],
     limit: int,
 ) -> None:
-    console().print(source, style="bold", soft_wrap=True, markup=False)
+    heading(source)
     if found is not None:
-        console().print(f"{found!r}", soft_wrap=True, markup=False)
+        print_line(f"{found!r}")
     if isinstance(found, Graphs):
         for line in [*_summary(found), *map("note: {}".format, unused_by_default(source, found))]:
-            console().print(line, soft_wrap=True, markup=False)
+            print_line(line)
     if not problems:
-        console().print("no problems")
+        print_line("no problems")
         return
-    console().print(plural(len(problems), "problem"))
+    print_line(plural(len(problems), "problem"))
     for error in problems[:limit]:
-        console().print(f"  {error}", soft_wrap=True, markup=False)
+        print_line(f"  {error}")
     if len(problems) > limit:
-        console().print(f"  … and {len(problems) - limit:,} more")
+        print_line(f"  … and {len(problems) - limit:,} more")
 
 
 def _summary(graphs: Graphs) -> list[str]:

@@ -35,6 +35,8 @@ else:
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MAX_THREADS = 4
+MAX_ENTRIES = 10**11
+"""Entries of an uncompressed hierarchy that compressing it may take."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -321,7 +323,9 @@ def compress_graphs(
     >>> compress_graphs(threads, ego) == compress(ego.decompose(threads))
     True
     """
-    ends = chunk_ends(decomposition.costs(graphs), _MAX_CHUNK_ENTRIES)
+    costs = decomposition.costs(graphs)
+    _refuse_hopeless(costs)
+    ends = chunk_ends(costs, _MAX_CHUNK_ENTRIES)
 
     def shard(start: int, stop: int) -> Compressed:
         compressed = compress(decomposition.decompose(graphs[start:stop]))
@@ -341,6 +345,18 @@ def compress_graphs(
         return _gathered(shards(pool.map))
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _refuse_hopeless(costs: NDArray[Any]) -> None:
+    """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
+    total = float(np.sum(costs, dtype=np.float64))
+    if total > MAX_ENTRIES:
+        largest = int(np.argmax(costs))
+        raise InputError(
+            f"the decomposition would have up to {total:.1e} entries (at most {MAX_ENTRIES:.0e}), "
+            f"{float(costs[largest]):.1e} of them in example {largest}: choose smaller radii, "
+            "another decomposition such as neighbourhoods, or fewer or smaller examples"
+        )
 
 
 def _gathered(shards: Iterable[Compressed]) -> Compressed:

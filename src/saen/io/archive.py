@@ -137,6 +137,8 @@ def _check(archive: zipfile.ZipFile, path: Path) -> None:
 
 def _problem(info: zipfile.ZipInfo) -> str | None:
     name = info.orig_filename
+    if not name:
+        return "has no name"
     if "\\" in name or "\0" in name:
         return "has a backslash or a null in its name"
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):

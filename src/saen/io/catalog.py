@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from saen._util.atomic import expand_user
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.tu import TargetFile, read_tu
@@ -94,7 +95,7 @@ def find_entry(name: str) -> CatalogEntry | None:
 def cache_folder() -> Path:
     """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
     if os.environ.get("SAEN_CACHE"):
-        return Path(os.environ["SAEN_CACHE"]).expanduser()
+        return expand_user(os.environ["SAEN_CACHE"])
     import pooch  # type: ignore[import-untyped]
 
     return Path(pooch.os_cache("saen"))

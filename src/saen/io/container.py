@@ -124,12 +124,20 @@ def original_bytes(compressed: Compressed) -> int:
 
 
 def write(
-    path: str | Path, kind: str, document: Mapping[str, Any], tensors: Mapping[str, Array]
+    path: str | Path,
+    kind: str,
+    document: Mapping[str, Any],
+    tensors: Mapping[str, Array],
+    *,
+    durable: bool = True,
 ) -> int:
-    """Write JSON and arrays to one file, atomically; returns its size in bytes."""
+    """Write JSON and arrays to one file, atomically; returns its size in bytes.
+
+    What is rewritten all the time need not be `durable`: see `atomic_write`.
+    """
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
     metadata = _metadata(kind, document, arrays)
-    with atomic_write(path) as temporary:
+    with atomic_write(path, durable=durable) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
         except SafetensorError as error:

@@ -13,6 +13,7 @@ from xml.parsers import expat
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.strings import first_duplicate
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.jsonl import label_array
@@ -72,8 +73,7 @@ def _graphml(data: bytes, path: Path) -> Any:
     declared = [node.get("id") for node in reader.xml.iter(_NODE)]
     [graph] = graphs
     if len(set(declared)) < len(declared):
-        twice = next(name for name in declared if declared.count(name) > 1)
-        raise InputError(f"two nodes have the id {twice!r}")
+        raise InputError(f"two nodes have the id {first_duplicate(declared)!r}")
     if set(declared) - set(graph):
         raise InputError("nested graphs are not supported")
     if set(graph) - set(declared):

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from saen._util.atomic import expand_user
 from saen._util.progress import bar
 from saen._util.strings import plural
 from saen.data._collection import repeated_ids
@@ -180,7 +181,7 @@ def load_data(
     >>> load_data("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
-    path = Path(name_or_path).expanduser()
+    path = expand_user(name_or_path)
     if takes == "graphs":
         return load_dataset(name_or_path, skip_bad=skip_bad, report=report)
     if takes == "documents":
@@ -234,9 +235,9 @@ def read_graphs(
     >>> read_graphs(file)
     Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)
     """
-    path = Path(path).expanduser()
+    path = expand_user(path)
     node_file, target_file = (
-        None if file is None else Path(file).expanduser() for file in (nodes, targets)
+        None if file is None else expand_user(file) for file in (nodes, targets)
     )
     with bad_graphs(skip_bad, report) as bad_graph:
         if path.suffix in jsonl.SUFFIXES and not path.is_dir():
@@ -349,7 +350,7 @@ def _file_targets(
 
 def _explicit_path(name_or_path: str | os.PathLike[str]) -> Path | None:
     """The path, if it is one rather than a name."""
-    path = Path(name_or_path).expanduser()
+    path = expand_user(name_or_path)
     explicit = (
         not isinstance(name_or_path, str)
         or len(path.parts) != 1
@@ -379,7 +380,7 @@ def _is_tu_folder(path: Path) -> bool:
 
 def _data_folders() -> list[Path]:
     folders = os.environ.get("SAEN_DATA", "").split(os.pathsep)
-    return [Path(folder).expanduser() for folder in folders if folder]
+    return [expand_user(folder) for folder in folders if folder]
 
 
 def _load_path(

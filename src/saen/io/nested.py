@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.atomic import atomic_write
+from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.records import check_id, id_array
@@ -123,8 +124,7 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, value in pairs
     }
     if len(out) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = first_duplicate(key for key, _ in pairs)
         raise InputError(f"duplicate key {twice!r} in one object")
     return out
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
@@ -474,7 +475,7 @@ def _csv(file: IO[str]) -> Write:
 def _json_lines(file: IO[str]) -> Write:
     def write(columns: Columns) -> None:
         lists = [
-            [float(_DIGITS % value) for value in column.tolist()]
+            [float(_DIGITS % value) if isfinite(value) else None for value in column.tolist()]
             if column.dtype.kind == "f"
             else column.tolist()
             for column in columns.values()

@@ -54,6 +54,7 @@ NAMES_ENDING = "_label_names.txt"
 
 CHUNK_BYTES = 2**22
 MAX_EMPTY_GRAPHS = 2**20
+MAX_COLUMNS = 10_000
 
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -296,6 +297,8 @@ class _Reader:
         first = next(chunks, b"")
         if columns is None:
             columns = first.partition(b"\n")[0].count(b",") + 1
+            if columns > MAX_COLUMNS:
+                raise self._error(part, 0, f"{columns:,} columns (at most {MAX_COLUMNS:,})")
         if not first:
             return np.empty((0, columns), dtype=np.int32 if number is np.int64 else number)
         tables: list[Array] = []

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saen._util.atomic import atomic_write, make_folder
+from saen._util.atomic import (
+    atomic_write,
+    check_output,
+    expand_user,
+    is_same_file,
+    make_folder,
+    swap_folder,
+    temporary_beside,
+)
 from saen._util.lazy import LazyModule
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
@@ -73,6 +80,8 @@ def write_graphs(
             with ExitStack() as stack:  # all are written before the first is replaced
                 for part, frame in zip(files, tables_of(graphs).values(), strict=True):
                     tables.write_table(frame, stack.enter_context(atomic_write(part)), part.suffix)
+                # The edges come last: until then nobody reads old and new tables together.
+                file.unlink(missing_ok=True)
         elif file.suffix == ".zip":
             _write_zip(graphs, file)
         else:
@@ -90,21 +99,31 @@ def write_graphs(
 
 
 def output_files(
-    path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    force: bool = False,
+    inputs: Iterable[object] = (),
 ) -> tuple[str, list[Path]]:
     """The format and the files that `write_graphs` would write; raises if it may not.
+
+    Existing files need `force`, and `inputs` are never overwritten.
 
     >>> format, files = output_files("toy.csv")
     >>> format, [file.name for file in files]
     ('csv', ['toy.csv', 'toy_nodes.csv', 'toy_targets.csv'])
     """
-    path = Path(path).expanduser()
+    path = expand_user(path)
     format = _format(path, format)
     others = ("nodes", "targets") if path.suffix in tables.SUFFIXES else ()
     files = [path, *(beside(path, kind) for kind in others)]
     for file in files:
-        if not force and file.exists() and not _is_empty_folder(file):
-            raise FileError("already exists (use --force or force=True to overwrite)", path=file)
+        if not file.is_dir():
+            check_output(file, force=force, inputs=inputs)
+        elif any(is_same_file(source, file) for source in inputs):
+            raise FileError("is an input of this command: choose another output", path=file)
+        elif not force and any(file.iterdir()):
+            raise FileError("already exists (use --force to overwrite)", path=file)
     return format, files
 
 
@@ -186,7 +205,7 @@ def _write_zip(graphs: Graphs, path: Path) -> None:
 
 @contextmanager
 def _scratch_folder(path: Path) -> Iterator[Path]:
-    scratch = make_folder(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
+    scratch = make_folder(temporary_beside(path))
     try:
         yield scratch
     finally:
@@ -199,16 +218,8 @@ def _atomic_folder(path: Path) -> Iterator[Path]:
     _check_replaceable(path)
     try:
         with _scratch_folder(path) as scratch:
-            new, old = make_folder(scratch / "new"), scratch / "old"
-            yield new
-            if path.exists():
-                path.replace(old)
-            try:
-                new.replace(path)
-            except BaseException:
-                if old.exists():
-                    old.replace(path)
-                raise
+            yield make_folder(scratch / "new")
+            swap_folder(scratch, path)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
 
@@ -223,7 +234,3 @@ def _check_replaceable(path: Path) -> None:
     for file in sorted(path.iterdir()):
         if not file.is_file() or not file.name.endswith(ours):
             raise FileError(f"contains {file.name}, which would be lost", path=path)
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())

@@ -128,7 +128,7 @@ def cross_validate(
     if validation is not None:
         check_validation(validation, splits, len(targets))
     if folder is not None:
-        write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)))
+        write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)), sealed=True)
     protocol = _Protocol(
         grid, score, inner, validation, None if groups is None else np.asarray(groups)
     )

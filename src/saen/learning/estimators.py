@@ -54,6 +54,10 @@ class InterruptedTrainingWarning(UserWarning):
     """Training was stopped by Ctrl-C; the estimator holds the last complete epoch."""
 
 
+MAX_TARGET = 1e100
+"""Larger numbers to learn are refused: their squares are too large for float64."""
+
+
 @dataclass(eq=False, repr=False)
 class NetworkEstimator(BaseEstimator):
     """What the estimators share: from data to trained networks and back to vectors."""
@@ -252,7 +256,9 @@ class NetworkEstimator(BaseEstimator):
         if len(rows) == 0:
             n_outputs = self.network_.architecture.layers[-1][-1]
             return np.empty((0, self.network_.n_models, n_outputs)), rows
-        return outputs(self.network_, hierarchy).double().cpu().numpy(), rows
+        result = outputs(self.network_, hierarchy).double().cpu().numpy()
+        _check_finite(result, rows)
+        return result, rows
 
     def embed(self, X: Data, level: int | None = None) -> NDArray[np.float64]:
         """The learned vectors of the objects of a level, shape (objects, n_models · width).
@@ -414,6 +420,8 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
+        if np.abs(values).max() > MAX_TARGET:
+            raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = _sample_weights(sample_weight, len(values))
         self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
@@ -432,7 +440,10 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
     def _rescaled(self, values: Array) -> NDArray[np.float64]:
         """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
         rows = values[..., 0] if np.ndim(self.mean_) == 0 else values
-        result: NDArray[np.float64] = rows * self.scale_ + self.mean_
+        with np.errstate(over="ignore", invalid="ignore"):
+            result: NDArray[np.float64] = rows * self.scale_ + self.mean_
+        if not np.isfinite(result).all():
+            raise InputError("a predicted number is too large for float64: rescale the targets")
         return result
 
 
@@ -478,6 +489,29 @@ def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.concatenate([1 - positive, positive], axis=-1)
     result: NDArray[np.float64] = softmax(logits, axis=-1)
     return result
+
+
+def _check_finite(values: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
+    """Raise `InputError`, naming the first example, if an output is NaN or infinite.
+
+    `values` has one row per unique example, `rows` the row of every example.
+    """
+    finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if not np.all(finite):
+        bad = np.flatnonzero(~np.asarray(finite)[rows])
+        raise NotFiniteError(int(bad[0]), len(bad))
+
+
+class NotFiniteError(InputError):
+    """The outputs for some examples, `first` of them the first, are NaN or infinite."""
+
+    def __init__(self, first: int, count: int, start: int = 0) -> None:
+        others = f" (and for {count - 1:,} others)" if count > 1 else ""
+        super().__init__(
+            f"the output for example {start + first} is NaN or infinite{others}: its attributes "
+            "are probably far outside the range that the model was trained on"
+        )
+        self.first, self.count = first, count
 
 
 def choose_device(name: str) -> torch.device:

@@ -228,9 +228,7 @@ def _run(folder: Path) -> dict[str, Any]:
 
     if not (folder / "settings.json").is_file():
         raise FileError("a folder, but not a run directory: it has no settings.json", path=folder)
-    settings = read_json(folder / "settings.json")
-    if not isinstance(settings, dict):
-        raise FileError("does not hold the settings of a run", path=folder / "settings.json")
+    settings = read_json(folder / "settings.json", sealed=True)
     files = sorted(file for file in folder.iterdir() if file.name != ".lock")
     found = {
         "kind": "run",
@@ -242,5 +240,5 @@ def _run(folder: Path) -> dict[str, Any]:
     summary = folder / "summary.json"
     found["done"] = summary.is_file()
     if summary.is_file():
-        found["accuracy"] = read_json(summary).get("accuracy")
+        found["accuracy"] = read_json(summary, sealed=True).get("accuracy")
     return {**found, **settings}

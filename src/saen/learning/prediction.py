@@ -16,7 +16,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
-from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.estimators import NotFiniteError, SAENClassifier, SAENRegressor
 from saen.learning.preparation import Prepared
 
 Model = SAENClassifier | SAENRegressor
@@ -58,11 +58,14 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     for stop in chunk_ends(decomposition.costs(structures), limit):
         compressed = model.compress(structures[start:stop], lower_inverse=True)
         prepared = Prepared(None, decomposition, compressed)
-        columns = (
-            _classes(model, prepared)
-            if isinstance(model, SAENClassifier)
-            else _numbers(model, prepared)
-        )
+        try:
+            columns = (
+                _classes(model, prepared)
+                if isinstance(model, SAENClassifier)
+                else _numbers(model, prepared)
+            )
+        except NotFiniteError as error:  # numbered within the chunk
+            raise NotFiniteError(error.first, error.count, start) from None
         yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
         start = stop
 

@@ -16,11 +16,14 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from saen._util.atomic import make_folder
+from saen._util.atomic import is_temporary, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._version import __version__
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
+
+SETTINGS = "settings.json"
+"""The file that makes a folder a run directory."""
 
 
 @contextmanager
@@ -34,9 +37,11 @@ def open_run(
     """Enter a run directory alone; a directory with a run of other settings is refused.
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
-    goes on. With `anew`, a run of other settings makes place for this one.
+    goes on. With `anew`, a run of other settings makes place for this one. A folder with files
+    that are not a run's is refused, whatever their names.
     """
     path = make_folder(folder)
+    _refuse_foreign(path)
     lock = FileLock(path / ".lock")
     try:
         lock.acquire(timeout=0)
@@ -48,28 +53,46 @@ def open_run(
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror})", path=path) from None
     try:
-        kept = path / "settings.json"
+        kept = path / SETTINGS
         changed = _changed(kept, settings) if kept.exists() else []
         if changed and not anew:
             raise InputError(
                 f"{path} holds a run with other settings ({', '.join(changed)}): {advice}"
             )
         if changed:
-            for file in path.iterdir():
-                if file.name != ".lock":
-                    file.unlink()
+            # The settings last: an interrupted removal leaves a run without some of its results.
+            for file in sorted(_files(path), key=lambda file: file == kept):
+                file.unlink()
         if not kept.exists():
-            write_json(kept, settings)
+            write_json(kept, settings, sealed=True)
         yield path
     finally:
         lock.release()
 
 
+def _refuse_foreign(path: Path) -> None:
+    """Raise if a folder has files, but is not a run directory."""
+    files = _files(path)
+    if files and path / SETTINGS not in files:
+        raise FileError(
+            f"is not a run directory, and contains {min(files).name}: choose a new or empty folder",
+            path=path,
+        )
+    if files:
+        read_json(path / SETTINGS, sealed=True)
+
+
+def _files(path: Path) -> list[Path]:
+    """All files of a run directory but the lock and what killed writes left."""
+    try:
+        return [f for f in path.iterdir() if f.name != ".lock" and not is_temporary(f)]
+    except OSError as error:
+        raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
+
+
 def _changed(kept: Path, settings: dict[str, Any]) -> list[str]:
     """The settings that are not as they were."""
-    known = read_json(kept)
-    if not isinstance(known, dict):
-        raise FileError("does not hold the settings of a run", path=kept)
+    known = read_json(kept, sealed=True)
     plain = json.loads(json.dumps(settings))
     return sorted(k for k in {*known, *plain} if known.get(k) != plain.get(k))
 

@@ -396,7 +396,7 @@ class _Run:
             "fingerprint": fingerprint,
         }
         arrays = {key: tensor.detach().cpu().numpy() for key, tensor in tensors.items()}
-        container.write(path, "checkpoint", document, arrays)
+        container.write(path, "checkpoint", document, arrays, durable=False)
 
     def resume(self, path: str | Path, fingerprint: str) -> None:
         kind, document, arrays = container.read(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.atomic import atomic_write
+from saen._util.atomic import atomic_write, check_output
 from saen.errors import InputError, MissingExtraError
 from saen.report.palette import INK
 
@@ -48,12 +49,23 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     """
     import matplotlib as mpl
 
-    target = Path(path)
-    suffix = target.suffix.lower()
+    suffix = _suffix(path)
+    with atomic_write(path) as temporary, mpl.rc_context(_SETTINGS), temporary.open("wb") as file:
+        figure.savefig(file, format=suffix[1:], dpi=150, metadata=_UNDATED.get(suffix))
+
+
+def check_figure(path: str | Path, *, force: bool, inputs: Iterable[object] = ()) -> None:
+    """Raise before the work if `save_figure` could not, or must not, write the file."""
+    _suffix(path)
+    new_figure(1, 1)  # fails without matplotlib
+    check_output(path, force=force, inputs=inputs)
+
+
+def _suffix(path: str | Path) -> str:
+    suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"cannot draw to {str(path)!r}: use {', '.join(FORMATS)}")
-    with atomic_write(target) as temporary, mpl.rc_context(_SETTINGS), temporary.open("wb") as file:
-        figure.savefig(file, format=suffix[1:], dpi=150, metadata=_UNDATED.get(suffix))
+    return suffix
 
 
 def inline_svg(figure: Figure, label: str, prefix: str) -> str:

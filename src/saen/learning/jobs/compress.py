@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen.data.compression import Compressed, ceiling, compress_graphs
 from saen.decompositions import Decomposition, make_decomposition
@@ -60,14 +61,18 @@ def dataset_decomposition(
 
 
 def compress_dataset(
-    name: str, decomposition: Decomposition, out: Path | None = None
+    name: str, decomposition: Decomposition, out: Path | None = None, *, force: bool = False
 ) -> CompressionReport:
     """Load, decompose and compress a dataset, and write the result to `out`.
+
+    An existing file is overwritten only with `force`.
 
     >>> report = compress_dataset("threads", dataset_decomposition("threads", "nodes"))
     >>> [level["unique"] for level in report.to_json()["levels"]]
     [78, 300]
     """
+    if out is not None:
+        check_output(out, force=force, inputs=[name])
     times = [perf_counter()]
     data = load_data(name, decomposition.takes)
     times.append(perf_counter())

@@ -141,7 +141,7 @@ def evaluate_dataset(
             data,
         )
         if folder is not None:
-            write_json(folder / "summary.json", report.to_json())
+            write_json(folder / "summary.json", report.to_json(), sealed=True)
     return report
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
@@ -87,6 +88,7 @@ def predict_dataset(
     device: str = "auto",
     keep: Sequence[str] = (),
     skip_bad: bool = False,
+    force: bool = False,
     report: Report | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
@@ -94,10 +96,12 @@ def predict_dataset(
     A row has the example's id, the prediction, one probability per class and the agreement
     (the share of networks that predict the same alone), or for numbers the prediction and its
     standard deviation over the networks. `keep` names columns of the input to copy, after the id;
-    `["all"]` copies all of them.
+    `["all"]` copies all of them. An existing
+    file is overwritten only with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)
+        check_output(out, force=force, inputs=[model_file, data])
     model = load_model(model_file, device)
     takes = model_takes(model)
     examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
@@ -149,10 +153,15 @@ def embed_dataset(
     level: str | None = None,
     device: str = "auto",
     skip_bad: bool = False,
+    force: bool = False,
     report: Report | None = None,
 ) -> EmbeddingReport:
-    """Write the learned vectors of the objects of a level: its number or name, None for the top."""
+    """Write the learned vectors of the objects of a level: its number or name, None for the top.
+
+    An existing file is overwritten only with `force`.
+    """
     check_format(out, EMBEDDING_FORMATS)
+    check_output(out, force=force, inputs=[model_file, data])
     model = load_model(model_file, device)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)

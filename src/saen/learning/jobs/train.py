@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +20,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from saen._util.arrays import Array
+from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
@@ -28,6 +32,9 @@ from saen.learning.preparation import Prepared
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
+
+FINISHED = "finished.json"
+"""What a run writes into its work folder before it writes the model."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,8 @@ def train_model(
     """
     say = notify or (lambda _: None)
     out = Path(out)
-    _check_output(out, force)
+    done = not force and _is_finished(out)
+    check_output(out, force=force or done, inputs=[job.data])
     settings = job.settings()
     seconds: dict[str, float] = {}
     with _timed(seconds, "load"):
@@ -155,22 +163,49 @@ def train_model(
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, y, test, folder)
+                held_out = _hold_out(estimator, prepared, y, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, y, None, folder / "model.checkpoint")
-        size = model.save(out)
+        size = out.stat().st_size if done else _write_model(model, out, folder)
     return FitReport(facts, held_out, model, data, prepared, out, size, settings, job.seed, seconds)
 
 
-def _check_output(out: Path, force: bool) -> None:
-    """Raise before the work for a place that a model cannot, or must not, be written to."""
-    if out.is_dir():
-        raise FileError("is a folder, not a file", path=out)
-    if not out.parent.is_dir():
-        raise FileError("cannot be written (no such folder)", path=out)
-    if out.exists() and not force:
-        raise FileError("already exists (use --force to overwrite)", path=out)
+def _write_model(model: Model, out: Path, folder: Path) -> int:
+    """Write the model, and return its size.
+
+    A run that is stopped between that and its end finds it done when it is repeated.
+    """
+    made = folder / "model.saen"
+    size = model.save(made)
+    write_json(folder / FINISHED, {"model": _file_digest(made)}, sealed=True)
+    with atomic_write(out) as temporary:
+        shutil.copyfile(made, temporary)
+    return size
+
+
+def _is_finished(out: Path) -> bool:
+    """Whether OUT is the model of a run that was stopped between writing it and its end."""
+    marker = _work_place(out) / FINISHED
+    try:
+        known = read_json(marker, sealed=True) if marker.is_file() else {}
+        return out.is_file() and known.get("model") == _file_digest(out)
+    except (FileError, OSError):
+        return False
+
+
+def _work_place(out: Path) -> Path:
+    return out.with_name(f".{out.name}.run")
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _seal(recorded: dict[str, Any]) -> str:
+    """A digest of data and settings, which every file of the run carries."""
+    return digest(json.dumps(recorded, sort_keys=True))
 
 
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
@@ -206,7 +241,11 @@ def _work_folder(
     out: Path, recorded: dict[str, Any], force: bool, say: Callable[[str], object]
 ) -> Iterator[Path]:
     """A folder beside OUT for what an interrupted run has done, removed when the run is over."""
-    place = out.with_name(f".{out.name}.run")
+    if is_special(out):  # there is no place beside a device
+        with TemporaryDirectory() as scratch:
+            yield Path(scratch)
+        return
+    place = _work_place(out)
     advice = "repeat its command to resume it, or start over with --force"
     entered = finished = False
     try:
@@ -223,7 +262,7 @@ def _work_folder(
     finally:
         # After the lock is released: some systems do not remove what is open.
         if entered and (finished or not _has_begun(place)):
-            shutil.rmtree(place, ignore_errors=True)
+            remove_folder(place)
         elif entered:
             say("run the same command again to resume")
 
@@ -250,12 +289,15 @@ def _fit_resumable(
 
 
 def _hold_out(
-    estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path
+    estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path, run: str
 ) -> HoldOut:
-    """How good a model is that learned from all but the test part; kept in the folder."""
+    """How good a model is that learned from all but the test part.
+
+    It is kept in the folder with `run`, the digest of the run that it belongs to.
+    """
     file = folder / "held_out.json"
-    if file.exists():
-        known = read_json(file)
+    known = read_json(file, sealed=True) if file.exists() else {}
+    if known.get("run") == run:
         return HoldOut(
             estimator.spec.takes,
             np.array(known["test"]),
@@ -279,11 +321,13 @@ def _hold_out(
     write_json(
         file,
         {
+            "run": run,
             "test": test.tolist(),
             "duplicates": duplicates,
             "predictions": predictions.tolist(),
             "scores": scores,
         },
+        sealed=True,
     )
     return result
 

@@ -1,0 +1,236 @@
+"""Kills, clashes and hostile data at the command line: nothing is lost, nothing is made up."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from saen._util.atomic import remove_folder
+from saen.io.threads import generate_threads
+from saen.io.writing import write_graphs
+from tests.cli.commandline import fails, invoke, run
+
+QUICK = ("--epochs", "1", "--models", "1")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.saen"
+    invoke("train", "threads", "--out", path, "--no-holdout", *QUICK)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    write_graphs(generate_threads(20, average_nodes=8, seed=1), tmp_path / "data.jsonl")
+    return tmp_path / "data.jsonl"
+
+
+def stop_before_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saen.learning.jobs.train.remove_folder", stopped)
+
+
+# -- train -------------------------------------------------------------------------------------
+
+
+def test_train_that_was_stopped_after_writing_the_model_ends_when_repeated(
+    tmp_path, monkeypatch, capsys
+):
+    out = tmp_path / "model.saen"
+    with monkeypatch.context() as patch:
+        stop_before_removal(patch)
+        with pytest.raises(AssertionError):
+            invoke("train", "threads", "--out", out, *QUICK)
+    before = out.read_bytes()
+    report = run("train", "threads", "--out", out, *QUICK)
+    assert out.read_bytes() == before
+    assert report["bytes"] == len(before)
+    assert list(tmp_path.iterdir()) == [out]
+    assert "already exists" in fails(monkeypatch, capsys, "train", "threads", "--out", out, *QUICK)
+
+
+def test_train_never_takes_over_the_scores_of_other_data(tmp_path, data, monkeypatch):
+    out = tmp_path / "model.saen"
+    folder = tmp_path / ".model.saen.run"
+    with monkeypatch.context() as patch:
+        stop_before_removal(patch)
+        with pytest.raises(AssertionError):
+            invoke("train", "threads", "--out", out, *QUICK)
+    left = (folder / "held_out.json").read_bytes()
+    remove_folder(folder)
+    out.unlink()
+    with monkeypatch.context() as patch:
+        stop_before_removal(patch)
+        with pytest.raises(AssertionError):
+            invoke("train", data, "--out", out, *QUICK)
+    out.unlink()
+    (folder / "held_out.json").write_bytes(left)  # whatever brought it there
+    (folder / "held_out.checkpoint").unlink()
+    report = run("train", data, "--out", out, *QUICK)
+    assert max(report["held_out"]["test"]) < 20
+
+
+def test_train_leaves_a_folder_that_is_not_its_own(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / ".model.saen.run"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    message = fails(monkeypatch, capsys, "train", "threads", "-o", tmp_path / "model.saen", *QUICK)
+    assert "is not a run directory, and contains thesis.tex" in message
+    assert (folder / "thesis.tex").read_text() == "years of work"
+
+
+# -- evaluate ----------------------------------------------------------------------------------
+
+
+def test_evaluate_leaves_a_summary_that_is_not_its_own(tmp_path, monkeypatch, capsys):
+    (tmp_path / "summary.json").write_text('{"mine": true}')
+    message = fails(monkeypatch, capsys, "evaluate", "threads", "--out", tmp_path, *QUICK)
+    assert "is not a run directory, and contains summary.json" in message
+    assert json.loads((tmp_path / "summary.json").read_text()) == {"mine": True}
+
+
+def test_a_flipped_digit_in_a_run_directory_is_found(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    invoke("evaluate", "threads", "--out", out, "--repeats", 1, "--folds", 2, *QUICK)
+    for name in ("summary.json", "settings.json"):
+        good = (out / name).read_text()
+        (out / name).write_text(good.replace('"seed": 0', '"seed": 4'))
+        assert "the checksum does not match" in fails(monkeypatch, capsys, "inspect", out)
+        (out / name).write_text(good)
+    shutil.rmtree(out)
+
+
+# -- outputs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "out"),
+    [
+        (("predict", "MODEL", "threads", "--out"), "p.csv"),
+        (("embed", "MODEL", "threads", "--out"), "e.csv"),
+        (("explain", "MODEL", "threads", "--graph", "0", "--out"), "x.json"),
+        (("compress", "threads", "--out"), "c.saen"),
+        (("compress", "threads", "--plot"), "c.svg"),
+        (("draw", "threads", "--out"), "d.svg"),
+        (("plot", "embeddings", "e.csv", "--out"), "m.svg"),
+        (("evaluate", "threads", "--report"), "r.html"),
+        (("evaluate", "threads", "--plot"), "r.svg"),
+        (("train", "threads", "--out", "new.saen", "--report"), "r.html"),
+        (("train", "threads", "--out"), "t.saen"),
+        (("convert", "threads"), "t.jsonl"),
+    ],
+)
+def test_an_existing_file_is_never_overwritten_unasked(
+    tmp_path, model, monkeypatch, capsys, command, out
+):
+    (tmp_path / out).write_text("mine")
+    words = [model if word == "MODEL" else word for word in command]
+    message = fails(monkeypatch, capsys, *words, tmp_path / out)
+    assert message == f"{tmp_path / out}: already exists (use --force to overwrite)"
+    assert (tmp_path / out).read_text() == "mine"
+
+
+def test_force_overwrites_but_never_the_input(tmp_path, model, data, monkeypatch, capsys):
+    out = tmp_path / "out.jsonl"
+    invoke("predict", model, data, "--out", out)
+    invoke("predict", model, data, "--out", out, "--force")
+    before = data.read_bytes()
+    for words in (("predict", model, data, "--out", data), ("convert", data, data)):
+        message = fails(monkeypatch, capsys, *words, "--force")
+        assert message == f"{data}: is an input of this command: choose another output"
+    assert data.read_bytes() == before
+
+
+def test_tables_of_one_dataset_are_never_read_half_old_and_half_new(tmp_path, monkeypatch):
+    out = tmp_path / "edges.csv"
+    write_graphs(generate_threads(5, seed=1), out)
+    replace, replaced = Path.replace, []
+
+    def stop_at_the_last(source: Path, target: Path) -> None:
+        if target == out:
+            raise KeyboardInterrupt
+        replaced.append(target.name)
+        replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", stop_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        write_graphs(generate_threads(7, seed=2), out, force=True)
+    assert sorted(replaced) == ["nodes.csv", "targets.csv"]
+    assert not out.exists()
+
+
+# -- numbers that are none ---------------------------------------------------------------------
+
+
+def attributed(path: Path, values: list[float]) -> Path:
+    lines = [
+        {
+            "nodes": [{"attributes": [value]}, {"attributes": [0.5]}],
+            "edges": [[0, 1]],
+            "target": "ab"[n % 2],
+        }
+        for n, value in enumerate(values)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_prediction_that_is_not_a_number_is_an_error(tmp_path, monkeypatch, capsys):
+    small = attributed(tmp_path / "small.jsonl", [n / 10 for n in range(20)])
+    huge = attributed(tmp_path / "huge.jsonl", [0.1, 0.2, 1e38, 0.3])
+    model = tmp_path / "model.saen"
+    labels = ("--node-labels", "attributes")
+    invoke("train", small, "--out", model, "--no-holdout", *labels, *QUICK)
+    for out in ("-", tmp_path / "p.jsonl"):
+        message = fails(monkeypatch, capsys, "predict", model, huge, "--out", out)
+        assert "the output for example 2 is NaN or infinite" in message
+    assert not (tmp_path / "p.jsonl").exists()
+
+
+# -- terminals ---------------------------------------------------------------------------------
+
+
+def test_markup_and_escape_sequences_in_data_are_printed_as_text(tmp_path, data):
+    lines = [json.loads(line) for line in data.read_text().splitlines()]
+    for number, line in enumerate(lines):
+        line["target"] = ("[/b]", "\x1b[31mred")[number % 2]
+    source = tmp_path / "[nH] own.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    model = tmp_path / "model.saen"
+    printed = [
+        invoke("validate", source),
+        invoke("datasets", source),
+        invoke("train", source, "--out", model, *QUICK),
+        invoke("inspect", model),
+        invoke("explain", model, source, "--graph", 0),
+        invoke("compress", source, "--out", tmp_path / "[y].saen"),
+        invoke("draw", source, "--out", tmp_path / "[z].svg"),
+    ]
+    for result in printed:
+        assert "\x1b" not in result.output
+    for result in printed[:4]:
+        assert "[/b]" in result.stdout
+        assert r"\x1b[31mred" in result.stdout
+    assert "[y].saen" in printed[5].stdout
+    assert "[z].svg" in printed[6].stdout
+
+
+@pytest.mark.parametrize("command", [("compress", "threads"), ("datasets",), ("decompositions",)])
+def test_a_terminal_without_utf8_gets_ascii(command):
+    done = subprocess.run(
+        [sys.executable, "-m", "saen", *command],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
