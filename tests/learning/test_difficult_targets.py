@@ -118,6 +118,14 @@ def test_a_training_that_does_not_learn_says_so(kind, learn):
         learn(model, y)
 
 
+def test_a_loss_that_falls_from_far_above_says_so():
+    threads = saen.generate_threads(60, average_nodes=10, seed=1)  # several batches an epoch
+    model = saen.SAENClassifier(**{**QUICK, "epochs": 20, "learning_rate": 1e6})
+    with pytest.warns(DivergenceWarning, match="for a constant"):
+        model.fit(threads, threads.targets)
+    assert model.history_.loss[-1] < model.history_.loss[0]
+
+
 def test_the_baseline_of_divergence_is_the_loss_of_the_class_frequencies():
     task = saen.Task.classification([0, 0, 0, 1], np.array([[1, 1], [1, 0], [1, 0], [1, 1]]))
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))

@@ -39,8 +39,9 @@ def print_line(text: str) -> None:
 
 def print_lines(lines: Mapping[str, str]) -> None:
     """Names and what is to be said of them, one line each."""
+    width = max(10, *map(len, lines)) + 1
     for name, words in lines.items():
-        print_line(f"{name:<11}{words}")
+        print_line(f"{name:<{width}}{words}")
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -35,6 +35,10 @@ MIN_EPOCHS_TO_LEARN = 10
 """Epochs after which a loss that is still above that of a constant prediction is a failure."""
 
 
+MAX_LOSS_RATIO = 10
+"""Of a loss to that of a constant prediction: beyond it, a loss that falls is a failure too."""
+
+
 class DivergenceWarning(UserWarning):
     """The training loss of a model never fell below that of a constant prediction."""
 
@@ -191,9 +195,12 @@ def _warn_of_divergence(history: History, task: Task, settings: Settings) -> Non
     if len(history.loss) < MIN_EPOCHS_TO_LEARN:
         return
     baseline = task.constant_losses()
-    # The first loss is in part that of the initial weights; one that still falls needs more epochs.
     losses = np.array(history.loss)
-    diverged = np.flatnonzero((losses[1:] > baseline).all(axis=0) & (losses[-1] >= losses[0]))
+    # The first loss is in part that of the initial weights. One that falls and is not far off may
+    # only need more epochs.
+    above = (losses[1:] > baseline).all(axis=0)
+    far_off = losses[-1] > MAX_LOSS_RATIO * np.maximum(baseline, 1.0)
+    diverged = np.flatnonzero(above & (far_off | (losses[-1] >= losses[0])))
     if len(diverged):
         first = diverged[0]
         warnings.warn(
