@@ -16,7 +16,8 @@ def test_keep_copies_columns_of_good_rows(tmp_path):
     saen.SAENClassifier(epochs=1, n_models=1).fit(molecules, [0, 1, 1, 0]).save(model)
 
     def predict(keep):
-        predict_dataset(model, str(table), out, keep=keep, skip_bad=True, report=lambda e: None)
+        options = {"skip_bad": True, "force": True, "report": lambda error: None}
+        predict_dataset(model, str(table), out, keep=keep, **options)
         return [line.split(",")[:3] for line in out.read_text().splitlines()]
 
     table_rows = predict(["Batch"])

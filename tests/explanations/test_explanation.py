@@ -363,7 +363,7 @@ def test_explain_refuses_a_network_that_is_not_finite(threads):
     model = SAENClassifier(radii=(0, 1), epochs=0, n_models=1).fit(threads, threads.targets)
     with torch.no_grad():
         model.network_.levels[1].bias.fill_(float("nan"))
-    with pytest.raises(InputError, match="the output of the network is not finite"):
+    with pytest.raises(InputError, match="is NaN or infinite"):
         explain(model, threads)
 
 

@@ -7,6 +7,7 @@ import pytest
 import saen
 from saen import Graphs
 from saen.io.loading import read_graphs
+from saen.io.nested import read_nested, write_nested
 from saen.io.writing import write_graphs
 
 
@@ -67,8 +68,8 @@ def test_ids_of_documents_are_those_of_the_corpus():
 
 def test_ids_of_nested_data_come_back(tmp_path):
     data = saen.NestedData([{"word": ["x"]}, {"word": ["y"]}], ids=["one", "two"])
-    saen.write_nested(data, tmp_path / "n.jsonl")
-    assert saen.read_nested(tmp_path / "n.jsonl").ids.tolist() == ["one", "two"]
+    write_nested(data, tmp_path / "n.jsonl")
+    assert read_nested(tmp_path / "n.jsonl").ids.tolist() == ["one", "two"]
 
 
 @pytest.mark.parametrize("name", ["g.jsonl", "edges.csv", "g.saen"])

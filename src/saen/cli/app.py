@@ -21,7 +21,7 @@ class Commands(LazyGroup):
         "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
         "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
         "one.",
-        "evaluate": "Estimate the accuracy of a classifier on a dataset by repeated "
+        "evaluate": "Estimate how well classes or numbers are predicted, by repeated "
         "cross-validation.",
         "train": "Train a model on your data, estimate how good it is, and write it to one file.",
         "predict": "Predict graphs or other data, with or without targets, with a trained model.",

@@ -14,7 +14,6 @@ from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError
 from saen.io.loading import data_kind, load_data, load_dataset
-from saen.learning.unused import unused_by_default
 
 Data = Graphs | Documents | NestedData
 
@@ -68,7 +67,7 @@ def _report(
         "ok": not problems,
         "count": 0 if found is None else len(found),
         "summary": found.summary() if isinstance(found, Graphs) else None,
-        "unused": unused_by_default(source, found),
+        "unused": _unused(source, found),
         "n_problems": len(problems),
         "problems": [
             {"path": str(error.path), "line": error.line, "message": str(error)}
@@ -87,7 +86,7 @@ def _print(
     if found is not None:
         print_line(f"{found!r}")
     if isinstance(found, Graphs):
-        for line in [*_summary(found), *map("note: {}".format, unused_by_default(source, found))]:
+        for line in [*_summary(found), *map("note: {}".format, _unused(source, found))]:
             print_line(line)
     if not problems:
         print_line("no problems")
@@ -97,6 +96,12 @@ def _print(
         print_line(f"  {error}")
     if len(problems) > limit:
         print_line(f"  … and {len(problems) - limit:,} more")
+
+
+def _unused(source: str, data: Data | None) -> list[str]:
+    from saen.learning.unused import unused_by_default
+
+    return unused_by_default(source, data)
 
 
 def _summary(graphs: Graphs) -> list[str]:
