@@ -51,6 +51,7 @@ def command(
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_takes
     from saen.report.explanation_page import check_explanation, write_explanation
+    from saen.report.summaries import describe_model
 
     if out is not None:
         check_explanation(out)
@@ -67,7 +68,7 @@ def command(
         "model": model.name,
         "data": name,
         "estimator": type(loaded).__name__,
-        "networks": loaded.network_.n_models,
+        "model is": describe_model(loaded),
         **versions(),
     }
     if out is not None:

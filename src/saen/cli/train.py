@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from saen._util.strings import human_bytes, plural
+from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import (
     command_line,
@@ -114,13 +114,11 @@ def _print_facts(facts: DataFacts) -> None:
 
 
 def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_times
+    from saen.report.summaries import describe_model, describe_times
 
-    networks = plural(result.model.network_.n_models, "network")
-    epochs = plural(len(result.model.history_.loss), "epoch")
     print_lines(
         {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): {networks}, {epochs}, "
+            "written": f"{result.path} ({human_bytes(result.bytes)}): {describe_model(result.model)}, "
             f"trained on all {result.facts.structures:,}",
             "time": describe_times(result.seconds),
         }

@@ -60,6 +60,7 @@ class Neighbourhoods(Decomposition):
     """
 
     name: ClassVar[str] = "neighbourhoods"
+    graded: ClassVar[bool] = True
 
     depth: int = field(default=3, metadata={"help": "rounds of gathering neighbours"})
     node_labels: str = field(default="auto", metadata={"help": LABELS})

@@ -27,6 +27,7 @@ from saen.data.compression import ceiling
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.estimators import SAENClassifier, classification_task, probabilities
+from saen.learning.part_counts_models import PartCountsClassifier, fit_parts
 from saen.learning.preparation import Data, Prepared
 from saen.learning.runs import Fold, check_splits, splits_to_json
 from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
@@ -50,7 +51,8 @@ class Evaluation:
     - `rows` (n,): identical examples have equal rows;
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
-    - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
+    - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch; for
+      part counts also what they chose on inner folds;
     - `levels`: of the hierarchy, before and after compression;
     - `seconds`: per step; `models_at_once`: networks trained side by side, per stage.
     """
@@ -147,7 +149,7 @@ def make_splits(targets: ArrayLike, repeats: int, folds: int, seed: int) -> list
 
 
 def cross_validate(
-    estimator: SAENClassifier,
+    estimator: SAENClassifier | PartCountsClassifier,
     X: Data,
     y: ArrayLike,
     *,
@@ -174,7 +176,8 @@ def cross_validate(
     stop : `fixed`, `nested` or `peek`, see the module.
     grid : under `nested`, the settings to choose from.
     splits : folds of your own, per repeat a list of (train, test) indices.
-    models_at_once : networks trained side by side, by default as many as fit.
+    models_at_once : networks trained side by side, by default as many as fit; for part counts,
+        processes.
     folder : finished groups of networks are kept there, and a second call resumes from them.
     progress : called with network-epochs done and their total.
 
@@ -204,8 +207,9 @@ def cross_validate(
         for repeat, each in enumerate(splits)
         for fold, (train, test) in enumerate(each)
     ]
-    trainer = _Trainer(data, labels, targets, len(classes), seed, models_at_once, folder, progress)
-    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)
+    kind = _CountsTrainer if isinstance(estimator, PartCountsClassifier) else _Trainer
+    trainer = kind(data, labels, targets, len(classes), seed, models_at_once, folder, progress)
+    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)  # type: ignore[arg-type]
     fold_of = np.full((len(splits), len(targets)), -1)
     tested = np.zeros((len(splits), len(targets), len(classes)))
     for part, rows in zip(parts, outer.probabilities, strict=True):
@@ -213,7 +217,7 @@ def cross_validate(
         fold_of[repeat, part.test] = fold
         tested[repeat, part.test] = rows
     # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen.
-    compressed = trainer.prepare(estimator).compressed
+    compressed = trainer.prepare(estimator).compressed  # type: ignore[arg-type]
     return Evaluation(
         classes,
         targets,
@@ -230,16 +234,21 @@ def cross_validate(
 
 
 def _check_protocol(
-    estimator: SAENClassifier, stop: str, grid: Grid, models_at_once: int | None, seed: int
+    estimator: SAENClassifier | PartCountsClassifier,
+    stop: str,
+    grid: Grid,
+    models_at_once: int | None,
+    seed: int,
 ) -> None:
     estimator.validate()
     if stop not in STOPS:
         raise InputError(f"stop is one of {', '.join(STOPS)}, not {stop!r}")
     if stop == "nested" and len(grid) < 2:
         raise InputError("nested needs a grid of at least two settings to choose from")
-    if stop == "peek" and estimator.epochs < 1:
+    counts = isinstance(estimator, PartCountsClassifier)
+    if stop == "peek" and (counts or estimator.epochs < 1):
         raise InputError("there is no epoch to choose: epochs must be at least 1")
-    if estimator.patience is not None:
+    if not counts and estimator.patience is not None:
         raise InputError(
             "cross-validation does not stop early (patience): the training part is used in full, "
             "and test folds must not decide when to stop"
@@ -259,13 +268,16 @@ class _Outer:
 
     probabilities: list[NDArray[np.float64]]
     loss: NDArray[np.float64]
+    chosen: list[dict[str, Any]] = field(default_factory=list)
+    """What the estimator itself chose inside every part's training examples."""
 
 
 def _fixed(
     trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
 ) -> tuple[_Outer, list[Any]]:
     trainer.expect(estimator, len(parts))
-    return trainer.train("fixed", estimator, parts)[0], []
+    outer, _ = trainer.train("fixed", estimator, parts)
+    return outer, outer.chosen
 
 
 def _nested(
@@ -290,6 +302,7 @@ def _nested(
     for index in best:
         trainer.expect(candidates[index], 1)
     tested: dict[int, NDArray[np.float64]] = {}
+    inside: dict[int, dict[str, Any]] = {}
     curves = []
     for index in np.unique(best):
         columns = np.flatnonzero(best == index)
@@ -297,11 +310,12 @@ def _nested(
             f"outer-{index}", candidates[index], [parts[column] for column in columns.tolist()]
         )
         tested |= dict(zip(columns.tolist(), result.probabilities, strict=True))
+        inside |= dict(zip(columns.tolist(), result.chosen, strict=False))
         curves.append(result.loss)
     longest = max(map(len, curves))
     padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
     outer = _Outer([tested[column] for column in range(len(parts))], np.concatenate(padded, axis=1))
-    return outer, [grid[index] for index in best]
+    return outer, [{**grid[index], **inside.get(i, {})} for i, index in enumerate(best.tolist())]
 
 
 def _peek(
@@ -424,3 +438,37 @@ class _Trainer:
         self.done += network_epochs
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+class _CountsTrainer(_Trainer):
+    """Fits linear models over part counts: columns and choices from each part's training alone."""
+
+    def expect(self, estimator: Any, n_parts: int) -> None:
+        """Progress counts models."""
+        self.total += n_parts
+
+    def train(
+        self,
+        stage: str,
+        estimator: Any,
+        parts: Sequence[Part],
+        *,
+        until: int | None = None,
+        test_curves: bool = False,
+    ) -> tuple[_Outer, Any]:
+        """Probabilities of the tests of every part, and what was chosen for it; no curves."""
+        prepared = self.prepare(estimator)
+        start = perf_counter()
+        pairs = [(part.train, part.test) for part in parts]
+        [results] = fit_parts(
+            prepared,
+            self.labels,
+            pairs,
+            [estimator],
+            seed=self.seed,
+            n_jobs=self.models_at_once,
+            progress=lambda _: self._advance(1),
+        )
+        self.seconds["train"] += perf_counter() - start
+        chosen = [{"depth": linear.depth, "C": linear.C} for linear, _ in results]
+        return _Outer([rows for _, rows in results], np.empty((0, len(parts))), chosen), None

@@ -44,11 +44,15 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     >>> len(plot_evaluation(evaluation, "threads").axes)
     2
     """
-    figure = new_figure(10, 4.2)
-    left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    _draw_curves(left, {"training": evaluation.loss}, "cross entropy")
-    n_networks = evaluation.loss.shape[1]
-    left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
+    curves = evaluation.loss.size > 0  # linear models have none
+    figure = new_figure(10 if curves else 4.2, 4.2)
+    left, right = (
+        figure.subplots(1, 2, width_ratios=(1.4, 1)) if curves else (None, figure.subplots())
+    )
+    if left is not None:
+        _draw_curves(left, {"training": evaluation.loss}, "cross entropy")
+        n_networks = evaluation.loss.shape[1]
+        left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
     classes = evaluation.classes
     scores = classification_scores(classes[evaluation.targets], evaluation.probabilities, classes)
     _draw_confusion(right, scores.confusion, classes)

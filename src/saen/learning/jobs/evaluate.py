@@ -12,8 +12,9 @@ from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.errors import InputError
 from saen.learning.cross_validation import Evaluation, cross_validate
-from saen.learning.estimators import SAENClassifier, choose_device, device_name
+from saen.learning.estimators import NetworkEstimator, choose_device, device_name
 from saen.learning.jobs.job import Job
+from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, splits_from_json, versions
 
 
@@ -37,6 +38,7 @@ class EvaluationReport:
     seconds: dict[str, float]
     device: str
     data: Any = field(repr=False)
+    estimator: Estimator = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Settings, protocol, scores, versions and times."""
@@ -83,10 +85,12 @@ def evaluate_dataset(
         "data": digest(data, splits),
         "versions": versions(),
     }
+    estimator = job.estimator()
+    network = isinstance(estimator, NetworkEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
-        with bar("networks × epochs", 1) as update:
+        with bar("networks × epochs" if network else "models", 1) as update:
             evaluation = cross_validate(
-                SAENClassifier(**settings, device=job.device),
+                estimator,  # type: ignore[arg-type]
                 data,
                 data.targets,
                 repeats=protocol.repeats,
@@ -103,8 +107,9 @@ def evaluate_dataset(
             recorded,
             evaluation,
             {"load": loaded, **evaluation.seconds},
-            device_name(choose_device(job.device)),
+            device_name(choose_device(job.device)) if network else "cpu",
             data,
+            estimator,
         )
         if folder is not None:
             write_json(folder / "summary.json", report.to_json())

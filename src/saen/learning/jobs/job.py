@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import load_data, load_dataset
 from saen.io.records import Report
-from saen.learning.presets import Preset, load_preset
+from saen.learning.estimators import NetworkEstimator
+from saen.learning.presets import Estimator, Preset, load_preset
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,28 @@ class Job:
     def settings(self) -> dict[str, Any]:
         """Arguments of the estimator: the preset's for this dataset, then the overrides."""
         entry = find_entry(self.data)
-        settings = self.load_preset().settings(entry.name if entry is not None else self.data)
-        return settings | {k: v for k, v in self.overrides.items() if v is not None}
+        preset = self.load_preset()
+        settings = preset.settings(entry.name if entry is not None else self.data)
+        overrides = {key: value for key, value in self.overrides.items() if value is not None}
+        for key in overrides:
+            if key not in preset.classifier.setting_names():
+                raise InputError(f"{key} does not apply to preset {preset.name}")
+        return settings | overrides
+
+    def estimator(self, *, numbers: bool = False) -> Estimator:
+        """The model to fit, for classes or for numbers."""
+        preset, settings = self.load_preset(), self.settings()
+        if numbers and "class_weight" in settings:
+            raise InputError("the preset sets class_weight, but the targets are real numbers")
+        kind: type[Any] = preset.regressor if numbers else preset.classifier
+        device = {"device": self.device} if issubclass(kind, NetworkEstimator) else {}
+        estimator: Estimator = kind(**settings, **device, random_state=self.seed)
+        estimator.validate()
+        return estimator
 
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
-        takes = decomposition_class(self.settings().get("decomposition", "ego")).takes
+        takes = self.load_preset().classifier(**self.settings()).spec.takes
         return load_input(
             self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
         )

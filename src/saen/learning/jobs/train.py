@@ -21,14 +21,15 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
-from saen.learning.estimators import InterruptedTrainingWarning, SAENClassifier, SAENRegressor
+from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job
 from saen.learning.metrics import classification_scores, regression_scores
 from saen.learning.preparation import Prepared
+from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.network.model import derive_seed
 
-Model = SAENClassifier | SAENRegressor
+Model = Classifier | Regressor
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,16 @@ class FitReport:
             **({} if self.held_out is None else {"held_out": self.held_out.to_json()}),
             "model": str(self.path),
             "bytes": self.bytes,
-            "networks": self.model.network_.n_models,
-            "epochs": len(self.model.history_.loss),
+            **self._learned(),
             "seconds": self.seconds,
         }
+
+    def _learned(self) -> dict[str, Any]:
+        if isinstance(self.model, NetworkEstimator):
+            networks, epochs = self.model.network_.n_models, len(self.model.history_.loss)
+            return {"networks": networks, "epochs": epochs}
+        linear = self.model.linear_
+        return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
 
 
 Notify = Callable[[str | DataFacts | HoldOut], object]
@@ -136,7 +143,7 @@ def train_model(
         data = job.load()
     name = data.name or job.data
     y = _check_targets(data.targets, len(data), name)
-    estimator = _make_estimator(y, settings, job)
+    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")  # type: ignore[assignment]
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -192,15 +199,6 @@ def _check_targets(y: Array | None, n: int, name: str) -> Array:
     if len(np.unique(y)) == 1:
         raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
     return y
-
-
-def _make_estimator(y: Array, settings: dict[str, Any], job: Job) -> Model:
-    if y.dtype.kind == "f" and "class_weight" in settings:
-        raise InputError("the preset sets class_weight, but the targets are real numbers")
-    kind: type[Model] = SAENRegressor if y.dtype.kind == "f" else SAENClassifier
-    estimator = kind(**settings, random_state=job.seed, device=job.device)
-    estimator.validate()
-    return estimator
 
 
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
@@ -270,7 +268,10 @@ def _fit_resumable(
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
-    model: Model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
+    if not isinstance(estimator, NetworkEstimator):
+        linear: Model = clone(estimator)
+        return linear.fit(prepared, y, sample_weight=weights)
+    model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedTrainingWarning)
         model.fit(prepared, y, sample_weight=weights)
@@ -296,7 +297,7 @@ def _hold_out(
     weights = np.ones(len(y))
     weights[test] = 0.0
     model = _fit_resumable(estimator, prepared, y, weights, folder / "held_out.checkpoint")
-    if isinstance(model, SAENClassifier):
+    if isinstance(model, Classifier):
         predictions = model.predict_proba(prepared)[test]
         scores = classification_scores(y[test], predictions, model.classes_).to_json()
     else:
