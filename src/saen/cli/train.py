@@ -118,8 +118,8 @@ def _print_model(result: FitReport) -> None:
 
     print_lines(
         {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): {describe_model(result.model)}, "
-            f"trained on all {result.facts.structures:,}",
+            "written": f"{result.path} ({human_bytes(result.bytes)}): "
+            f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
             "time": describe_times(result.seconds),
         }
     )

@@ -209,7 +209,7 @@ def cross_validate(
     ]
     kind = _CountsTrainer if isinstance(estimator, PartCountsClassifier) else _Trainer
     trainer = kind(data, labels, targets, len(classes), seed, models_at_once, folder, progress)
-    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)  # type: ignore[arg-type]
+    outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, grid)
     fold_of = np.full((len(splits), len(targets)), -1)
     tested = np.zeros((len(splits), len(targets), len(classes)))
     for part, rows in zip(parts, outer.probabilities, strict=True):
@@ -217,7 +217,7 @@ def cross_validate(
         fold_of[repeat, part.test] = fold
         tested[repeat, part.test] = rows
     # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen.
-    compressed = trainer.prepare(estimator).compressed  # type: ignore[arg-type]
+    compressed = trainer.prepare(estimator).compressed
     return Evaluation(
         classes,
         targets,
@@ -276,7 +276,7 @@ def _fixed(
     trainer: _Trainer, estimator: SAENClassifier, parts: Sequence[Part], _: Grid
 ) -> tuple[_Outer, list[Any]]:
     trainer.expect(estimator, len(parts))
-    outer, _ = trainer.train("fixed", estimator, parts)
+    outer = trainer.train("fixed", estimator, parts)[0]
     return outer, outer.chosen
 
 

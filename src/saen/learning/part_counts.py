@@ -312,7 +312,9 @@ class Encoder:
         codes = table.rows[entry] * len(self.occupied) + columns
         _, places = np.unique(codes, return_inverse=True)
         sums = np.bincount(places, values)[places]
-        squares = np.bincount(entry, values * sums, minlength=len(counts))
+        squares: Floats = np.bincount(entry, values * sums, minlength=len(counts)).astype(
+            np.float64
+        )
         occurrences = int(table.counts[np.unique(entry)].sum())
         return Encoded(entry, columns, values, squares, occurrences)
 
@@ -516,7 +518,7 @@ class PartCounts(TransformerMixin, CountSettings):
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Data, y: object = None) -> sparse.csr_array:  # type: ignore[override]
+    def fit_transform(self, X: Data, y: object = None) -> sparse.csr_array:
         """`fit(X).transform(X)`, decomposed and compressed once."""
         return self._features(self._fit(X))
 

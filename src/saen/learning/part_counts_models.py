@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
+from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import minimize_scalar
@@ -97,7 +97,7 @@ class LinearCounts:
         encoded = self.encoder.encode(table)
         scales = row_scales(encoded, table, self.norm)[table.rows[encoded.entries]]
         values = (weights @ self.coef)[encoded.columns] * encoded.values * scales
-        return np.bincount(encoded.entries, values, minlength=len(table.parts))
+        return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
 
     def embedding(self, table: PartTable) -> Floats:
         """Dense features of the unique examples: as they are if few, else hashed, (rows, width)."""
@@ -228,7 +228,7 @@ class PartCountsEstimator(CountSettings):
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):
+class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignore[misc]
     """Classify graphs and other structured data by their part counts, with a linear model.
 
     Parameters
@@ -317,7 +317,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsRegressor(RegressorMixin, PartCountsEstimator):
+class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
     """Predict real numbers for graphs and other structured data by ridge regression.
 
     Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many

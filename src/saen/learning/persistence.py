@@ -62,7 +62,7 @@ def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str 
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
     pack = _pack_linear if isinstance(estimator, PartCountsEstimator) else _pack_network
-    pack(estimator, document, tensors)  # type: ignore[arg-type]
+    pack(estimator, document, tensors)
     for key in ("mean_", "scale_"):
         if hasattr(estimator, key):
             document[key] = np.asarray(getattr(estimator, key)).tolist()  # a number or a list

@@ -46,7 +46,8 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
     networks that would have said the same alone; numbers with `std`, their standard deviation over
-    the networks. Linear models over part counts have neither. Of several numbers per structure, `prediction_0` is the first, and so on.
+    the networks. Linear models over part counts have neither. Of several numbers per structure,
+    `prediction_0` is the first, and so on.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)

@@ -90,7 +90,7 @@ def evaluate_dataset(
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         with bar("networks × epochs" if network else "models", 1) as update:
             evaluation = cross_validate(
-                estimator,  # type: ignore[arg-type]
+                estimator,
                 data,
                 data.targets,
                 repeats=protocol.repeats,

@@ -143,7 +143,7 @@ def train_model(
         data = job.load()
     name = data.name or job.data
     y = _check_targets(data.targets, len(data), name)
-    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")  # type: ignore[assignment]
+    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -268,10 +268,11 @@ def _fit_resumable(
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
-    if not isinstance(estimator, NetworkEstimator):
-        linear: Model = clone(estimator)
-        return linear.fit(prepared, y, sample_weight=weights)
-    model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
+    model: Model = clone(estimator)
+    if not isinstance(model, NetworkEstimator):
+        model.fit(prepared, y, sample_weight=weights)
+        return model
+    model.set_params(checkpoint=checkpoint, checkpoint_every=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedTrainingWarning)
         model.fit(prepared, y, sample_weight=weights)
