@@ -161,14 +161,21 @@ class Encoded(NamedTuple):
     """Features of the rows of a table, by the entries that they come from.
 
     Column `columns[i]` has `values[i]` from entry `entries[i]`; `squares[e]` is what entry e adds
-    to the squared length of its row; `seen` is the number of occurrences that have a column.
+    to the squared length of its row; `seen[e]` says whether entry e has a column.
     """
 
     entries: Ints
     columns: Ints
     values: Floats
     squares: Floats
-    seen: int
+    seen: NDArray[np.bool_]
+
+    def unseen_share(self, table: PartTable) -> float:
+        """The share of part occurrences, over all examples of the table, that have no column."""
+        uses = np.bincount(table.top, minlength=table.n_rows)
+        occurrences = uses[table.rows] * table.counts
+        total = int(occurrences.sum())
+        return int(occurrences[~self.seen].sum()) / total if total else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,12 +262,12 @@ class Encoder:
         if self.occupied is not None:
             return self._hashed(table, counts)
         places = (self.match(table.ids) if places is None else places)[table.parts]
-        seen = np.flatnonzero(places >= 0)
+        known = places >= 0
+        seen = np.flatnonzero(known)
         places, counts = places[seen], counts[seen]
-        occurrences = int(table.counts[seen].sum())
         if self.encoding == "counts":
             values = counts.astype(np.float64)
-            return Encoded(seen, places, values, _spread(seen, values**2, table), occurrences)
+            return Encoded(seen, places, values, _spread(seen, values**2, table), known)
         first = self.starts[places]
         codes = segment_ids(self.starts) * _MAX_COUNT + self.thresholds
         full = np.searchsorted(codes, places * _MAX_COUNT + counts, side="right") - first
@@ -279,7 +286,7 @@ class Encoder:
         # The length is that of the unary vector itself, of min(count, largest count) ones.
         largest = np.minimum(counts, self.thresholds[self.starts[places + 1] - 1])
         squares = _spread(seen, largest, table)
-        return Encoded(seen[entry], columns, heights / widths, squares, occurrences)
+        return Encoded(seen[entry], columns, heights / widths, squares, known)
 
     def match(self, ids: PartIds) -> NDArray[np.int64]:
         """For every part its place among those that have columns, -1 where it has none."""
@@ -315,8 +322,8 @@ class Encoder:
         squares: Floats = np.bincount(entry, values * sums, minlength=len(counts)).astype(
             np.float64
         )
-        occurrences = int(table.counts[np.unique(entry)].sum())
-        return Encoded(entry, columns, values, squares, occurrences)
+        known = np.bincount(entry, minlength=len(counts)) > 0
+        return Encoded(entry, columns, values, squares, known)
 
 
 def _spread(entries: Ints, values: Any, table: PartTable) -> Floats:
@@ -553,7 +560,6 @@ class PartCounts(TransformerMixin, CountSettings):
 
     def _features(self, table: PartTable) -> sparse.csr_array:
         encoded = self.encoder_.encode(table)
-        occurrences = int(table.counts.sum())
-        self.unseen_share_ = 1 - encoded.seen / occurrences if occurrences else 0.0
+        self.unseen_share_ = encoded.unseen_share(table)
         rows = feature_rows(encoded, table, self.n_features_out_)
         return _narrow(scale_rows(rows, row_scales(encoded, table, self.norm))[table.top])

@@ -195,8 +195,7 @@ class PartCountsEstimator(CountSettings):
     def unseen_share(self, X: Data) -> float:
         """The share of part occurrences in X that the model did not see in `fit`."""
         table = self.part_table(X)
-        occurrences = int(table.counts.sum())
-        return 1 - self.linear_.encoder.encode(table).seen / occurrences if occurrences else 0.0
+        return self.linear_.encoder.encode(table).unseen_share(table)
 
     def embed(self, X: Data, level: int | None = None) -> Floats:
         """Dense vectors of the examples, shape (n, at most 256).
