@@ -80,6 +80,11 @@ class PartTable:
         """Unique examples."""
         return len(self.indptr) - 1
 
+    def last_place(self, depth: int | None) -> np.uint64:
+        """Level and role, in one number, of the last parts up to a depth; None: of all parts."""
+        last = self.ids[:, 0].max(initial=0)
+        return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
+
     def take(self, examples: Ints) -> PartTable:
         """The table of some of the examples, in their order."""
         rows, top = np.unique(self.top[examples], return_inverse=True)
@@ -170,10 +175,14 @@ class Encoded(NamedTuple):
     squares: Floats
     seen: NDArray[np.bool_]
 
-    def unseen_share(self, table: PartTable) -> float:
-        """The share of part occurrences, over all examples of the table, that have no column."""
+    def unseen_share(self, table: PartTable, depth: int | None = None) -> float:
+        """The share of part occurrences, over all examples of the table, that have no column.
+
+        Of parts up to a depth, if one is given.
+        """
         uses = np.bincount(table.top, minlength=table.n_rows)
-        occurrences = uses[table.rows] * table.counts
+        inside = table.ids[:, 0] <= table.last_place(depth)
+        occurrences = uses[table.rows] * table.counts * inside[table.parts]
         total = int(occurrences.sum())
         return int(occurrences[~self.seen].sum()) / total if total else 0.0
 

@@ -193,9 +193,9 @@ class PartCountsEstimator(CountSettings):
         return count_parts(self.compress(X), self.levels)
 
     def unseen_share(self, X: Data) -> float:
-        """The share of part occurrences in X that the model did not see in `fit`."""
+        """The share of part occurrences in X, up to `depth_`, without a column in the model."""
         table = self.part_table(X)
-        return self.linear_.encoder.encode(table).unseen_share(table)
+        return self.linear_.encoder.encode(table).unseen_share(table, self.depth_)
 
     def embed(self, X: Data, level: int | None = None) -> Floats:
         """Dense vectors of the examples, shape (n, at most 256).
@@ -521,7 +521,7 @@ class _Problem:
         if depth is not None:
             # Sorted by level and role, so that smaller depths are the first parts and columns.
             places = self.table.ids[:, 0]
-            limit = (places.max(initial=0) & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
+            limit = self.table.last_place(depth)
             encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
             features = features[:, : encoder.n_columns]
             inside = places[self.table.parts] <= limit
