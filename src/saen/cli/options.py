@@ -49,7 +49,7 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="modern, paper, or a .toml file.")]
+PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
 Epochs = Annotated[int | None, typer.Option(help="Instead of the preset's.")]
 Seed = Annotated[int, typer.Option(help="Random seed of splits, weights and batches.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
