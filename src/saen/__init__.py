@@ -54,7 +54,12 @@ if _TYPE_CHECKING:
     from saen.learning.estimators import SAENTransformer as SAENTransformer
     from saen.learning.evaluation import Evaluation as Evaluation
     from saen.learning.load import load as load
-    from saen.learning.part_counts import SAFeatures as SAFeatures
+    from saen.learning.part_counts import PartCounts as PartCounts
+    from saen.learning.part_counts_models import PartCountsClassifier as PartCountsClassifier
+    from saen.learning.part_counts_models import PartCountsRegressor as PartCountsRegressor
+    from saen.learning.part_counts_models import (
+        part_counts_probabilities as part_counts_probabilities,
+    )
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
     from saen.network.model import Architecture as Architecture
@@ -85,7 +90,9 @@ _ROOMS = {
     "learning.cross_validation": "cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
     "learning.evaluation": "Evaluation",
-    "learning.part_counts": "SAFeatures",
+    "learning.part_counts": "PartCounts",
+    "learning.part_counts_models": "PartCountsClassifier PartCountsRegressor "
+    "part_counts_probabilities",
     "learning.load": "load",
     "network.loss": "Task",
     "network.model": "SAEN Architecture",

@@ -52,6 +52,7 @@ def command(
     from saen.learning.jobs.predict import load_model, model_takes
     from saen.learning.runs import versions
     from saen.report.explanation_page import check_explanation, write_explanation
+    from saen.report.summaries import describe_model
 
     if out is not None:
         check_explanation(out)
@@ -69,7 +70,7 @@ def command(
         "model": model.name,
         "data": name,
         "estimator": type(loaded).__name__,
-        "networks": loaded.network_.n_models,
+        "fitted": describe_model(loaded),
         **versions(),
     }
     if out is not None:

@@ -49,7 +49,7 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="modern, paper, or a .toml file.")]
+PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
 Metric = Annotated[
     str | None,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from saen._util.atomic import check_output
-from saen._util.strings import human_bytes, plural
+from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import (
     command_line,
@@ -116,14 +116,12 @@ def _print_facts(facts: DataFacts) -> None:
 
 
 def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_times
+    from saen.report.summaries import describe_model, describe_times
 
-    networks = plural(result.model.network_.n_models, "network")
-    epochs = plural(len(result.model.history_.loss), "epoch")
     print_lines(
         {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): {networks}, {epochs}, "
-            f"trained on all {result.facts.structures:,}",
+            "written": f"{result.path} ({human_bytes(result.bytes)}): "
+            f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
             "time": describe_times(result.seconds),
         }
     )

@@ -53,6 +53,10 @@ class Decomposition(ABC):
     takes: ClassVar[str] = "graphs"
     """What it decomposes: `graphs`, `documents` or `nested`."""
 
+    graded: ClassVar[bool] = False
+    """Whether the roles of the top are in order of size, so that the first ones alone give the
+    parts of a smaller radius or depth."""
+
     vocabulary: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
 
     @abstractmethod

@@ -65,6 +65,7 @@ class Ego(GraphDecomposition):
     """
 
     name: ClassVar[str] = "ego"
+    graded: ClassVar[bool] = True
 
     radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "radii of the ego graphs"})
     node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})

@@ -47,6 +47,7 @@ class Neighbourhoods(GraphDecomposition):
     """
 
     name: ClassVar[str] = "neighbourhoods"
+    graded: ClassVar[bool] = True
 
     depth: int = field(default=3, metadata={"help": "rounds of gathering neighbours"})
     node_labels: str = field(default="auto", metadata={"help": LABELS_HELP})

@@ -25,13 +25,15 @@ from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.explanations.attribution import Contributions, Passed
 from saen.explanations.describe import DecomposedExample, Part
+from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
-from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.part_counts_models import PartCountsEstimator, PartCountsRegressor
 from saen.learning.preparation import Data, recode_like
+from saen.learning.presets import Classifier, Regressor
 from saen.network.model import SAEN
 
 Floats = NDArray[np.float64]
-Estimator = SAENClassifier | SAENRegressor
+Estimator = Classifier | Regressor
 
 TOLERANCE = 0.01
 """Largest gap between the output and its parts, as a share of what is explained."""
@@ -274,7 +276,8 @@ def explain(
     Parameters
     ----------
     estimator
-        A fitted `SAENClassifier` or `SAENRegressor`.
+        A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
+        `PartCountsRegressor`.
     X
         Data as the estimator takes them.
     index
@@ -304,6 +307,9 @@ def explain(
     prediction = _plain(estimator.predict(one)[0])
     decomposed = _decomposed(estimator, one)
     goal = _Goal.of(estimator, target, prediction)
+    name = _plain(data.ids[index]) if hasattr(data, "ids") else index
+    if isinstance(estimator, PartCountsEstimator):
+        return _explain_linear(estimator, index, name, prediction, goal, decomposed, k)
     network = _exact(estimator.network_)
     passed = Passed.through(network, decomposed.hierarchy)
     output = goal.outputs(passed.h[-1])
@@ -312,7 +318,7 @@ def explain(
     shift = [0.0] * len(below) + [goal.shift]
     explanation = Explanation(
         index=index,
-        id=_plain(data.ids[index]) if hasattr(data, "ids") else index,
+        id=name,
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
@@ -339,7 +345,8 @@ def explain_collection(
     Parameters
     ----------
     estimator
-        A fitted `SAENClassifier` or `SAENRegressor`.
+        A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
+        `PartCountsRegressor`.
     X
         Data as the estimator takes them.
     target
@@ -358,14 +365,18 @@ def explain_collection(
     data = _checked(estimator, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")
-    if target is not None and isinstance(estimator, SAENClassifier):
+    if target is not None and isinstance(estimator, Classifier):
         raise InputError("collections are explained towards all classes: omit the target")
     compressed = estimator.compress(data)
     relation = compressed.hierarchy.relations[-1]
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
     goals = _Goal.all(estimator, target)
-    totals, gap = _totals(_exact(estimator.network_), compressed, goals)
+    totals, gap = (
+        _linear_totals(estimator, compressed, goals)
+        if isinstance(estimator, PartCountsEstimator)
+        else _totals(_exact(estimator.network_), compressed, goals)
+    )
     if len(goals) == 1:
         totals = np.column_stack([-totals, totals])
     names = goals[0].classes or ("lower", "higher")
@@ -410,6 +421,36 @@ def explain_collection(
     )
 
 
+def _explain_linear(
+    estimator: PartCountsEstimator,
+    index: int,
+    name: Any,
+    prediction: Any,
+    goal: _Goal,
+    decomposed: DecomposedExample,
+    k: int,
+) -> Explanation:
+    """The same for a linear model over part counts, whose contributions are exact."""
+    output, objects, entries = linear_contributions(estimator, decomposed.hierarchy, goal.weights)
+    baseline = np.array([float(goal.weights @ estimator.linear_.intercept)])
+    strongest = _largest(np.abs(objects[-2]), k)
+    return Explanation(
+        index=index,
+        id=name,
+        prediction=prediction,
+        classes=goal.classes,
+        target=goal.target,
+        output=output,
+        decomposed=decomposed,
+        contributions=tuple(map(frozen, objects)),
+        empty=tuple(map(frozen, [*objects[:-1], baseline])),
+        entries=tuple(map(frozen, entries)),
+        parts=linear_parts(decomposed, objects[-2], strongest),
+        steps=1,
+        settings=_settings(estimator),
+    )
+
+
 # -- what is explained -------------------------------------------------------------------------
 
 
@@ -425,7 +466,12 @@ class _Goal:
     @staticmethod
     def of(estimator: Estimator, target: Any, prediction: Any) -> _Goal:
         """That of a target, or of the default one."""
-        if isinstance(estimator, SAENRegressor):
+        if isinstance(estimator, PartCountsRegressor):
+            n = len(estimator.linear_.intercept)
+            names = tuple(map(str, range(n)))
+            place = _position("column of y", "0" if target is None else target, names)
+            return _Goal((), place, np.eye(n)[place], 0.0)
+        if isinstance(estimator, Regressor):
             scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
@@ -442,7 +488,7 @@ class _Goal:
     @staticmethod
     def all(estimator: Estimator, target: Any) -> list[_Goal]:
         """One for every class, or one alone where its opposite is the other one."""
-        if isinstance(estimator, SAENRegressor) or len(estimator.classes_) == 2:
+        if isinstance(estimator, Regressor) or len(estimator.classes_) == 2:
             return [_Goal.of(estimator, target, None)]
         return [_Goal.of(estimator, each, None) for each in estimator.classes_]
 
@@ -467,9 +513,9 @@ def _position(what: str, target: Any, names: tuple[str, ...]) -> int:
 
 def _checked(estimator: Estimator, X: Data) -> Any:
     """The data as a collection that can be sliced."""
-    if not isinstance(estimator, SAENClassifier | SAENRegressor):
+    if not isinstance(estimator, Estimator):
         raise InputError(f"explain takes a fitted estimator, not {type(estimator).__name__}")
-    check_is_fitted(estimator, "network_")
+    check_is_fitted(estimator, "schema_")
     fitted = estimator.decomposition_
     data = as_data(X, "graphs" if fitted is None else fitted.takes)
     if fitted is None and not isinstance(data, Hierarchy):
@@ -488,7 +534,7 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
     return DecomposedExample(hierarchy, one, estimator.decomposition_.anchors(one))
 
 
-def _settings(estimator: Estimator) -> dict[str, Any]:
+def _settings(estimator: Estimator | PartCountsEstimator) -> dict[str, Any]:
     return {} if estimator.decomposition_ is None else estimator.decomposition_.settings()
 
 
@@ -546,6 +592,23 @@ def _totals(network: SAEN, compressed: Compressed, goals: list[_Goal]) -> tuple[
         gaps = np.abs(outputs - baselines - attributed)
         _check_complete(outputs, baselines, gaps)
         gap = max(gap, float(gaps.max()))
+    return totals, gap
+
+
+def _linear_totals(
+    estimator: PartCountsEstimator, compressed: Compressed, goals: list[_Goal]
+) -> tuple[Floats, float]:
+    """The same as `_totals` for a linear model."""
+    relation = compressed.hierarchy.relations[-1]
+    rows = segment_ids(relation.indptr)
+    uses = np.bincount(compressed.top, minlength=len(compressed.hierarchy))
+    totals, gap = np.empty((relation.n_parts, len(goals))), 0.0
+    for column, goal in enumerate(goals):
+        outputs, entries = linear_outputs(estimator, compressed, goal.weights)
+        totals[:, column] = _sum_by_part(relation, uses[rows] * entries)
+        attributed = np.bincount(rows, entries, minlength=len(outputs))
+        baseline = float(goal.weights @ estimator.linear_.intercept)
+        gap = max(gap, float(np.abs(outputs - baseline - attributed).max()))
     return totals, gap
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -35,6 +35,7 @@ from saen.learning.estimators import (
 )
 from saen.learning.evaluation import Evaluation
 from saen.learning.metrics import Metric, find_metric, log_losses
+from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor, fit_parts
 from saen.learning.preparation import Data, Prepared
 from saen.learning.splits import (
     Fold,
@@ -54,7 +55,7 @@ STOPS = ("fixed", "nested", "peek")
 INNER_FOLDS = 3
 """Folds of a training part on which `nested` compares settings, unless told otherwise."""
 
-Estimator = SAENClassifier | SAENRegressor
+Estimator = SAENClassifier | SAENRegressor | PartCountsClassifier | PartCountsRegressor
 Grid = Sequence[dict[str, Any]]
 Progress = Callable[[int, int], object]
 """Called with network-epochs done and their total."""
@@ -102,7 +103,8 @@ def cross_validate(
     metric : what decides under `nested`, see `saen.learning.metrics`; by default accuracy, or the
         mean absolute error of numbers.
     inner : under `nested`, the folds of each training part on which settings are compared.
-    models_at_once : networks trained side by side, by default as many as fit.
+    models_at_once : networks trained side by side, by default as many as fit; for part counts,
+        processes.
     folder : finished groups of networks are kept there, and a second call resumes from them.
     progress : called with network-epochs done and their total.
 
@@ -137,7 +139,8 @@ def cross_validate(
         for repeat, each in enumerate(splits)
         for fold, (train, test) in enumerate(each)
     ]
-    trainer = _Trainer(data, problem, seed, models_at_once, folder, progress)
+    kind = _CountsTrainer if isinstance(estimator, PartCountsClassifier) else _Trainer
+    trainer = kind(data, problem, seed, models_at_once, folder, progress)
     outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
     outputs = np.full((len(splits), len(targets), *outer.outputs[0].shape[1:]), np.nan)
     for part, rows in zip(parts, outer.outputs, strict=True):
@@ -169,15 +172,18 @@ def _check_protocol(
     seed: int,
 ) -> None:
     estimator.validate()
+    if isinstance(estimator, PartCountsRegressor):
+        raise InputError("part counts are cross-validated for classes only, not for real numbers")
     if stop not in STOPS:
         raise InputError(f"stop is one of {', '.join(STOPS)}, not {stop!r}")
     if stop == "nested" and len(grid) < 2:
         raise InputError("nested needs a grid of at least two settings to choose from")
     if stop == "peek" and isinstance(estimator, SAENRegressor):
         raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
-    if stop == "peek" and estimator.epochs < 1:
+    counts = isinstance(estimator, PartCountsClassifier)
+    if stop == "peek" and (counts or estimator.epochs < 1):
         raise InputError("there is no epoch to choose: epochs must be at least 1")
-    if estimator.patience is not None:
+    if not counts and estimator.patience is not None:
         raise InputError(
             "cross-validation does not stop early (patience): the training part is used in full, "
             "and test folds must not decide when to stop"
@@ -222,13 +228,16 @@ class _Outer:
 
     outputs: list[NDArray[np.float64]]
     loss: NDArray[np.float64]
+    chosen: list[dict[str, Any]] = field(default_factory=list)
+    """What the estimator itself chose inside every part's training examples."""
 
 
 def _fixed(
     trainer: _Trainer, estimator: Estimator, parts: Sequence[Part], _: _Protocol
 ) -> tuple[_Outer, list[Any]]:
     trainer.expect(estimator, len(parts))
-    return trainer.train("fixed", estimator, parts)[0], []
+    outer = trainer.train("fixed", estimator, parts)[0]
+    return outer, outer.chosen
 
 
 def _nested(
@@ -253,6 +262,7 @@ def _nested(
     for index in best:
         trainer.expect(candidates[index], 1)
     tested: dict[int, NDArray[np.float64]] = {}
+    inside: dict[int, dict[str, Any]] = {}
     curves = []
     for index in np.unique(best):
         columns = np.flatnonzero(best == index)
@@ -260,11 +270,12 @@ def _nested(
             f"outer-{index}", candidates[index], [parts[column] for column in columns.tolist()]
         )
         tested |= dict(zip(columns.tolist(), result.outputs, strict=True))
+        inside |= dict(zip(columns.tolist(), result.chosen, strict=False))
         curves.append(result.loss)
     longest = max(map(len, curves))
     padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
     outer = _Outer([tested[column] for column in range(len(parts))], np.concatenate(padded, axis=1))
-    return outer, [grid[index] for index in best]
+    return outer, [{**grid[index], **inside.get(i, {})} for i, index in enumerate(best.tolist())]
 
 
 def _peek(
@@ -477,3 +488,37 @@ class _Trainer:
         self.done += network_epochs
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+class _CountsTrainer(_Trainer):
+    """Fits linear models over part counts: columns and choices from each part's training alone."""
+
+    def expect(self, estimator: Any, n_parts: int) -> None:
+        """Progress counts models."""
+        self.total += n_parts
+
+    def train(
+        self,
+        stage: str,
+        estimator: Any,
+        parts: Sequence[Part],
+        *,
+        until: int | None = None,
+        test_curves: bool = False,
+    ) -> tuple[_Outer, Any]:
+        """Probabilities of the tests of every part, and what was chosen for it; no curves."""
+        prepared = self.prepare(estimator)
+        start = perf_counter()
+        pairs = [(part.train, part.test) for part in parts]
+        [results] = fit_parts(
+            prepared,
+            np.asarray(self.problem.classes)[self.problem.targets],
+            pairs,
+            [estimator],
+            seed=self.seed,
+            n_jobs=self.models_at_once,
+            progress=lambda _: self._advance(1),
+        )
+        self.seconds["train"] += perf_counter() - start
+        chosen = [{"depth": linear.depth, "C": linear.C} for linear, _ in results]
+        return _Outer([rows for _, rows in results], np.empty((0, len(parts))), chosen), None

@@ -16,6 +16,10 @@ MAX_MEAN_EGO_NODES = 16
 """Nodes that the ego graphs of a radius may have on average."""
 SAMPLE_GRAPHS = 100
 """Graphs, evenly spaced over the dataset, whose ego graphs are counted."""
+MAX_DEPTH = 5
+"""Of neighbourhoods whose parts are counted."""
+MAX_DEPTH_ENTRIES = 30_000_000
+"""Nodes and neighbours of all graphs, times the depth, that part counts may take apart."""
 MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
@@ -52,6 +56,16 @@ def default_radii(graphs: Graphs) -> tuple[int, ...]:
         ):
             return tuple(range(radius))
     return tuple(range(MAX_RADIUS + 1))
+
+
+def default_depth(graphs: Graphs) -> int:
+    """The depth of neighbourhoods for part counts: 5, or less for large collections, at least 2.
+
+    >>> default_depth(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
+    5
+    """
+    entries = graphs.n_nodes + len(graphs.indices)
+    return int(np.clip(MAX_DEPTH_ENTRIES // max(entries, 1), 2, MAX_DEPTH))
 
 
 def default_hidden(depth: int) -> tuple[tuple[int, ...], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, Field, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +22,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -34,6 +34,8 @@ from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.defaults import default_batch_size, default_hidden
+from saen.learning.parameters import Parameters
+from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.learning.targets import as_classes, as_numbers
 from saen.network.batches import hierarchy_and_top
@@ -45,11 +47,6 @@ from saen.network.training import History, Settings, outputs, train
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-def _parameter(default: Any, *accepts: Any, runtime: bool = False) -> Any:
-    """An argument with the values that it accepts; `runtime` ones do not decide what is learned."""
-    return field(default=default, metadata={"accepts": list(accepts), "runtime": runtime})
-
-
 class InterruptedTrainingWarning(UserWarning):
     """Training was stopped by Ctrl-C; the estimator holds the last complete epoch."""
 
@@ -59,7 +56,7 @@ MAX_TARGET = 1e100
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(BaseEstimator):
+class NetworkEstimator(Parameters, BaseEstimator):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -95,22 +92,9 @@ class NetworkEstimator(BaseEstimator):
 
     # -- arguments ---------------------------------------------------------------------------
 
-    @classmethod
-    def setting_names(cls) -> tuple[str, ...]:
-        """The arguments that decide what is learned: what presets may set and models record."""
-        return tuple(f.name for f in _arguments(cls) if not f.metadata["runtime"])
-
-    @property
-    def _parameter_constraints(self) -> dict[str, list[Any]]:
-        """What `_validate_params` of scikit-learn looks at."""
-        return {f.name: f.metadata["accepts"] for f in _arguments(type(self))}
-
     def validate(self) -> None:
         """Raise `InputError` for an argument of the wrong type or out of range."""
-        try:
-            self._validate_params()
-        except InvalidParameterError as error:
-            raise InputError(str(error)) from None
+        super().validate()
         choose_device(self.device)
 
     @property
@@ -194,7 +178,7 @@ class NetworkEstimator(BaseEstimator):
         if len(task.targets) != n:
             raise InputError(f"{n} examples, but {len(task.targets)} targets")
         prepared = self.prepare(data)
-        seed = _integer_seed(self.random_state)
+        seed = integer_seed(self.random_state)
         plan = self.plan(prepared, task.n_outputs, seed)
         self.decomposition_ = prepared.decomposition
         # Names, roles and vocabulary, without any object: what later data must agree with.
@@ -346,7 +330,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
-        weights = _sample_weights(sample_weight, len(labels))
+        weights = sample_weights(sample_weight, len(labels))
         return self._fit(
             X,
             Task.classification(
@@ -422,7 +406,7 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
             raise InputError("nothing to fit: y is empty")
         if np.abs(values).max() > MAX_TARGET:
             raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
-        weights = _sample_weights(sample_weight, len(values))
+        weights = sample_weights(sample_weight, len(values))
         self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, Task.regression(standard, weights))
@@ -545,11 +529,7 @@ def _training_bar(
         yield epoch_done
 
 
-def _arguments(cls: type) -> list[Field[Any]]:
-    return [f for f in fields(cls) if f.init]
-
-
-def _sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """One finite weight per example, not negative and not all zero, shape (n, 1)."""
     if sample_weight is None:
         return np.ones((n, 1))
@@ -561,7 +541,7 @@ def _sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float
     return weights[:, None]
 
 
-def _integer_seed(random_state: int | np.random.RandomState | None) -> int:
+def integer_seed(random_state: int | np.random.RandomState | None) -> int:
     """A seed from scikit-learn's kinds of random state; the global state is left alone."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])

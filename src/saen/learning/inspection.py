@@ -103,7 +103,6 @@ def _levels(header: Header) -> list[dict[str, Any]]:
 
 def _model(header: Header) -> dict[str, Any]:
     document = header.document
-    network = {key: s for key, s in header.shapes.items() if key.startswith("network.")}
     decomposition, classes = document["decomposition"], document.get("classes")
     vocabulary = document["schema"]["vocabulary"]
     return {
@@ -112,11 +111,30 @@ def _model(header: Header) -> dict[str, Any]:
         "decomposition": None if decomposition is None else _settings(decomposition),
         "levels": document["schema"]["names"],
         "labels": None if vocabulary is None else len(vocabulary),
-        "networks": network["network.levels.0.bias"][0],
-        "numbers": sum(int(np.prod(shape)) for shape in network.values()),
-        "layers": document["architecture"]["layers"],
-        "epochs": len(document["history"]["loss"]),
+        **(_linear(header) if "linear" in document else _network(header)),
         "settings": document["parameters"],
+    }
+
+
+def _network(header: Header) -> dict[str, Any]:
+    shapes = {key: s for key, s in header.shapes.items() if key.startswith("network.")}
+    return {
+        "networks": shapes["network.levels.0.bias"][0],
+        "numbers": sum(int(np.prod(shape)) for shape in shapes.values()),
+        "layers": header.document["architecture"]["layers"],
+        "epochs": len(header.document["history"]["loss"]),
+    }
+
+
+def _linear(header: Header) -> dict[str, Any]:
+    linear, (outputs, columns) = header.document["linear"], header.shapes["linear.coef"]
+    return {
+        "parts": header.shapes["linear.ids"][0],
+        "columns": columns,
+        "numbers": outputs * (columns + 1),
+        "depth": linear["depth"],
+        "C": linear["C"],
+        "inner_score": linear["score"],
     }
 
 

@@ -1,78 +1,536 @@
-"""Features without learning: shift and aggregate, and leave the extract step out."""
+"""Counts of unique parts as sparse features: what a linear model needs, without a network.
+
+The unique parts of a compressed hierarchy, counted per example, are an explicit feature map. Over
+`neighbourhoods` they are the features of the Weisfeiler-Lehman subtree kernel; encoded in unary, a
+count c becomes the features "at least 1", …, "at least c", whose inner product Σ min(x, y) is the
+Weisfeiler-Lehman optimal-assignment kernel.
+
+Thresholds that no example of `fit` tells apart share one column: where the counts of a part in
+`fit` are v_1 < v_2 < …, "at least v_{i-1} + 1", …, "at least v_i" are equal there, and become one
+column with value √(v_i - v_{i-1}). All inner products with examples of `fit` stay exact, also those
+of new examples whose counts lie between two of the v_i, which get the matching fraction.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import product
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import segment_ids
-from saen.data.compression import Compressed, compress, compress_graphs
-from saen.data.content_hash import Keys
-from saen.data.graphs import Graphs
+from saen._util.arrays import Ints, offsets, ranges, segment_ids
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.base import one_of
+from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.preparation import compress_like
+from saen.learning.parameters import Parameters, parameter
+from saen.learning.preparation import (
+    Data,
+    DecompositionSpec,
+    Prepared,
+    compress_like,
+    prepare,
+)
 
-Data = Graphs | Hierarchy | Sequence[Any]
+Floats = NDArray[np.float64]
+PartIds = NDArray[np.uint64]
+"""Parts by content: level and role in one number, then the 128 bits of the key, (parts, 3)."""
+
+_ROLE_BITS = 32
+MAX_ROLE = (1 << _ROLE_BITS) - 1
+_MAX_COUNT = 1 << 31  # counts and places of parts share one int64
 
 
-class SAFeatures(TransformerMixin, BaseEstimator):
-    """Sparse features of graphs and other structures, one row each, without any learning.
+# -- counting ----------------------------------------------------------------------------------
 
-    `X` is whatever the estimators take: `Graphs`, a list of networkx graphs or of PyG `Data`, or a
-    ready `Hierarchy`. `decomposition` is a name, with or without parameters, or an object.
 
-    - `kind="linear"`: the network's map with the identity for every extract step. h_0 = x, the
-      bottom attributes (one column per label, then the vectors); h_l puts the sums of h_{l-1} over
-      the parts in every role side by side. That makes p · Π n(l) columns, the role in the top
-      level outermost, the attribute innermost.
-    - `kind="classes"`: how often each class of equal parts (`saen.compress`) belongs to a
-      structure in each role. One column per role of the top level and class of the level below
-      that occurred in `fit`, ordered by role, then key. Over `neighbourhoods` these are the
-      features of the Weisfeiler-Lehman subtree kernel.
+@dataclass(frozen=True, eq=False)
+class PartTable:
+    """How often every unique example has each part: a CSR with one row per unique example.
 
-    Columns are fixed by `fit`: labels and classes that it did not see contribute nothing. Within
-    one collection the equality of parts is proved; parts of later structures are matched with the
-    classes of `fit` by content key, all 128 bits of it.
-
-    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `n_features_out_`.
-
-    >>> import saen
-    >>> threads = saen.generate_threads(60, seed=1)
-    >>> SAFeatures("neighbourhoods(depth=2)", kind="classes").fit_transform(threads).shape[0]
-    60
-    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
-    >>> features = SAFeatures("ego(radii=(0, 1))")
-    >>> features.fit_transform(path).toarray()
-    array([[2., 1., 0., 0., 2., 1., 2., 2.]])
-    >>> features.get_feature_names_out()[-1]
-    'radius 1 > elem > 2'
+    - `ids`: of the parts, sorted, (parts, 3); on the level below the top a part is told apart by
+      its role, too;
+    - `indptr`, `parts`, `counts`: the entries; `source`: for entries of the level below the top,
+      the entry of the top relation that they are, else -1;
+    - `top`: the row of every example, (n,).
     """
 
-    decomposition_: Decomposition | None
-    schema_: Hierarchy
-    n_features_out_: int
-    _keys: Keys
-    _columns: NDArray[np.int64]
+    ids: PartIds
+    indptr: Ints
+    parts: Ints
+    counts: Ints
+    source: Ints
+    top: Ints
 
-    def __init__(self, decomposition: str | Decomposition = "ego", *, kind: str = "linear") -> None:
-        self.decomposition = decomposition
-        self.kind = kind
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The row of every entry."""
+        return segment_ids(self.indptr)
 
-    def fit(self, X: Data, y: object = None) -> SAFeatures:
-        """Fix the columns by the labels, roles and classes of these structures."""
+    @property
+    def n_rows(self) -> int:
+        """Unique examples."""
+        return len(self.indptr) - 1
+
+    def last_place(self, depth: int | None) -> np.uint64:
+        """Level and role, in one number, of the last parts up to a depth; None: of all parts."""
+        last = np.uint64(self.ids[:, 0].max(initial=0))
+        return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
+
+    def take(self, examples: Ints) -> PartTable:
+        """The table of some of the examples, in their order."""
+        rows, top = np.unique(self.top[examples], return_inverse=True)
+        lengths = self.indptr[rows + 1] - self.indptr[rows]
+        entries = ranges(self.indptr[rows], lengths)
+        return PartTable(
+            self.ids,
+            offsets(lengths),
+            self.parts[entries],
+            self.counts[entries],
+            self.source[entries],
+            top,
+        )
+
+
+def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") -> PartTable:
+    """Count the unique parts of these levels; `auto` is the level below the top.
+
+    Levels further down are counted through all levels between, whatever the roles.
+    """
+    hierarchy = compressed.hierarchy
+    depth = hierarchy.depth
+    chosen = [depth - 1] if isinstance(levels, str) else sorted(set(map(int, levels)))
+    if not chosen or not all(0 <= level < depth for level in chosen):
+        raise InputError(f"levels of parts are 0 … {depth - 1}, not {levels!r}")
+    ids, rows, columns, counts, sources, n_parts = [], [], [], [], [], 0
+    for level in chosen:
+        keys = compressed.keys[level]
+        if level == depth - 1:
+            relation = hierarchy.relations[-1]
+            codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
+            unique, places = np.unique(codes, return_inverse=True)
+            roles, parts = np.divmod(unique, max(relation.n_parts, 1))
+            rows.append(segment_ids(relation.indptr))
+            counts.append(relation.multiplicity)
+            sources.append(np.arange(relation.n_entries))
+        else:
+            below = _counted_below(hierarchy, level)
+            parts, places = np.unique(below.indices, return_inverse=True)
+            roles = np.zeros(len(parts), dtype=np.int64)
+            rows.append(segment_ids(below.indptr))
+            counts.append(below.data)
+            sources.append(np.full(below.nnz, -1))
+        first = (np.uint64(level) << np.uint64(_ROLE_BITS)) + roles.astype(np.uint64)
+        ids.append(np.column_stack([first, keys[parts].astype(np.uint64)]))
+        columns.append(places + n_parts)
+        n_parts += len(parts)
+    row, column = np.concatenate(rows), np.concatenate(columns).astype(np.int64)
+    order = np.argsort(row, kind="stable")
+    return PartTable(
+        np.concatenate(ids),
+        offsets(np.bincount(row, minlength=len(hierarchy))),
+        column[order],
+        np.concatenate(counts).astype(np.int64)[order],
+        np.concatenate(sources).astype(np.int64)[order],
+        compressed.top,
+    )
+
+
+def _counted_below(hierarchy: Hierarchy, level: int) -> sparse.csr_array:
+    """How often every top object contains each object of a level, through all levels between."""
+
+    def flat(number: int) -> sparse.csr_array:
+        relation = hierarchy.relations[number]
+        entries = (relation.multiplicity, relation.parts.astype(np.int64), relation.indptr)
+        return sparse.csr_array(entries, shape=(relation.n_parents, relation.n_parts))
+
+    out = flat(hierarchy.depth - 1)
+    for number in range(hierarchy.depth - 2, level - 1, -1):
+        out = out @ flat(number)
+    out.sum_duplicates()
+    return out
+
+
+# -- encoding ----------------------------------------------------------------------------------
+
+
+class Encoded(NamedTuple):
+    """Features of the rows of a table, by the entries that they come from.
+
+    Column `columns[i]` has `values[i]` from entry `entries[i]`; `squares[e]` is what entry e adds
+    to the squared length of its row; `seen[e]` says whether entry e has a column.
+    """
+
+    entries: Ints
+    columns: Ints
+    values: Floats
+    squares: Floats
+    seen: NDArray[np.bool_]
+
+    def unseen_share(self, table: PartTable, depth: int | None = None) -> float:
+        """The share of part occurrences, over all examples of the table, that have no column.
+
+        Of parts up to a depth, if one is given.
+        """
+        uses = np.bincount(table.top, minlength=table.n_rows)
+        inside = table.ids[:, 0] <= table.last_place(depth)
+        occurrences = uses[table.rows] * table.counts * inside[table.parts]
+        total = int(occurrences.sum())
+        return int(occurrences[~self.seen].sum()) / total if total else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """The columns that the training examples fix.
+
+    - `ids`: the parts that have columns, sorted, (parts, 3);
+    - `starts`: the first column of each, (parts + 1,);
+    - `thresholds`: the count up to which each column counts (`unary`), (columns,);
+    - `occupied`: with hashing, which of the columns are in use, (n_features,); there are no parts.
+    """
+
+    encoding: str
+    max_count: int | None
+    ids: PartIds
+    starts: Ints
+    thresholds: Ints
+    occupied: NDArray[np.bool_] | None = None
+
+    @staticmethod
+    def fit(
+        table: PartTable,
+        uses: Ints,
+        *,
+        encoding: str = "unary",
+        max_count: int | None = None,
+        max_thresholds: int | None = None,
+        min_graphs: int = 1,
+        n_features: int | None = None,
+    ) -> Encoder:
+        """Fix the columns by the rows that are used, `uses` times each, shape (rows,)."""
+        used = uses[table.rows] > 0
+        if n_features is not None:
+            empty = Encoder(
+                encoding,
+                max_count,
+                table.ids[:0],
+                np.zeros(1, dtype=np.int64),
+                np.zeros(0, dtype=np.int64),
+                np.ones(n_features, dtype=np.bool_),
+            )
+            encoded = empty.encode(table)
+            rows = table.rows[encoded.entries]
+            pairs = np.unique(rows * n_features + encoded.columns)
+            graphs = np.bincount(
+                pairs % n_features, uses[pairs // n_features], minlength=n_features
+            )
+            return Encoder(
+                encoding, max_count, empty.ids, empty.starts, empty.thresholds, graphs >= min_graphs
+            )
+        graphs = np.bincount(table.parts, uses[table.rows], minlength=len(table.ids))
+        kept = np.flatnonzero(graphs >= max(min_graphs, 1))
+        kept = kept[np.lexsort(table.ids[kept].T[::-1])]
+        if encoding == "counts":
+            starts = np.arange(len(kept) + 1)
+            return Encoder(encoding, max_count, table.ids[kept], starts, starts[:0])
+        place = np.full(len(table.ids), -1)
+        place[kept] = np.arange(len(kept))
+        places = place[table.parts]
+        used &= places >= 0
+        counts = _capped(table.counts[used], max_count)
+        parts, thresholds = np.divmod(np.unique(places[used] * _MAX_COUNT + counts), _MAX_COUNT)
+        starts = offsets(np.bincount(parts, minlength=len(kept)))
+        if max_thresholds is not None:
+            chosen = _spaced(parts, starts, max_thresholds)
+            parts, thresholds = parts[chosen], thresholds[chosen]
+            starts = offsets(np.bincount(parts, minlength=len(kept)))
+        return Encoder(encoding, max_count, table.ids[kept], starts, thresholds)
+
+    def first_parts(self, n: int) -> Encoder:
+        """With the first `n` parts alone."""
+        starts = self.starts[: n + 1]
+        thresholds = self.thresholds[: starts[-1]]
+        return Encoder(self.encoding, self.max_count, self.ids[:n], starts, thresholds)
+
+    @property
+    def n_columns(self) -> int:
+        """How many features there are."""
+        return int(self.starts[-1]) if self.occupied is None else len(self.occupied)
+
+    def encode(self, table: PartTable, places: Ints | None = None) -> Encoded:
+        """The features of every row of a table; `places` are what `match` gives."""
+        counts = _capped(table.counts, self.max_count)
+        if self.occupied is not None:
+            return self._hashed(table, counts)
+        places = (self.match(table.ids) if places is None else places)[table.parts]
+        known = places >= 0
+        seen = np.flatnonzero(known)
+        places, counts = places[seen], counts[seen]
+        if self.encoding == "counts":
+            values = counts.astype(np.float64)
+            return Encoded(seen, places, values, _spread(seen, values**2, table), known)
+        first = self.starts[places]
+        codes = segment_ids(self.starts) * _MAX_COUNT + self.thresholds
+        full = np.searchsorted(codes, places * _MAX_COUNT + counts, side="right") - first
+        # Beside the columns that are full, the fraction of one more, if there is one.
+        last = self.starts[places + 1] - first
+        before = np.where(full > 0, self.thresholds[np.maximum(first + full - 1, first)], 0)
+        partial = (full < last) & (counts > before)
+        lengths = full + partial
+        ends = np.cumsum(lengths)
+        entry = np.repeat(np.arange(len(seen)), lengths)
+        within = np.arange(len(entry)) - np.repeat(ends - lengths, lengths)
+        columns = first[entry] + within
+        below = np.where(columns > first[entry], self.thresholds[np.maximum(columns - 1, 0)], 0)
+        widths = np.sqrt((self.thresholds[columns] - below).astype(np.float64))
+        heights = np.minimum(self.thresholds[columns], counts[entry]) - below
+        # The length is that of the unary vector itself, of min(count, largest count) ones.
+        largest = np.minimum(counts, self.thresholds[self.starts[places + 1] - 1])
+        squares = _spread(seen, largest, table)
+        return Encoded(seen[entry], columns, heights / widths, squares, known)
+
+    def match(self, ids: PartIds) -> NDArray[np.int64]:
+        """For every part its place among those that have columns, -1 where it has none."""
+        both = np.concatenate([self.ids, ids])
+        order = np.lexsort(both.T)  # stable: of equal parts, a known one stands first
+        new = np.ones(len(both), dtype=np.bool_)
+        new[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
+        first = np.empty(len(both), dtype=np.int64)
+        first[order] = order[new][np.cumsum(new) - 1]
+        found = first[len(self.ids) :]
+        return np.where(found < len(self.ids), found, -1)
+
+    def _hashed(self, table: PartTable, counts: Ints) -> Encoded:
+        assert self.occupied is not None
+        keys = _mixed(table.ids[:, 0] ^ _mixed(table.ids[:, 1] ^ _mixed(table.ids[:, 2])))
+        if self.encoding == "counts":
+            entry, values = np.arange(len(counts)), counts.astype(np.float64)
+            hashes = keys[table.parts]
+        else:
+            entry = np.repeat(np.arange(len(counts)), counts)
+            ends = np.cumsum(counts)
+            number = np.arange(len(entry)) - np.repeat(ends - counts, counts)
+            values = np.ones(len(entry))
+            hashes = _mixed(keys[table.parts[entry]] ^ number.astype(np.uint64))
+        columns = (hashes % np.uint64(len(self.occupied))).astype(np.int64)
+        signs = np.where(hashes >> np.uint64(63), 1.0, -1.0)  # collisions cancel on average
+        seen = self.occupied[columns]
+        entry, columns, values = entry[seen], columns[seen], (signs * values)[seen]
+        # Where columns collide, an entry adds its share of the sum: x_i Σ_j x_j.
+        codes = table.rows[entry] * len(self.occupied) + columns
+        _, places = np.unique(codes, return_inverse=True)
+        sums = np.bincount(places, values)[places]
+        squares: Floats = np.bincount(entry, values * sums, minlength=len(counts)).astype(
+            np.float64
+        )
+        known = np.bincount(entry, minlength=len(counts)) > 0
+        return Encoded(entry, columns, values, squares, known)
+
+
+def _spread(entries: Ints, values: Any, table: PartTable) -> Floats:
+    """One number for every entry of a table, 0 where there is none."""
+    out = np.zeros(len(table.parts))
+    out[entries] = values
+    return out
+
+
+def _spaced(parts: Ints, starts: Ints, limit: int) -> NDArray[np.bool_]:
+    """Which thresholds stay where a part has too many: the first ones, then fewer and fewer.
+
+    >>> starts = np.array([0, 2, 22])
+    >>> chosen = _spaced(np.repeat([0, 1], [2, 20]), starts, limit=8)
+    >>> np.flatnonzero(chosen[:2]).tolist(), np.flatnonzero(chosen[2:]).tolist()
+    ([0, 1], [0, 1, 2, 3, 5, 8, 13, 19])
+    """
+    sizes = np.diff(starts)[parts]
+    rank = np.arange(len(parts)) - starts[parts]
+    # Every threshold falls into a bin by the logarithm of its rank; the last of a bin stays.
+    bins = np.floor(limit * np.log1p(rank) / np.log1p(sizes))
+    last = np.ones(len(parts), dtype=np.bool_)
+    last[:-1] = (bins[1:] != bins[:-1]) | (parts[1:] != parts[:-1])
+    chosen: NDArray[np.bool_] = last | (sizes <= limit)
+    return chosen
+
+
+def _capped(counts: Ints, max_count: int | None) -> NDArray[np.int64]:
+    limit = _MAX_COUNT - 1 if max_count is None else max_count
+    return np.minimum(counts, limit).astype(np.int64)
+
+
+def _mixed(values: PartIds) -> PartIds:
+    """A bijection of 64 bits that spreads them (splitmix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def feature_rows(encoded: Encoded, table: PartTable, n_columns: int) -> sparse.csr_array:
+    """The features before scaling, one row per unique example, (rows, n_columns)."""
+    rows = table.rows[encoded.entries]
+    shape = (table.n_rows, n_columns)
+    return _narrow(sparse.csr_array((encoded.values, (rows, encoded.columns)), shape=shape))
+
+
+def row_scales(encoded: Encoded, table: PartTable, norm: str | None) -> Floats:
+    """The factor of every row: 1, or 1 / its length (1 for an empty row), (rows,)."""
+    if norm is None:
+        return np.ones(table.n_rows)
+    squares = np.bincount(table.rows, encoded.squares, minlength=table.n_rows)
+    return 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
+
+
+def scale_rows(matrix: sparse.csr_array, factors: Floats) -> sparse.csr_array:
+    """The matrix with every row multiplied by its factor."""
+    values = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
+    return sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _narrow(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Indices of 32 bits where they suffice: many estimators take no wider ones."""
+    if max(matrix.nnz, *matrix.shape) < 2**31:
+        matrix.indices = matrix.indices.astype(np.int32, copy=False)
+        matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
+    return matrix
+
+
+# -- the transformer ---------------------------------------------------------------------------
+
+_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+ENCODINGS = ("counts", "unary")
+
+
+@dataclass(eq=False, repr=False)
+class CountSettings(Parameters, BaseEstimator):
+    """The arguments that `PartCounts` and the linear models over part counts share."""
+
+    decomposition: str | Decomposition = parameter(
+        "neighbourhoods", str, HasMethods(["fit", "decompose", "costs"])
+    )
+    _: KW_ONLY
+    radii: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
+    node_labels: str = parameter("auto", str)
+    levels: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
+    encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
+    max_count: int | None = parameter(None, _AT_LEAST_ONE, None)
+    max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
+    n_features: int | None = parameter(None, _AT_LEAST_ONE, None)
+    norm: str | None = parameter("l2", StrOptions({"l2"}), None)
+    min_graphs: int = parameter(1, _AT_LEAST_ONE)
+
+    decomposition_: Decomposition | None = field(init=False)
+    schema_: Hierarchy = field(init=False)
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that the arguments ask for."""
+        return DecompositionSpec.of(self.decomposition, self.radii, self.node_labels, deep=True)
+
+    def prepare(self, X: Data, *, progress: Any = None) -> Prepared:
+        """Decompose and compress data, as `fit` does first; `fit` and `transform` accept it."""
+        self.validate()
+        if not isinstance(X, Prepared):
+            return prepare(X, self.spec, progress)
+        if X.spec not in (None, self.spec):
+            raise InputError(
+                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
+            )
+        return X
+
+    def count(self, prepared: Prepared) -> PartTable:
+        """The parts of prepared data, counted per example."""
+        return count_parts(prepared.compressed, self.levels)
+
+    def fit_encoder(self, table: PartTable) -> Encoder:
+        """The columns that the examples of a table fix."""
+        return Encoder.fit(
+            table,
+            np.bincount(table.top, minlength=table.n_rows),
+            encoding=self.encoding,
+            max_count=self.max_count,
+            max_thresholds=self.max_thresholds,
+            min_graphs=self.min_graphs,
+            n_features=self.n_features,
+        )
+
+    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
+        """New data decomposed and compressed as those of `fit`."""
+        check_is_fitted(self, "schema_")
+        return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
+
+    def _begin_fit(self, X: Data) -> tuple[Prepared, PartTable]:
+        data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
+        if len(data) == 0:
+            raise InputError("nothing to fit: the data are empty")
+        prepared = self.prepare(data)
+        table = self.count(prepared)
+        self.decomposition_ = prepared.decomposition
+        # Names, roles and vocabulary, without any object: what later data must agree with.
+        self.schema_ = prepared.compressed.hierarchy[[]]
+        return prepared, table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class PartCounts(TransformerMixin, CountSettings):
+    """How often each unique part occurs in each example, as sparse features.
+
+    `X` is whatever the estimators take: `Graphs`, a list of networkx graphs, of PyG `Data` or of
+    RDKit molecules, other data that the decomposition reads, or a ready `Hierarchy`. Columns are
+    fixed by `fit`: parts that it did not see have none. Equal parts are found by content key, all
+    128 bits of it.
+
+    Parameters
+    ----------
+    decomposition, radii, node_labels : as for `SAENClassifier`; the depth of `neighbourhoods`, if
+        not given, is 5, or less for large collections.
+    levels : which levels' objects are counted, 0 being the bottom; `auto` is the level below the
+        top, whose parts are counted by role.
+    encoding : `counts`, or `unary`: a count c becomes the features "at least 1", …, "at least c",
+        whose inner product is Σ min(x, y). Thresholds that no example of `fit` tells apart share
+        a column, without any change of the inner products.
+    max_count : larger counts are taken for this one.
+    max_thresholds : at most about so many columns per part in unary: the first thresholds exact,
+        then ever wider apart, with counts between them interpolated.
+    n_features : hash into so many columns, instead of one per part (and threshold).
+    norm : `l2` scales rows to length 1 (in unary, the length of the unary vector), None does not.
+    min_graphs : leave out parts that fewer examples of `fit` have (with hashing: columns).
+
+    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`,
+    `n_features_out_`, and `unseen_share_`: the share of part occurrences in the last `transform`
+    that have no column.
+
+    >>> from saen import Graphs
+    >>> path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    >>> graphs = Graphs.from_edge_lists([path, star], node_labels=["C"] * 8)
+    >>> features = PartCounts("neighbourhoods(depth=1)", encoding="counts", norm=None)
+    >>> features.fit_transform(graphs).toarray()
+    array([[4., 0., 2., 2.],
+           [4., 1., 3., 0.]])
+    >>> unary = PartCounts("neighbourhoods(depth=1)", norm=None).fit_transform(graphs)
+    >>> (unary @ unary.T).toarray().round(6)  # Σ min(x, y)
+    array([[8., 6.],
+           [6., 8.]])
+    """
+
+    encoder_: Encoder = field(init=False)
+    n_features_out_: int = field(init=False)
+    unseen_share_: float = field(init=False)
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Fix the columns by the parts of these examples."""
         self._fit(X)
         return self
 
@@ -81,128 +539,36 @@ class SAFeatures(TransformerMixin, BaseEstimator):
         return self._features(self._fit(X))
 
     def transform(self, X: Data) -> sparse.csr_array:
-        """Features of structures, shape (n, `n_features_out_`), float64."""
-        check_is_fitted(self, "schema_")
-        return self._features(self._compressed(X))
+        """Features of examples, shape (n, `n_features_out_`), float64."""
+        check_is_fitted(self, "encoder_")
+        return self._features(count_parts(self.compress(X), self.levels))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """What every column says: roles from the top down, then a label, a number or a key."""
-        check_is_fitted(self, "schema_")
-        alphabets = [relation.alphabet for relation in self.schema_.relations]
-        if self.kind == "linear":
-            attributes = self.schema_.attributes
-            labels = [] if attributes.vocabulary is None else map(repr, attributes.vocabulary)
-            numbers = (f"attribute {i}" for i in range(attributes.kind[1] or 0))
-            names = list(product(*reversed(alphabets), [*labels, *numbers]))
-        else:
-            roles, classes = np.divmod(self._columns, len(self._keys))
-            names = [
-                (alphabets[-1][role], f"{one:016x}{other:016x}")
-                for role, (one, other) in zip(roles, self._keys[classes].tolist(), strict=True)
-            ]
-        return np.array([" > ".join(name) for name in names], dtype=np.object_)
+        """What every column counts: a role (or level), a part by its key, and a threshold."""
+        check_is_fitted(self, "encoder_")
+        encoder = self.encoder_
+        if encoder.occupied is not None:
+            return np.array([f"hash {i}" for i in range(encoder.n_columns)], dtype=np.object_)
+        names = [self._part_name(*part) for part in encoder.ids.tolist()]
+        if self.encoding == "unary":
+            pairs = zip(segment_ids(encoder.starts), encoder.thresholds.tolist(), strict=True)
+            names = [f"{names[part]} ≥ {threshold}" for part, threshold in pairs]
+        return np.array(names, dtype=np.object_)
 
-    # -- how ---------------------------------------------------------------------------------
+    def _part_name(self, place: int, one: int, other: int) -> str:
+        level, role = divmod(place, 1 << _ROLE_BITS)
+        top = level == self.schema_.depth - 1
+        where = self.schema_.relations[-1].alphabet[role] if top else self.schema_.names[level]
+        return f"{where} > {one:016x}{other:016x}"
 
-    def _fit(self, X: Data) -> Compressed:
-        one_of("kind", self.kind, ("linear", "classes"))
-        given = self.decomposition
-        chosen = make_decomposition(given) if isinstance(given, str) else given
-        structures = as_data(X, chosen.takes)
-        if len(structures) == 0:
-            raise InputError("nothing to fit: the collection is empty")
-        if isinstance(structures, Hierarchy):
-            self.decomposition_ = None
-            compressed = compress(structures)
-        else:
-            self.decomposition_ = chosen.fit(structures)
-            compressed = compress_graphs(structures, self.decomposition_, lower_inverse=False)
-        # Names, roles and vocabulary, without any object: what later structures must agree with.
-        schema = compressed.hierarchy[[]]
-        if self.kind == "linear":
-            n_roles = [r.n_roles for r in schema.relations]
-            self.n_features_out_ = math.prod(n_roles, start=schema.attributes.width)
-            if self.n_features_out_ >= 2**63:
-                raise InputError(
-                    f"kind='linear' would make {self.n_features_out_} columns here, one for every "
-                    "way through the levels: use kind='classes'"
-                )
-        else:
-            relation = compressed.hierarchy.relations[-1]
-            self._keys = compressed.keys[-2]
-            self._columns = np.unique(
-                relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-            )
-            self.n_features_out_ = len(self._columns)
-        self.schema_ = schema
-        return compressed
+    def _fit(self, X: Data) -> PartTable:
+        _, table = self._begin_fit(X)
+        self.encoder_ = self.fit_encoder(table)
+        self.n_features_out_ = self.encoder_.n_columns
+        return table
 
-    def _compressed(self, X: Data) -> Compressed:
-        return compress_like(X, self.decomposition_, self.schema_)
-
-    def _features(self, compressed: Compressed) -> sparse.csr_array:
-        rows = (
-            _aggregated(compressed.hierarchy)
-            if self.kind == "linear"
-            else self._class_counts(compressed)
-        )
-        out = sparse.csr_array(rows[compressed.top])
-        if max(out.nnz, out.shape[1]) < 2**31:  # many estimators take no wider indices
-            out.indices, out.indptr = out.indices.astype(np.int32), out.indptr.astype(np.int32)
-        return out
-
-    def _class_counts(self, compressed: Compressed) -> sparse.csr_array:
-        """For every top class, how often it has a class of `fit` in a role."""
-        relation = compressed.hierarchy.relations[-1]
-        places = _places(self._keys, compressed.keys[-2])[relation.parts]
-        codes = relation.roles.astype(np.int64) * len(self._keys) + places
-        columns = np.where(places < 0, -1, pd.Index(self._columns).get_indexer(codes))
-        seen = columns >= 0
-        rows = segment_ids(relation.indptr)[seen]
-        shape = (relation.n_parents, self.n_features_out_)
-        counts = relation.multiplicity[seen].astype(np.float64)
-        return sparse.csr_array((counts, (rows, columns[seen])), shape=shape)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
-
-def _aggregated(hierarchy: Hierarchy) -> sparse.csr_array:
-    """h_L with the identity for every f_l, one row per object of the top, columns p · Π n(l)."""
-    h = hierarchy.attributes.matrix().astype(np.float64)
-    width = h.shape[1]
-    # Products need room for every column, so h has those in use alone: these, among `width`.
-    columns = np.arange(width)
-    for relation in hierarchy.relations:
-        n, n_roles = relation.n_parents, relation.n_roles
-        rows = segment_ids(relation.indptr) * n_roles + relation.roles
-        shape = (n * n_roles, relation.n_parts)
-        counts = relation.multiplicity.astype(np.float64)
-        sums = sparse.csr_array((counts, (rows, relation.parts)), shape=shape) @ h
-        # One row per (object, role) so far: the rows of an object move side by side.
-        role = segment_ids(sums.indptr) % n_roles
-        columns, places = np.unique(role * width + columns[sums.indices], return_inverse=True)
-        parts = (sums.data, places, sums.indptr[::n_roles])
-        h = sparse.csr_array(parts, shape=(n, len(columns)))
-        width *= n_roles
-    h.sort_indices()
-    return sparse.csr_array((h.data, columns[h.indices], h.indptr), shape=(len(hierarchy), width))
-
-
-def _places(known: Keys, keys: Keys) -> NDArray[np.int64]:
-    """For every key its place among the known ones, -1 where it is not there.
-
-    >>> one, other = np.array([[1, 2], [1, 3]], dtype=np.uint64), np.array([[1, 3], [2, 2]])
-    >>> _places(one, other.astype(np.uint64)).tolist()
-    [1, -1]
-    """
-    both = np.concatenate([known, keys])
-    order = np.lexsort(both.T)  # stable: of equal keys, a known one stands first
-    new = np.ones(len(both), dtype=np.bool_)
-    new[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
-    first = np.empty(len(both), dtype=np.int64)
-    first[order] = order[new][np.cumsum(new) - 1]
-    found = first[len(known) :]
-    return np.where(found < len(known), found, -1)
+    def _features(self, table: PartTable) -> sparse.csr_array:
+        encoded = self.encoder_.encode(table)
+        self.unseen_share_ = encoded.unseen_share(table)
+        rows = feature_rows(encoded, table, self.n_features_out_)
+        return _narrow(scale_rows(rows, row_scales(encoded, table, self.norm))[table.top])

@@ -21,16 +21,29 @@ from saen.learning.estimators import (
     SAENRegressor,
     SAENTransformer,
 )
+from saen.learning.part_counts import Encoder
+from saen.learning.part_counts_models import (
+    LinearCounts,
+    PartCountsClassifier,
+    PartCountsEstimator,
+    PartCountsRegressor,
+)
 from saen.network.model import SAEN, Architecture
 from saen.network.training import History
 
 KIND = "model"
-CLASSES = (SAENClassifier, SAENRegressor, SAENTransformer)
+CLASSES = (
+    SAENClassifier,
+    SAENRegressor,
+    SAENTransformer,
+    PartCountsClassifier,
+    PartCountsRegressor,
+)
 
 
-def save_estimator(estimator: NetworkEstimator, path: str | Path) -> int:
+def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str | Path) -> int:
     """Write a fitted estimator; the size of the file in bytes."""
-    check_is_fitted(estimator, "network_")
+    check_is_fitted(estimator, "schema_")
     schema, schema_tensors = container.pack_hierarchy(estimator.schema_)
     parameters = {
         key: getattr(estimator, key) for key in estimator.setting_names() if key != "decomposition"
@@ -38,7 +51,6 @@ def save_estimator(estimator: NetworkEstimator, path: str | Path) -> int:
     if isinstance(parameters.get("class_weight"), dict):
         # As pairs: the keys of a JSON object are strings, those of this dictionary classes.
         parameters["class_weight"] = list(parameters["class_weight"].items())
-    architecture = estimator.network_.architecture
     document: dict[str, Any] = {
         "saen": __version__,
         "estimator": type(estimator).__name__,
@@ -47,12 +59,10 @@ def save_estimator(estimator: NetworkEstimator, path: str | Path) -> int:
         if estimator.decomposition_ is None
         else decomposition_to_json(estimator.decomposition_),
         "schema": schema,
-        "architecture": {k: _plain(v) for k, v in vars(architecture).items()},
-        "history": asdict(estimator.history_),
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
-    for key, tensor in estimator.network_.state_dict().items():
-        tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
+    pack = _pack_linear if isinstance(estimator, PartCountsEstimator) else _pack_network
+    pack(estimator, document, tensors)
     for key in ("mean_", "scale_"):
         if hasattr(estimator, key):
             document[key] = np.asarray(getattr(estimator, key)).tolist()  # a number or a list
@@ -61,6 +71,73 @@ def save_estimator(estimator: NetworkEstimator, path: str | Path) -> int:
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
     return container.write(path, KIND, document, tensors)
+
+
+def _pack_network(
+    estimator: NetworkEstimator, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    architecture = estimator.network_.architecture
+    document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
+    document["history"] = asdict(estimator.history_)
+    for key, tensor in estimator.network_.state_dict().items():
+        tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
+
+
+def _pack_linear(
+    estimator: PartCountsEstimator, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    linear = estimator.linear_
+    encoder = linear.encoder
+    document["linear"] = {
+        "encoding": encoder.encoding,
+        "max_count": encoder.max_count,
+        "norm": linear.norm,
+        "depth": linear.depth,
+        "C": linear.C,
+        "score": linear.score,
+    }
+    if isinstance(estimator, PartCountsRegressor):
+        document["flat"] = estimator.flat_
+    tensors["linear.ids"] = encoder.ids.view(np.int64)
+    tensors["linear.starts"] = encoder.starts
+    tensors["linear.thresholds"] = encoder.thresholds
+    if encoder.occupied is not None:
+        tensors["linear.occupied"] = encoder.occupied
+    tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
+
+
+def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
+    known = document["linear"]
+    encoder = Encoder(
+        known["encoding"],
+        known["max_count"],
+        tensors["ids"].view(np.uint64),
+        tensors["starts"],
+        tensors["thresholds"],
+        tensors.get("occupied"),
+    )
+    if tensors["coef"].shape != (len(tensors["intercept"]), encoder.n_columns):
+        raise ValueError("the coefficients do not match the columns")
+    return LinearCounts(
+        encoder,
+        known["norm"],
+        tensors["coef"],
+        tensors["intercept"],
+        known["depth"],
+        known["C"],
+        known["score"],
+    )
+
+
+def _unpack_network(document: dict[str, Any], tensors: dict[str, Array]) -> SAEN:
+    fields = document["architecture"]
+    fields["roles"] = tuple(fields["roles"])
+    fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
+    weights = {key: torch.from_numpy(np.array(t)) for key, t in tensors.items()}
+    n_models = len(weights["levels.0.bias"])
+    network = SAEN(Architecture(**fields), range(n_models), dtype=weights["levels.0.bias"].dtype)
+    network.load_state_dict(weights)
+    return network.eval()
 
 
 def load_estimator(path: str | Path) -> Any:
@@ -86,15 +163,13 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     estimator = cls(decomposition if decomposition is not None else "ego", **parameters)
     estimator.decomposition_ = decomposition
     estimator.schema_ = container.unpack_hierarchy(document["schema"], _under("schema.", tensors))
-    fields = document["architecture"]
-    fields["roles"] = tuple(fields["roles"])
-    fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
-    weights = {key: torch.from_numpy(np.array(t)) for key, t in _under("network.", tensors).items()}
-    n_models = len(weights["levels.0.bias"])
-    network = SAEN(Architecture(**fields), range(n_models), dtype=weights["levels.0.bias"].dtype)
-    network.load_state_dict(weights)
-    estimator.network_ = network.eval()
-    estimator.history_ = History(**document["history"])
+    if issubclass(cls, PartCountsEstimator):
+        estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
+        if "flat" in document:
+            estimator.flat_ = document["flat"]
+    else:
+        estimator.network_ = _unpack_network(document, _under("network.", tensors))
+        estimator.history_ = History(**document["history"])
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))

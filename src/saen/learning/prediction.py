@@ -16,10 +16,12 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
-from saen.learning.estimators import NotFiniteError, SAENClassifier, SAENRegressor
+from saen.learning.estimators import NotFiniteError
+from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
 from saen.learning.preparation import Prepared
+from saen.learning.presets import Classifier, Regressor
 
-Model = SAENClassifier | SAENRegressor
+Model = Classifier | Regressor
 
 CHUNK = 1 << 20
 """Entries of the uncompressed hierarchy, about, that are held at a time."""
@@ -45,11 +47,12 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
     networks that would have said the same alone; numbers with `std`, their standard deviation over
-    the networks. Of several numbers per structure, `prediction_0` is the first, and so on.
+    the networks. Linear models over part counts have neither. Of several numbers per structure,
+    `prediction_0` is the first, and so on.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
-    >>> model = SAENClassifier(epochs=2).fit(threads, threads.targets)
+    >>> model = saen.SAENClassifier(epochs=2).fit(threads, threads.targets)
     >>> [list(part.columns) for part in predict_chunks(model, threads)]
     [['prediction', 'p_discussion', 'p_questions', 'agreement']]
     """
@@ -61,7 +64,7 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
         try:
             columns = (
                 _classes(model, prepared)
-                if isinstance(model, SAENClassifier)
+                if isinstance(model, Classifier)
                 else _numbers(model, prepared)
             )
         except NotFiniteError as error:  # numbered within the chunk
@@ -77,7 +80,7 @@ def embed_chunks(
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
-    >>> model = SAENClassifier(epochs=2).fit(threads, threads.targets)
+    >>> model = saen.SAENClassifier(epochs=2).fit(threads, threads.targets)
     >>> [part.vectors.shape for part in embed_chunks(model, threads)]
     [(40, 96)]
     """
@@ -145,16 +148,24 @@ def _decomposition(model: Model) -> Any:
     return model.decomposition_
 
 
-def _classes(model: SAENClassifier, prepared: Prepared) -> dict[str, Array]:
-    each = model.predict_each(prepared)
+def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
+    counts = isinstance(model, PartCountsClassifier)
+    each = model.predict_proba(prepared)[:, None] if counts else model.predict_each(prepared)
     mean = each.mean(axis=1)
     chosen = mean.argmax(axis=1)
     shares = {f"p_{name}": mean[:, code] for code, name in enumerate(model.classes_.tolist())}
+    if counts:
+        return {"prediction": model.classes_[chosen], **shares}
     agreement = (each.argmax(axis=2) == chosen[:, None]).mean(axis=1)
     return {"prediction": model.classes_[chosen], **shares, "agreement": agreement}
 
 
-def _numbers(model: SAENRegressor, prepared: Prepared) -> dict[str, Array]:
+def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
+    if isinstance(model, PartCountsRegressor):
+        values = model.predict(prepared)
+        if values.ndim == 1:
+            return {"prediction": values}
+        return {f"prediction_{k}": values[:, k] for k in range(values.shape[1])}
     each = model.predict_each(prepared)
     if each.ndim == 2:
         return {"prediction": each.mean(axis=1), "std": each.std(axis=1)}

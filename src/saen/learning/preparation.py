@@ -13,7 +13,7 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.defaults import default_node_labels, default_radii
+from saen.learning.defaults import default_depth, default_node_labels, default_radii
 
 Data = Any
 """What a decomposition takes (graphs of any library, documents, nested data), or a `Hierarchy`."""
@@ -26,15 +26,21 @@ class DecompositionSpec:
     decomposition: str | Decomposition = "ego"
     radii: str | tuple[int, ...] = "auto"
     node_labels: str = "auto"
+    deep: bool = False
+    """Whether a depth left open is as deep as the size of the data allows (part counts)."""
 
     @classmethod
     def of(
-        cls, decomposition: str | Decomposition, radii: str | Sequence[int], node_labels: str
+        cls,
+        decomposition: str | Decomposition,
+        radii: str | Sequence[int],
+        node_labels: str,
+        *,
+        deep: bool = False,
     ) -> DecompositionSpec:
         """From the arguments of an estimator."""
-        return cls(
-            decomposition, radii if isinstance(radii, str) else tuple(map(int, radii)), node_labels
-        )
+        numbers = radii if isinstance(radii, str) else tuple(map(int, radii))
+        return cls(decomposition, numbers, node_labels, deep)
 
     @property
     def takes(self) -> str:
@@ -60,6 +66,7 @@ class DecompositionSpec:
             defaults={
                 "radii": lambda: default_radii(data),
                 "node_labels": lambda: default_node_labels(data),
+                **({"depth": lambda: default_depth(data)} if self.deep else {}),
             },
         )
 

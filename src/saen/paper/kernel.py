@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from saen._util.arrays import Ints
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.learning.part_counts import SAFeatures
+from saen.learning.part_counts import PartCounts
 from saen.learning.splits import make_splits
 from saen.network.model import derive_seed
 
@@ -83,8 +82,7 @@ def gram_matrix(graphs: Graphs, depth: int) -> Floats:
     >>> gram_matrix(both, depth=1).round(3).tolist()  # 4 · 4 + 2 · 3 of 4² + 2² + 2², 4² + 3² + 1²
     [[1.0, 0.881], [0.881, 1.0]]
     """
-    features = SAFeatures(f"neighbourhoods(depth={depth})", kind="classes").fit_transform(graphs)
-    unit = normalize(features)
+    unit = PartCounts(f"neighbourhoods(depth={depth})", encoding="counts").fit_transform(graphs)
     gram: Floats = (unit @ unit.T).toarray()
     return gram
 

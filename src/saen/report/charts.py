@@ -44,14 +44,18 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     >>> len(plot_evaluation(evaluation, "threads").axes)
     2
     """
-    figure = new_figure(10, 4.2)
-    left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
+    curves = evaluation.loss.size > 0  # linear models have none
+    figure = new_figure(10 if curves else 4.2, 4.2)
+    left, right = (
+        figure.subplots(1, 2, width_ratios=(1.4, 1)) if curves else (None, figure.subplots())
+    )
     classes, (repeats, examples) = evaluation.classes, evaluation.tested()
     targets, outputs = evaluation.targets[examples], evaluation.outputs[repeats, examples]
     unit = "squared error, standardised" if classes is None else "cross entropy"
-    _draw_curves(left, {"training": evaluation.loss}, unit)
-    n_networks = evaluation.loss.shape[1]
-    left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
+    if left is not None:
+        _draw_curves(left, {"training": evaluation.loss}, unit)
+        n_networks = evaluation.loss.shape[1]
+        left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
     if classes is None:
         _draw_predictions(right, targets, outputs)
         mae = evaluation.summary("mae")["mean"]

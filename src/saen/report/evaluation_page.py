@@ -21,8 +21,8 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.learning.estimators import NetworkEstimator
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
+from saen.learning.parameters import Parameters
 from saen.report.charts import (
     plot_calibration,
     plot_confusion,
@@ -99,7 +99,7 @@ def check_report(path: str | Path) -> None:
         raise FileError(f"cannot be written (there is no folder {target.parent})", path=path)
 
 
-def settings_of(estimator: NetworkEstimator) -> dict[str, Any]:
+def settings_of(estimator: Parameters) -> dict[str, Any]:
     """The arguments of an estimator that decide what it learns, apart from its seed."""
     return {name: getattr(estimator, name) for name in estimator.setting_names()}
 

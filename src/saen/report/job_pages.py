@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport
@@ -23,8 +23,8 @@ from saen.report.summaries import (
 
 def write_training_report(path: Path, report: FitReport, command: str, preset: str) -> None:
     """Write a page about a training; `command` is what to type to repeat it."""
-    facts, model, history = report.facts, report.model, report.model.history_
-    classes = model.classes_ if isinstance(model, SAENClassifier) else None
+    facts, model = report.facts, report.model
+    classes = getattr(model, "classes_", None)
     assert facts.decomposition is not None
     summary = {"parts": describe_decomposition(facts.decomposition)}
     predictions = None
@@ -38,12 +38,15 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         predictions = Predictions(classes, y, answers, test, rows)
     if facts.ceiling is not None:
         summary["ceiling"] = describe_ceiling(facts.ceiling)
-    curves = {"loss": {"training": history.loss, "held out": history.validation_loss}}
-    if classes is not None:
-        curves["accuracy"] = {
-            "training": history.accuracy,
-            "held out": history.validation_accuracy,
-        }
+    curves = {}
+    if isinstance(model, NetworkEstimator):
+        history = model.history_
+        curves["loss"] = {"training": history.loss, "held out": history.validation_loss}
+        if classes is not None:
+            curves["accuracy"] = {
+                "training": history.accuracy,
+                "held out": history.validation_accuracy,
+            }
     page = Report(
         title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
         summary=summary,
@@ -73,8 +76,7 @@ def write_evaluation_report(
     """Write a page about an evaluation; `command` is what to type to repeat it."""
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
-    kind = SAENRegressor if evaluation.classes is None else SAENClassifier
-    estimator = kind(**document["settings"])
+    estimator = report.estimator
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
     unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from saen._util.strings import plural
+
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
     from saen.learning.jobs.train import HoldOut
@@ -150,6 +152,16 @@ def _value(metric: Metric, mean: float | None) -> str:
     if mean is None:
         return "not defined"
     return metric.show(mean) + (" %" if metric.percent else "")
+
+
+def describe_model(model: Any) -> str:
+    """What a fitted model consists of: networks and epochs, or columns and settings."""
+    if hasattr(model, "network_"):
+        networks = plural(model.network_.n_models, "network")
+        return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"
+    linear = model.linear_
+    depth = "" if linear.depth is None else f", depth {linear.depth}"
+    return f"linear over {linear.encoder.n_columns:,} part counts{depth}, C = {linear.C:g}"
 
 
 def describe_times(seconds: dict[str, float]) -> str:

@@ -17,10 +17,11 @@ from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.tables import SUFFIXES, read_table
 from saen.learning.cross_validation import cross_validate
-from saen.learning.estimators import choose_device, device_name
+from saen.learning.estimators import NetworkEstimator, choose_device, device_name
 from saen.learning.evaluation import Evaluation
-from saen.learning.jobs.job import Job, check_targets, make_estimator
+from saen.learning.jobs.job import Job, check_targets
 from saen.learning.metrics import find_metric
+from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import Splits, splits_from_json
 
@@ -65,6 +66,7 @@ class EvaluationReport:
     seconds: dict[str, float]
     device: str
     data: Any = field(repr=False)
+    estimator: Estimator = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Settings, protocol, scores, versions and times."""
@@ -92,7 +94,7 @@ def evaluate_dataset(
     data = job.load()
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
-    estimator = make_estimator(targets, settings, job)
+    estimator = job.estimator(numbers=targets.dtype.kind == "f")
     metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None if protocol.groups is None else load_groups(protocol.groups, job.data, len(data))
@@ -113,8 +115,9 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
+    network = isinstance(estimator, NetworkEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
-        with bar("networks × epochs", 1) as update:
+        with bar("networks × epochs" if network else "models", 1) as update:
             evaluation = cross_validate(
                 estimator,
                 data,
@@ -137,8 +140,9 @@ def evaluate_dataset(
             recorded,
             evaluation,
             {"load": loaded, **evaluation.seconds},
-            device_name(choose_device(job.device)),
+            device_name(choose_device(job.device)) if network else "cpu",
             data,
+            estimator,
         )
         if folder is not None:
             write_json(folder / "summary.json", report.to_json(), sealed=True)

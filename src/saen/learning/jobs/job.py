@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
-from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
 from saen.learning.defaults import DECOMPOSITION_OF
-from saen.learning.estimators import SAENClassifier, SAENRegressor
-from saen.learning.presets import Preset, load_preset
-
-Model = SAENClassifier | SAENRegressor
+from saen.learning.estimators import NetworkEstimator
+from saen.learning.presets import Estimator, Preset, load_preset
 
 
 @dataclass(frozen=True)
@@ -55,14 +52,30 @@ class Job:
         Where neither names a decomposition, it follows the kind of data.
         """
         entry = find_entry(self.data)
-        settings = self.load_preset().settings(entry.name if entry is not None else self.data)
+        preset = self.load_preset()
+        settings = preset.settings(entry.name if entry is not None else self.data)
+        overrides = {key: value for key, value in self.overrides.items() if value is not None}
+        for key in overrides:
+            if key not in preset.classifier.setting_names():
+                raise InputError(f"{key} does not apply to preset {preset.name}")
         follows = DECOMPOSITION_OF.get(data_kind(self.data))
         default = {} if follows is None else {"decomposition": follows}
-        return default | settings | {k: v for k, v in self.overrides.items() if v is not None}
+        return default | settings | overrides
+
+    def estimator(self, *, numbers: bool = False) -> Estimator:
+        """The model to fit, for classes or for numbers."""
+        preset, settings = self.load_preset(), self.settings()
+        if numbers and "class_weight" in settings:
+            raise InputError("the preset sets class_weight, but the targets are real numbers")
+        kind: type[Any] = preset.regressor if numbers else preset.classifier
+        device = {"device": self.device} if issubclass(kind, NetworkEstimator) else {}
+        estimator: Estimator = kind(**settings, **device, random_state=self.seed)
+        estimator.validate()
+        return estimator
 
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
-        takes = decomposition_class(self.settings().get("decomposition", "ego")).takes
+        takes = self.load_preset().classifier(**self.settings()).spec.takes
         return load_input(
             self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
         )
@@ -111,13 +124,3 @@ def check_targets(y: Array | None, n: int, name: str) -> Array:
     if len(np.unique(y)) == 1:
         raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
     return y
-
-
-def make_estimator(y: Array, settings: dict[str, Any], job: Job) -> Model:
-    """A classifier or a regressor, as the targets are, that is not fitted yet."""
-    if y.dtype.kind == "f" and "class_weight" in settings:
-        raise InputError("the preset sets class_weight, but the targets are real numbers")
-    kind: type[Model] = SAENRegressor if y.dtype.kind == "f" else SAENClassifier
-    estimator = kind(**settings, random_state=job.seed, device=job.device)
-    estimator.validate()
-    return estimator

@@ -18,7 +18,7 @@ from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.records import Report
 from saen.io.tables import FORMATS, check_format, open_table
-from saen.learning.estimators import choose_device
+from saen.learning.estimators import NetworkEstimator, choose_device
 from saen.learning.jobs.job import load_input
 from saen.learning.metrics import prediction_scores
 from saen.learning.persistence import load_estimator
@@ -70,7 +70,8 @@ def load_model(path: str | Path, device: str = "auto") -> Model:
             "Python",
             path=path,
         )
-    model.network_.to(choose_device(device))
+    if isinstance(model, NetworkEstimator):
+        model.network_.to(choose_device(device))
     return model
 
 

@@ -25,16 +25,19 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
-from saen.learning.estimators import InterruptedTrainingWarning, SAENClassifier
-from saen.learning.jobs.job import Job, Model, check_targets, make_estimator
+from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
+from saen.learning.jobs.job import Job, check_targets
 from saen.learning.metrics import classification_scores, regression_scores
 from saen.learning.preparation import Prepared
+from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
+
+Model = Classifier | Regressor
 
 
 @dataclass(frozen=True)
@@ -100,10 +103,16 @@ class FitReport:
             **({} if self.held_out is None else {"held_out": self.held_out.to_json()}),
             "model": str(self.path),
             "bytes": self.bytes,
-            "networks": self.model.network_.n_models,
-            "epochs": len(self.model.history_.loss),
+            **self._learned(),
             "seconds": self.seconds,
         }
+
+    def _learned(self) -> dict[str, Any]:
+        if isinstance(self.model, NetworkEstimator):
+            networks, epochs = self.model.network_.n_models, len(self.model.history_.loss)
+            return {"networks": networks, "epochs": epochs}
+        linear = self.model.linear_
+        return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
 
 
 Notify = Callable[[str | DataFacts | HoldOut], object]
@@ -143,7 +152,7 @@ def train_model(
         data = job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
-    estimator = make_estimator(y, settings, job)
+    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -279,7 +288,11 @@ def _fit_resumable(
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
-    model: Model = clone(estimator).set_params(checkpoint=checkpoint, checkpoint_every=1)
+    model: Model = clone(estimator)
+    if not isinstance(model, NetworkEstimator):
+        model.fit(prepared, y, sample_weight=weights)
+        return model
+    model.set_params(checkpoint=checkpoint, checkpoint_every=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedTrainingWarning)
         model.fit(prepared, y, sample_weight=weights)
@@ -308,7 +321,7 @@ def _hold_out(
     weights = np.ones(len(y))
     weights[test] = 0.0
     model = _fit_resumable(estimator, prepared, y, weights, folder / "held_out.checkpoint")
-    if isinstance(model, SAENClassifier):
+    if isinstance(model, Classifier):
         predictions = model.predict_proba(prepared)[test]
         scores = classification_scores(y[test], predictions, model.classes_).to_json()
     else:

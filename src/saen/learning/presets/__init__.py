@@ -1,8 +1,10 @@
-"""Presets: named settings of the classifier, as TOML.
+"""Presets: named settings of a model, as TOML.
 
 A preset has a table `defaults`, may have one table per dataset under `datasets`, and may have a
-table `grid` with lists of values that nested cross-validation chooses from. Keys are arguments of
-`SAENClassifier`; `layers` may stand for `hidden`, with the output layer included as in the paper.
+table `grid` with lists of values that nested cross-validation chooses from. `model` says whose
+arguments their keys are: `network` (the default) stands for `SAENClassifier` and `SAENRegressor`,
+`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`. For networks, `layers` may stand
+for `hidden`, with the output layer included as in the paper.
 """
 
 from __future__ import annotations
@@ -17,22 +19,46 @@ from typing import Any
 
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
-from saen.learning.estimators import SAENClassifier
+from saen.learning.estimators import NetworkEstimator, SAENClassifier, SAENRegressor
+from saen.learning.part_counts_models import (
+    PartCountsClassifier,
+    PartCountsEstimator,
+    PartCountsRegressor,
+)
 
-NAMES = ("modern", "paper")
+NAMES = ("modern", "paper", "counts")
+Estimator = NetworkEstimator | PartCountsEstimator
+Classifier = SAENClassifier | PartCountsClassifier
+Regressor = SAENRegressor | PartCountsRegressor
+MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
+    "network": (SAENClassifier, SAENRegressor),
+    "part_counts": (PartCountsClassifier, PartCountsRegressor),
+}
+"""Classifier and regressor of every kind of model."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of the classifier: for all datasets, for some of them, and a grid to choose from."""
+    """Settings of a model: for all datasets, for some of them, and a grid to choose from."""
 
     name: str
     defaults: dict[str, Any] = field(default_factory=dict)
     datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     grid: dict[str, list[Any]] = field(default_factory=dict)
+    model: str = "network"
+
+    @property
+    def classifier(self) -> type[Classifier]:
+        """The class of the model for classes."""
+        return MODELS[self.model][0]
+
+    @property
+    def regressor(self) -> type[Regressor]:
+        """The class of the model for numbers."""
+        return MODELS[self.model][1]
 
     def settings(self, dataset: str) -> dict[str, Any]:
-        """Arguments of `SAENClassifier` for a dataset."""
+        """Arguments of the model for a dataset."""
         merged = {**self.defaults, **self.datasets.get(dataset, {})}
         layers = merged.pop("layers", None)
         if layers is not None:
@@ -58,7 +84,7 @@ def load_preset(name_or_path: str) -> Preset:
     if path.suffix != ".toml":
         raise InputError(
             f"unknown preset {name_or_path!r}{did_you_mean(name_or_path, NAMES)}: "
-            f"choose {' or '.join(NAMES)}, or give a .toml file"
+            f"choose from {', '.join(NAMES)}, or give a .toml file"
         )
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,9 +98,13 @@ def load_preset(name_or_path: str) -> Preset:
 
 
 def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
-    known = (*SAENClassifier.setting_names(), "layers")
-    tables = ("defaults", "datasets", "grid")
+    tables = ("model", "defaults", "datasets", "grid")
     _check_keys(document, tables, f"{place}: tables")
+    model = document.get("model", "network")
+    if model not in MODELS:
+        raise InputError(f"{place}: model is one of {', '.join(MODELS)}, not {model!r}")
+    layers = ("layers",) if model == "network" else ()
+    known = (*MODELS[model][0].setting_names(), *layers)
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
     grid = document.get("grid", {})
     _check_keys(defaults, known, f"{place}, [defaults]")
@@ -84,7 +114,7 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise InputError(f"{place}, [grid]: {key} must be a list of values to choose from")
-    return Preset(name, defaults, datasets, grid)
+    return Preset(name, defaults, datasets, grid, model)
 
 
 def _check_keys(table: Any, known: Iterable[str], place: str) -> None:

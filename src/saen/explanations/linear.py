@@ -1,0 +1,96 @@
+"""Contributions of parts to a linear model over part counts: exact, since the model is a sum.
+
+The entry (role π, part i, count n) of an example adds coefficient × feature value over the columns
+of (π, i); its n occurrences share this equally. What a part contributes is handed down to its own
+parts in equal shares, since the model tells whole parts apart and not what is inside them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Ints, segment_ids, segment_reduce
+from saen.data.compression import Compressed, compress
+from saen.data.hierarchy import Hierarchy, Relation
+from saen.errors import InputError
+from saen.explanations.describe import DecomposedExample, Part
+from saen.learning.part_counts import count_parts
+from saen.learning.part_counts_models import PartCountsEstimator
+
+Floats = NDArray[np.float64]
+
+
+def linear_outputs(
+    model: PartCountsEstimator, compressed: Compressed, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Outputs of the unique examples, (rows,), and what every entry of the top adds, (entries,)."""
+    _check_levels(model)
+    table = count_parts(compressed, model.levels)
+    outputs = model.linear_.outputs(table) @ weights
+    entries = np.zeros(compressed.hierarchy.relations[-1].n_entries)
+    entries[table.source] = model.linear_.entry_outputs(table, weights)
+    return outputs, entries
+
+
+def linear_contributions(
+    model: PartCountsEstimator, hierarchy: Hierarchy, weights: Floats
+) -> tuple[float, list[Floats], list[Floats]]:
+    """Output, contributions of the objects of every level, and of the entries of every relation.
+
+    The hierarchy is that of one example; levels and relations come bottom first.
+    """
+    compressed = compress(hierarchy)
+    outputs, unique_entries = linear_outputs(model, compressed, weights)
+    top, unique = hierarchy.relations[-1], compressed.hierarchy.relations[-1]
+    per_occurrence = unique_entries / unique.multiplicity
+    codes = unique.roles.astype(np.int64) * unique.n_parts + unique.parts
+    order = np.argsort(codes)
+    own = (
+        top.roles.astype(np.int64) * unique.n_parts
+        + compressed.unique_of(hierarchy.depth - 1)[top.parts]
+    )
+    places = order[np.searchsorted(codes, own, sorter=order)]
+    entries = [per_occurrence[places] * top.multiplicity]
+    objects = [np.array([outputs[0]]), np.bincount(top.parts, entries[0], minlength=top.n_parts)]
+    for relation in reversed(hierarchy.relations[:-1]):
+        shares = _shares(relation, objects[-1])
+        entries.append(shares)
+        objects.append(np.bincount(relation.parts, shares, minlength=relation.n_parts))
+    return float(outputs[0]), objects[::-1], entries[::-1]
+
+
+def linear_parts(
+    decomposed: DecomposedExample, contributions: Floats, strongest: list[int]
+) -> tuple[Part, ...]:
+    """Parts of the example, with equal shares for the bottom objects inside them."""
+    hierarchy = decomposed.hierarchy
+    level = hierarchy.depth - 1
+
+    def inside(number: int, bottom: Ints) -> Floats:
+        values = np.zeros(hierarchy.sizes[level])
+        values[number] = contributions[number]
+        for relation in reversed(hierarchy.relations[:-1]):
+            shares = _shares(relation, values)
+            below = np.bincount(relation.parts, shares, minlength=relation.n_parts)
+            values = below.astype(np.float64)
+        return values[bottom]
+
+    return tuple(
+        decomposed.part(level, i, contributions[i], inside(i, decomposed.bottom_objects(level, i)))
+        for i in strongest
+    )
+
+
+def _shares(relation: Relation, values: Floats) -> Floats:
+    """What every entry gets of its parent's value, in proportion to its count, (entries,)."""
+    counts = relation.multiplicity
+    sizes = segment_reduce(np.add, counts, relation.indptr)
+    shares: Floats = counts * (values / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
+    return shares
+
+
+def _check_levels(model: PartCountsEstimator) -> None:
+    depth = model.schema_.depth
+    if not isinstance(model.levels, str) and list(model.levels) != [depth - 1]:
+        raise InputError("only counts of the level below the top are explained: levels='auto'")

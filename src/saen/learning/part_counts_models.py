@@ -1,0 +1,671 @@
+"""Linear models over part counts, behind the interface of the network estimators.
+
+Classes are told apart by linear support vector machines (scikit-learn's `LinearSVC`, one against
+the rest), numbers predicted by ridge regression. What is left open (`depth`, `C`) is chosen on
+inner folds of the training examples; the decision values of the held-out folds also give the
+temperature that turns decision values into probabilities. Then the model is fitted again on all
+of the training examples.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from scipy.special import log_expit, log_softmax
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.svm import LinearSVC
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from saen._util.arrays import Array, Ints
+from saen.errors import InputError
+from saen.io.coerce import as_data
+from saen.learning.estimators import integer_seed, probabilities, sample_weights
+from saen.learning.parameters import parameter
+from saen.learning.part_counts import (
+    MAX_ROLE,
+    CountSettings,
+    Encoded,
+    Encoder,
+    PartTable,
+    count_parts,
+    feature_rows,
+    row_scales,
+    scale_rows,
+)
+from saen.learning.preparation import Data, Prepared
+
+Floats = NDArray[np.float64]
+
+USUAL_C = 1.0
+CLASS_CS = (0.1, 0.3, 1.0, 3.0, 10.0)
+NUMBER_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""From which `C="auto"` is chosen."""
+MAX_THRESHOLDS = 32
+EMBEDDING_WIDTH = 256
+"""Columns of `embed` where there are more features."""
+INNER_TEST_SIZE = 0.1
+"""Share of a training part that a single inner split holds out."""
+MIN_PARALLEL_ENTRIES = 2_000_000
+"""Entries of all fits together from which on several processes are worth their start."""
+ABSENT = 10.0
+"""Minus the logit of a class that the training examples do not have."""
+SOLVER_TOLERANCE = 1e-2
+MAX_ITERATIONS = 200
+"""Of LinearSVC; stricter ones cost several times the time and no accuracy."""
+RIDGE_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCounts:
+    """A linear model over encoded part counts: outputs = features · coefᵀ + intercept.
+
+    - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
+      log-odds of the second as the only output, and several classes one logit each;
+    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any.
+    """
+
+    encoder: Encoder
+    norm: str | None
+    coef: Floats
+    intercept: Floats
+    depth: int | None
+    C: float
+    score: float | None
+
+    def outputs(self, table: PartTable) -> Floats:
+        """Of every unique example of a table, (rows, outputs)."""
+        encoded = self.encoder.encode(table)
+        out: Floats = self._features(encoded, table) @ self.coef.T + self.intercept
+        return out
+
+    def entry_outputs(self, table: PartTable, weights: Floats) -> Floats:
+        """What every entry of a table adds to Σ weights · outputs, (entries,)."""
+        encoded = self.encoder.encode(table)
+        scales = row_scales(encoded, table, self.norm)[table.rows[encoded.entries]]
+        values = (weights @ self.coef)[encoded.columns] * encoded.values * scales
+        return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
+
+    def embedding(self, table: PartTable) -> Floats:
+        """Dense features of the unique examples: as they are if few, else hashed, (rows, width)."""
+        features = self._features(self.encoder.encode(table), table)
+        n = features.shape[1]
+        if n > EMBEDDING_WIDTH:
+            rng = np.random.default_rng(n)
+            places = rng.integers(EMBEDDING_WIDTH, size=n)
+            signs = rng.choice([-1.0, 1.0], size=n)
+            shape = (n, EMBEDDING_WIDTH)
+            features = features @ sparse.csr_array((signs, (np.arange(n), places)), shape=shape)
+        dense: Floats = features.toarray()
+        return dense
+
+    def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
+        rows = feature_rows(encoded, table, self.encoder.n_columns)
+        return scale_rows(rows, row_scales(encoded, table, self.norm))
+
+
+@dataclass(frozen=True, eq=False)
+class _Learner:
+    """How one kind of target is learned.
+
+    `fit(X, y, weights, C)` gives coefficients and intercepts; `score` and `calibrate` look at
+    held-out outputs, targets and weights; `split(y, number, seed)` makes inner folds.
+    """
+
+    fit: Callable[[Any, Array, Floats, float], tuple[Floats, Floats]]
+    score: Callable[[Floats, Array, Floats], float]
+    calibrate: Callable[[Floats, Array, Floats], float]
+    split: Callable[[Array, int, int], list[tuple[Ints, Ints]]]
+    costs: tuple[float, ...]
+
+
+@dataclass(eq=False, repr=False)
+class PartCountsEstimator(CountSettings):
+    """What classifier and regressor share: from data to a linear model and back."""
+
+    _: KW_ONLY
+    max_thresholds: int | None = parameter(
+        MAX_THRESHOLDS, Interval(Integral, 1, None, closed="left"), None
+    )
+    depth: int | str | None = parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None
+    )
+    C: float | str = parameter(
+        "auto", Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})
+    )
+    inner_folds: int | str = parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    )
+    random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
+
+    linear_: LinearCounts = field(init=False)
+
+    @property
+    def depth_(self) -> int | None:
+        """The depth (or number of radii less 1) whose parts are counted; None: all of them."""
+        return self.linear_.depth
+
+    @property
+    def C_(self) -> float:  # noqa: N802 - scikit-learn's name
+        """The inverse strength of regularisation that was used."""
+        return self.linear_.C
+
+    # -- fitting -----------------------------------------------------------------------------
+
+    def learner(self, n_classes: int) -> _Learner:
+        """How the targets are learned; `n_classes` is 0 for numbers."""
+        raise NotImplementedError
+
+    def _fit(self, X: Data, y: Array, weights: Floats, n_classes: int = 0) -> Self:
+        if not isinstance(X, Prepared):
+            X = as_data(X, self.spec.takes)
+        if len(X) and len(X) != len(y):
+            raise InputError(f"{len(X)} examples, but {len(y)} targets")
+        prepared, table = self._begin_fit(X)
+        part = np.flatnonzero(weights[:, 0] > 0), np.zeros(0, dtype=np.int64)
+        graded, seed = is_graded(prepared), integer_seed(self.random_state) % 2**31
+        self.linear_, _ = _fit_part(self, table, y, weights[:, 0], part, n_classes, graded, seed)
+        return self
+
+    # -- using -------------------------------------------------------------------------------
+
+    def _outputs(self, X: Data) -> Floats:
+        """Of every example, (n, outputs)."""
+        table = self.part_table(X)
+        return self.linear_.outputs(table)[table.top]
+
+    def part_table(self, X: Data) -> PartTable:
+        """The parts of new data, counted per example."""
+        check_is_fitted(self, "linear_")
+        return count_parts(self.compress(X), self.levels)
+
+    def unseen_share(self, X: Data) -> float:
+        """The share of part occurrences in X, up to `depth_`, without a column in the model."""
+        table = self.part_table(X)
+        return self.linear_.encoder.encode(table).unseen_share(table, self.depth_)
+
+    def embed(self, X: Data, level: int | None = None) -> Floats:
+        """Dense vectors of the examples, shape (n, at most 256).
+
+        Up to 256 features are returned as they are; more are added up with random signs in 256
+        columns, which keeps inner products up to an error of about 1/16 of the lengths.
+        """
+        check_is_fitted(self, "linear_")
+        if level not in (None, self.schema_.depth):
+            raise InputError("part counts have vectors of whole examples only: omit the level")
+        table = self.part_table(X)
+        return self.linear_.embedding(table)[table.top]
+
+    def save(self, path: str | Path) -> int:
+        """Write the fitted estimator to one file (no pickle); its size in bytes."""
+        from saen.learning.persistence import save_estimator
+
+        return save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an estimator of this class that `save` wrote."""
+        from saen.learning.persistence import load_estimator
+
+        loaded = load_estimator(path)
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded
+
+
+@dataclass(eq=False, repr=False)
+class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignore[misc]
+    """Classify graphs and other structured data by their part counts, with a linear model.
+
+    Parameters
+    ----------
+    decomposition, radii, node_labels, levels, encoding, max_count, max_thresholds, n_features,
+    norm, min_graphs : see `PartCounts`.
+    depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
+        `auto` chooses on inner folds. Applies to `neighbourhoods` and `ego`.
+    C : inverse strength of regularisation; `auto` chooses on inner folds, from 1 in both
+        directions as long as the score improves.
+    inner_folds : of the training examples, to choose and to calibrate on; 1 is one split with a
+        tenth held out, 0 is none (then `auto` is the largest depth and C = 1). `auto`: 10 below
+        1,000 examples, 5 below 3,000, 3 below 8,000, else 1.
+    class_weight : None, `"balanced"`, or a dictionary.
+    random_state : decides the inner folds.
+
+    After `fit`: `classes_`, `decomposition_`, `linear_`, `depth_`, `C_`.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, seed=1)
+    >>> model = PartCountsClassifier().fit(threads, threads.targets)
+    >>> model.predict_proba(threads[:3]).shape
+    (3, 2)
+    """
+
+    _: KW_ONLY
+    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+
+    classes_: Array = field(init=False)
+
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit data X with classes y, shape (n,); examples of weight 0 are not looked at."""
+        self.validate()
+        labels = np.asarray(y)
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise InputError("y holds NaN or infinity, which is not a class")
+        check_classification_targets(labels)
+        if labels.ndim != 1:
+            raise InputError(f"y must hold one class per example, not have shape {labels.shape}")
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise InputError(f"a classifier needs at least two classes, y holds {len(classes)}")
+        self.classes_ = classes
+        weights = sample_weights(sample_weight, len(labels))
+        return self._fit(X, codes, self.weighted(codes, classes, weights), len(classes))
+
+    def weighted(self, codes: Array, classes: Array, weights: Floats) -> Floats:
+        """The weights of the examples times those of their classes, (n, 1)."""
+        if self.class_weight is None:
+            return weights
+        known = np.unique(codes[weights[:, 0] > 0])
+        used = weights[:, 0] > 0
+        factors = np.ones(len(classes))
+        factors[known] = compute_class_weight(
+            self.class_weight, classes=classes[known], y=classes[codes[used]]
+        )
+        return weights * factors[codes][:, None]
+
+    def learner(self, n_classes: int) -> _Learner:
+        """One machine against the rest for every class, or one for two classes."""
+        return _Learner(
+            lambda X, y, weights, C: _fit_classes(X, y, weights, C, n_classes),
+            _accuracy,
+            _temperature,
+            _stratified,
+            CLASS_CS,
+        )
+
+    def decision_function(self, X: Data) -> Floats:
+        """Log-odds of the second of two classes, (n,), or one logit per class, (n, classes)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict_proba(self, X: Data) -> Floats:
+        """Class probabilities, shape (n, classes)."""
+        return probabilities(self._outputs(X))
+
+    def predict_log_proba(self, X: Data) -> Floats:
+        """Their logarithms, shape (n, classes)."""
+        return _log_probabilities(self._outputs(X))
+
+    def predict(self, X: Data) -> Array:
+        """The most probable class of every example, shape (n,)."""
+        check_is_fitted(self, "linear_")
+        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return result
+
+
+@dataclass(eq=False, repr=False)
+class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
+    """Predict real numbers for graphs and other structured data by ridge regression.
+
+    Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
+    quantities grow with the size of an example. `y` has shape (n,) or (n, k).
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = PartCountsRegressor().fit(threads, threads.sizes)
+    >>> model.predict(threads[:2]).shape
+    (2,)
+    """
+
+    _: KW_ONLY
+    norm: str | None = parameter(None, StrOptions({"l2"}), None)
+
+    flat_: bool = field(init=False)
+
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit data X with numbers y, shape (n,) or (n, k); weight 0 is not looked at."""
+        self.validate()
+        values = np.asarray(y, dtype=np.float64)
+        if values.ndim not in (1, 2) or not np.isfinite(values).all():
+            raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+        if len(values) == 0:
+            raise InputError("nothing to fit: y is empty")
+        self.flat_ = values.ndim == 1
+        weights = sample_weights(sample_weight, len(values))
+        return self._fit(X, values.reshape(len(values), -1), weights)
+
+    def learner(self, n_classes: int) -> _Learner:
+        """Ridge regression of all columns of y at once."""
+        return _Learner(_fit_numbers, _negative_error, lambda *_: 1.0, _shuffled, NUMBER_CS)
+
+    def predict(self, X: Data) -> Floats:
+        """Predicted numbers, shape (n,) or (n, k)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self.flat_ else outputs
+
+
+def part_counts_probabilities(
+    prepared: Prepared,
+    y: ArrayLike,
+    parts: Sequence[tuple[Ints, Ints]],
+    settings: Sequence[PartCountsClassifier],
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[list[Floats]]:
+    """Class probabilities of the test examples of many parts, for every one of some settings.
+
+    Parts are counted once for all of the data; columns, choices and coefficients of every part
+    come from its training examples alone, as if the estimator had been fitted on them.
+
+    Parameters
+    ----------
+    prepared : data as `prepare` of the settings gives them.
+    y : the class of every example, (n,).
+    parts : pairs of training and test indices.
+    settings : classifiers, not fitted, of one decomposition.
+    seed : decides the inner folds.
+    n_jobs : processes; None is as many as there are cores, one for small data.
+    progress : called with the number of fits done.
+
+    Returns, per setting and part, probabilities of shape (tests, classes), in the order of
+    `numpy.unique(y)`.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = PartCountsClassifier()
+    >>> halves = [(np.arange(0, 40, 2), np.arange(1, 40, 2))]
+    >>> rows = part_counts_probabilities(model.prepare(threads), threads.targets, halves, [model])
+    >>> rows[0][0].shape
+    (20, 2)
+    """
+    results = fit_parts(prepared, y, parts, settings, seed=seed, n_jobs=n_jobs, progress=progress)
+    return [[rows for _, rows in each] for each in results]
+
+
+def fit_parts(
+    prepared: Prepared,
+    y: ArrayLike,
+    parts: Sequence[tuple[Ints, Ints]],
+    settings: Sequence[PartCountsClassifier],
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> list[list[tuple[LinearCounts, Floats]]]:
+    """Like `part_counts_probabilities`, with the fitted models."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    tables: dict[Any, PartTable] = {}
+    jobs = []
+    for estimator in settings:
+        estimator.validate()
+        levels = estimator.levels if isinstance(estimator.levels, str) else tuple(estimator.levels)
+        if levels not in tables:
+            tables[levels] = estimator.count(prepared)
+        for part in parts:
+            used = np.zeros((len(codes), 1))
+            used[part[0]] = 1.0
+            weights = estimator.weighted(codes, classes, used)[:, 0]
+            jobs.append((clone(estimator), tables[levels], codes, weights, part))
+    entries = sum(len(job[1].parts) for job in jobs)
+    if n_jobs is None:
+        n_jobs = 1 if entries < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
+    graded, done = is_graded(prepared), []
+    run = Parallel(n_jobs=n_jobs, return_as="generator")
+    for fitted, rows in run(delayed(_fit_part)(*job, len(classes), graded, seed) for job in jobs):
+        done.append((fitted, probabilities(rows)))
+        if progress is not None:
+            progress(len(done))
+    return [done[i * len(parts) : (i + 1) * len(parts)] for i in range(len(settings))]
+
+
+def is_graded(prepared: Prepared) -> bool:
+    """Whether the roles of the top are in order of size, so that a depth can be chosen."""
+    return prepared.decomposition is not None and prepared.decomposition.graded
+
+
+# -- fitting one part --------------------------------------------------------------------------
+
+
+class _Trial(NamedTuple):
+    """Inner folds with some settings: their score, and what was predicted for held-out examples."""
+
+    score: float
+    outputs: Floats
+    y: Array
+    weights: Floats
+
+
+@dataclass(eq=False)
+class _Problem:
+    """One training part: its features at every depth, choices, calibration and the final fit."""
+
+    estimator: PartCountsEstimator
+    table: PartTable
+    y: Array
+    weights: Floats
+    learner: _Learner
+    graded: bool
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.encoder = self.estimator.fit_encoder(self.table)
+        self.encoded = self.encoder.encode(self.table)
+        self.features = feature_rows(self.encoded, self.table, self.encoder.n_columns)
+
+    def solve(self) -> LinearCounts:
+        """The model, with everything that was left open decided by the inner folds."""
+        depths, given = self._depths(), self.estimator.C
+        C, depth, temperature, score = USUAL_C, depths[-1], 1.0, None
+        if not isinstance(given, str):
+            C = float(given)
+        folds = self._folds()
+        if folds:
+            trials = {each: self._try(each, C, folds) for each in depths}
+            depth = max(depths, key=lambda each: trials[each].score)
+            by_cost = {C: trials[depth]}
+            if isinstance(given, str):
+                C = self._climb(depth, by_cost, folds)
+            best = by_cost[C]
+            score, temperature = best.score, self.learner.calibrate(*best[1:])
+        encoder, X, scale = self._at(depth)
+        coef, intercept = self.learner.fit(X, self.y, self.weights, C)
+        return LinearCounts(
+            encoder,
+            self.estimator.norm,
+            coef * (temperature * scale),
+            intercept * temperature,
+            depth,
+            C,
+            score,
+        )
+
+    def _climb(
+        self, depth: int | None, by_cost: dict[float, _Trial], folds: list[tuple[Ints, Ints]]
+    ) -> float:
+        """The best C, from the usual one in both directions as long as the score improves."""
+        costs = self.learner.costs
+        start = costs.index(USUAL_C)
+        for way in (costs[start + 1 :], costs[:start][::-1]):
+            score = by_cost[USUAL_C].score
+            for cost in way:
+                by_cost[cost] = self._try(depth, cost, folds)
+                if by_cost[cost].score <= score:
+                    break
+                score = by_cost[cost].score
+        return max(by_cost, key=lambda cost: by_cost[cost].score)
+
+    def _try(self, depth: int | None, C: float, folds: list[tuple[Ints, Ints]]) -> _Trial:
+        _, X, _ = self._at(depth)
+        outputs = []
+        for fit, held_out in folds:
+            coef, intercept = self.learner.fit(X[fit], self.y[fit], self.weights[fit], C)
+            outputs.append(X[held_out] @ coef.T + intercept)
+        places = np.concatenate([held_out for _, held_out in folds])
+        rows, y, weights = np.concatenate(outputs), self.y[places], self.weights[places]
+        return _Trial(self.learner.score(rows, y, weights), rows, y, weights)
+
+    def _depths(self) -> list[int | None]:
+        """The depths to choose from; None stands for all parts."""
+        wanted = self.estimator.depth
+        if wanted is None or not self.graded or self.encoder.occupied is not None:
+            return [None]
+        n_roles = int(self.table.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
+        if isinstance(wanted, str):
+            return list(range(min(1, n_roles - 1), n_roles))
+        return [min(wanted, n_roles - 1)]
+
+    def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
+        """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
+        encoder, encoded, features = self.encoder, self.encoded, self.features
+        if depth is not None:
+            # Sorted by level and role, so that smaller depths are the first parts and columns.
+            places = self.table.ids[:, 0]
+            limit = self.table.last_place(depth)
+            encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
+            features = features[:, : encoder.n_columns]
+            inside = places[self.table.parts] <= limit
+            encoded = encoded._replace(squares=np.where(inside, encoded.squares, 0.0))
+        norm = self.estimator.norm
+        scales = row_scales(encoded, self.table, norm)
+        # Without a norm of their own, rows have length 1 on average: C means the same.
+        mean_square = encoded.squares.sum() / max(self.table.n_rows, 1)
+        scale = 1.0 if norm is not None or mean_square == 0 else 1 / float(np.sqrt(mean_square))
+        return encoder, scale_rows(features, scales * scale)[self.table.top], scale
+
+    def _folds(self) -> list[tuple[Ints, Ints]]:
+        """Inner folds, none where the part is too small for any."""
+        n, number = len(self.y), self.estimator.inner_folds
+        if isinstance(number, str):
+            number = 10 if n < 1000 else 5 if n < 3000 else 3 if n < 8000 else 1
+        if number == 0 or n < 4:
+            return []
+        return self.learner.split(self.y, number, self.seed)
+
+
+def _fit_part(
+    estimator: PartCountsEstimator,
+    table: PartTable,
+    y: Array,
+    weights: Floats,
+    part: tuple[Ints, Ints],
+    n_classes: int,
+    graded: bool,
+    seed: int,
+) -> tuple[LinearCounts, Floats]:
+    """The model of one part, and its outputs for the test examples."""
+    train, test = part
+    learner = estimator.learner(n_classes)
+    fitted = _Problem(
+        estimator, table.take(train), y[train], weights[train], learner, graded, seed
+    ).solve()
+    tests = table.take(test)
+    return fitted, fitted.outputs(tests)[tests.top]
+
+
+def _fit_classes(
+    X: Any, y: Array, weights: Floats, C: float, n_classes: int
+) -> tuple[Floats, Floats]:
+    """One row of coefficients for two classes, else one per class."""
+    n_outputs = 1 if n_classes == 2 else n_classes
+    coef, intercept = np.zeros((n_outputs, X.shape[1])), np.full(n_outputs, -ABSENT)
+    known = np.unique(y)
+    if len(known) == 1:
+        intercept[:] = -ABSENT
+        if n_classes == 2:
+            intercept[0] = ABSENT * (2 * known[0] - 1)
+        else:
+            intercept[known[0]] = ABSENT
+        return coef, intercept
+    if X.shape[1] == 0:  # no part is left: the shares of the classes are all that is known
+        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
+        logits = np.log(np.maximum(shares, np.exp(-ABSENT)))
+        return coef, logits[1:] - logits[:1] if n_classes == 2 else logits
+    machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
+        machine.fit(X, y, sample_weight=weights)
+    if n_classes == 2:
+        return machine.coef_, machine.intercept_
+    if len(known) == 2:
+        coef[known] = [-machine.coef_[0], machine.coef_[0]]
+        intercept[known] = [-machine.intercept_[0], machine.intercept_[0]]
+    else:
+        coef[known], intercept[known] = machine.coef_, machine.intercept_
+    return coef, intercept
+
+
+def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, Floats]:
+    mean = np.average(y, axis=0, weights=weights)
+    if X.shape[1] == 0:
+        return np.zeros((y.shape[1], 0)), mean
+    ridge = Ridge(alpha=1 / C, solver="sparse_cg", tol=RIDGE_TOLERANCE)
+    ridge.fit(X, y - mean, sample_weight=weights)
+    coef = np.reshape(ridge.coef_, (y.shape[1], -1))
+    return coef, np.reshape(ridge.intercept_, -1) + mean
+
+
+def _accuracy(outputs: Floats, y: Array, weights: Floats) -> float:
+    codes = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+    return float(np.average(codes == y, weights=weights))
+
+
+def _negative_error(outputs: Floats, y: Array, weights: Floats) -> float:
+    spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
+    return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights))
+
+
+def _temperature(outputs: Floats, y: Array, weights: Floats) -> float:
+    """The factor of the outputs that makes the held-out classes most likely."""
+
+    def loss(logarithm: float) -> float:
+        rows = _log_probabilities(outputs * np.exp(logarithm))
+        return -float(np.average(rows[np.arange(len(y)), y], weights=weights))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
+
+
+def _log_probabilities(outputs: Floats) -> Floats:
+    """Logarithms of class probabilities, (…, 1 or C) to (…, C)."""
+    if outputs.shape[-1] == 1:
+        return np.concatenate([log_expit(-outputs), log_expit(outputs)], axis=-1)
+    rows: Floats = log_softmax(outputs, axis=-1)
+    return rows
+
+
+def _stratified(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Folds with some of every class in each, fewer where a class has too few members."""
+    _, counts = np.unique(y, return_counts=True)
+    n_test = max(int(np.ceil(INNER_TEST_SIZE * len(y))), len(counts))
+    if counts.min() < 2 or len(y) - n_test < len(counts):
+        return _shuffled(y, number, seed)
+    if number == 1:
+        splitter = StratifiedShuffleSplit(1, test_size=n_test, random_state=seed)
+    else:
+        folds = int(np.clip(counts.min(), 2, number))
+        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    return list(splitter.split(np.empty(len(y)), y))
+
+
+def _shuffled(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
+    if number == 1:
+        splitter = ShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=seed)
+    else:
+        splitter = KFold(min(number, len(y)), shuffle=True, random_state=seed)
+    return list(splitter.split(np.empty(len(y))))

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import saen
+from saen import (
+    InputError,
+    PartCountsClassifier,
+    PartCountsRegressor,
+    cross_validate,
+    explain,
+    explain_collection,
+    generate_threads,
+    part_counts_probabilities,
+)
+from saen.learning.inspection import inspect_file
+from saen.learning.prediction import predict_chunks
+from saen.learning.presets import load_preset
+from tests.cli.commandline import fails, invoke, run
+
+THREADS = generate_threads(60, average_nodes=20, seed=1)
+KINDS = np.array(["long", "short", "other"])[np.digitize(THREADS.sizes, [15, 25])]
+SMALL = {"decomposition": "neighbourhoods(depth=2)", "inner_folds": 2}
+HALVES = [(np.arange(0, 60, 2), np.arange(1, 60, 2)), (np.arange(1, 60, 2), np.arange(0, 60, 2))]
+
+
+def fitted(y=THREADS.targets, **settings) -> PartCountsClassifier:
+    return PartCountsClassifier(**SMALL | settings).fit(THREADS, y)
+
+
+# -- fitting -----------------------------------------------------------------------------------
+
+
+def test_the_classifier_learns_and_keeps_to_the_interface():
+    model = fitted()
+    assert model.score(THREADS, THREADS.targets) > 0.9
+    shares, logs = model.predict_proba(THREADS), model.predict_log_proba(THREADS)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(logs), shares)
+    odds = model.decision_function(THREADS)
+    np.testing.assert_allclose(odds, logs[:, 1] - logs[:, 0])
+    assert model.predict(THREADS).tolist() == model.classes_[(odds > 0).astype(int)].tolist()
+    assert model.embed(THREADS).shape[0] == 60
+    with pytest.raises(NotFittedError):
+        PartCountsClassifier().predict(THREADS)
+
+
+def test_several_classes_have_a_logit_each():
+    model = fitted(KINDS)
+    logits = model.decision_function(THREADS)
+    assert logits.shape == (60, 3)
+    assert model.classes_[logits.argmax(axis=1)].tolist() == model.predict(THREADS).tolist()
+    assert model.score(THREADS, KINDS) > 0.9
+
+
+def test_depth_and_cost_are_chosen_unless_given():
+    chosen = fitted()
+    assert chosen.depth_ in (1, 2)
+    assert chosen.C_ in (0.1, 0.3, 1.0, 3.0, 10.0)
+    given = fitted(depth=0, C=0.5)
+    assert (given.depth_, given.C_) == (0, 0.5)
+    roles = {int(place) & 0xFFFFFFFF for place in given.linear_.encoder.ids[:, 0]}
+    assert roles == {0}
+    nothing = fitted(inner_folds=0)
+    assert (nothing.depth_, nothing.C_, nothing.linear_.score) == (2, 1.0, None)
+
+
+@pytest.mark.parametrize("norm", ["l2", None])
+def test_a_smaller_depth_is_that_of_the_smaller_decomposition(norm):
+    settings = {"C": 1.0, "inner_folds": 0, "norm": norm}
+    one = PartCountsClassifier("neighbourhoods(depth=3)", depth=1, **settings)
+    other = PartCountsClassifier("neighbourhoods(depth=1)", depth=None, **settings)
+    a, b = (each.fit(THREADS, THREADS.targets).decision_function(THREADS) for each in (one, other))
+    np.testing.assert_allclose(a, b, rtol=0.02, atol=0.02)  # up to the solver's tolerance
+
+
+def test_prepared_data_and_weights_of_zero_are_as_good_as_a_subset():
+    model = PartCountsClassifier(**SMALL)
+    prepared = model.prepare(THREADS)
+    train, test = HALVES[0]
+    weights = np.zeros(60)
+    weights[train] = 1.0
+    whole = clone(model).fit(prepared, THREADS.targets, sample_weight=weights)
+    alone = clone(model).fit(THREADS[train], THREADS.targets[train])
+    expected = alone.predict_proba(THREADS[test])
+    np.testing.assert_allclose(whole.predict_proba(prepared)[test], expected, atol=1e-6)
+    with pytest.raises(InputError, match="prepared with"):
+        PartCountsClassifier("ego").fit(prepared, THREADS.targets)
+
+
+def test_class_weights_change_the_model():
+    y = np.array(["rare", "usual"])[(np.arange(60) > 12).astype(int)]
+    plain = fitted(y, C=0.1, inner_folds=0, depth=1).decision_function(THREADS)
+    balanced = fitted(y, C=0.1, inner_folds=0, depth=1, class_weight="balanced")
+    assert (balanced.decision_function(THREADS) < plain).all()  # towards the rare class
+
+
+def test_unseen_parts_are_counted():
+    train, test = HALVES[0]
+    model = PartCountsClassifier(**SMALL).fit(THREADS[train], THREADS.targets[train])
+    assert model.unseen_share(THREADS[train]) == 0
+    assert 0 < model.unseen_share(THREADS[test]) < 1
+
+
+@pytest.mark.parametrize("columns", [None, 2])
+def test_the_regressor_predicts_sizes(columns):
+    y = THREADS.sizes if columns is None else np.column_stack([THREADS.sizes, -THREADS.sizes])
+    model = PartCountsRegressor(**SMALL).fit(THREADS[:40], y[:40])
+    assert model.predict(THREADS).shape == y.shape
+    assert model.score(THREADS[40:], y[40:]) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("settings", "y", "message"),
+    [
+        ({"C": 0}, THREADS.targets, "The 'C' parameter"),
+        ({"depth": -1}, THREADS.targets, "The 'depth' parameter"),
+        ({}, ["a"] * 60, "at least two classes"),
+        ({}, ["a", "b"], "60 examples, but 2 targets"),
+    ],
+)
+def test_wrong_arguments_are_refused(settings, y, message):
+    with pytest.raises(InputError, match=message):
+        PartCountsClassifier(**SMALL | settings).fit(THREADS, y)
+
+
+# -- evaluating --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_graphs", [1, 3])
+def test_folds_see_nothing_but_their_training_part(min_graphs):
+    """Features of the whole dataset give what estimators give that never saw the test graphs."""
+    model = PartCountsClassifier(**SMALL, min_graphs=min_graphs, random_state=5)
+    [rows] = part_counts_probabilities(
+        model.prepare(THREADS), THREADS.targets, HALVES, [model], seed=5
+    )
+    for (train, test), found in zip(HALVES, rows, strict=True):
+        alone = clone(model).fit(THREADS[train], THREADS.targets[train])
+        np.testing.assert_allclose(found, alone.predict_proba(THREADS[test]), atol=1e-6)
+
+
+def test_test_targets_change_nothing():
+    model = PartCountsClassifier(**SMALL)
+    prepared, (train, test) = model.prepare(THREADS), HALVES[0]
+    other = THREADS.targets.copy()
+    other[test] = other[test][::-1]
+    one, two = (
+        part_counts_probabilities(prepared, y, [(train, test)], [model])[0][0]
+        for y in (THREADS.targets, other)
+    )
+    assert np.array_equal(one, two)
+
+
+def test_several_processes_give_the_same():
+    model = PartCountsClassifier(**SMALL)
+    settings = [model, clone(model).set_params(encoding="counts")]
+    prepared = model.prepare(THREADS)
+    one, two = (
+        part_counts_probabilities(prepared, THREADS.targets, HALVES, settings, n_jobs=n)
+        for n in (1, 2)
+    )
+    for a, b in zip(one, two, strict=True):
+        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+    assert not np.array_equal(one[0][0], one[1][0])
+
+
+def test_cross_validation_knows_part_counts():
+    model = PartCountsClassifier(**SMALL)
+    evaluation = cross_validate(model, THREADS, KINDS, repeats=1, folds=3)
+    assert evaluation.accuracies().mean() > 0.5
+    assert [sorted(each) for each in evaluation.chosen] == [["C", "depth"]] * 3
+    grid = [{"encoding": "unary"}, {"encoding": "counts"}]
+    nested = cross_validate(model, THREADS, KINDS, repeats=1, folds=3, stop="nested", grid=grid)
+    assert [sorted(each) for each in nested.chosen] == [["C", "depth", "encoding"]] * 3
+    with pytest.raises(InputError, match="no epoch to choose"):
+        cross_validate(model, THREADS, KINDS, stop="peek")
+
+
+def test_a_class_that_a_training_part_lacks_is_improbable():
+    model = PartCountsClassifier(**SMALL)
+    train = np.flatnonzero(KINDS != "other")
+    test = np.flatnonzero(KINDS == "other")
+    [[rows]] = part_counts_probabilities(model.prepare(THREADS), KINDS, [(train, test)], [model])
+    assert rows.shape == (len(test), 3)
+    assert (rows[:, 1] < 0.1).all()
+
+
+# -- saving and explaining ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}])
+def test_models_are_the_same_after_saving(settings, tmp_path):
+    model = fitted(KINDS, **settings)
+    model.save(tmp_path / "model.saen")
+    loaded = saen.load(tmp_path / "model.saen")
+    assert type(loaded) is PartCountsClassifier
+    assert np.array_equal(loaded.predict_proba(THREADS), model.predict_proba(THREADS))
+    assert (loaded.depth_, loaded.C_) == (model.depth_, model.C_)
+    described = inspect_file(tmp_path / "model.saen")
+    assert described["columns"] == model.linear_.encoder.n_columns
+    numbers = PartCountsRegressor(**SMALL).fit(THREADS, THREADS.sizes)
+    numbers.save(tmp_path / "numbers.saen")
+    again = PartCountsRegressor.load(tmp_path / "numbers.saen")
+    assert np.array_equal(again.predict(THREADS), numbers.predict(THREADS))
+    with pytest.raises(InputError, match="not a PartCountsRegressor"):
+        PartCountsRegressor.load(tmp_path / "model.saen")
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}])
+@pytest.mark.parametrize("y", [THREADS.targets, KINDS], ids=["two classes", "three"])
+def test_contributions_add_up_to_the_decision_value(settings, y):
+    model = fitted(y, **settings)
+    explanation = explain(model, THREADS, 3)
+    decision = model.decision_function(THREADS[3:4])[0]
+    if len(model.classes_) > 2:
+        decision = decision[model.classes_.tolist().index(explanation.target)]
+    assert explanation.output == pytest.approx(decision)
+    assert explanation.gap < 1e-9
+    own = explanation.contributions[-2]
+    assert explanation.baseline + own.sum() == pytest.approx(decision)
+    for part in explanation.parts:
+        assert part.inside.sum() == pytest.approx(part.contribution)
+    # Equal parts in equal roles contribute equally.
+    collection = explain_collection(model, THREADS)
+    assert collection.gap < 1e-9
+    outputs = model.decision_function(THREADS)
+    column = outputs if outputs.ndim == 1 else outputs[:, 0]
+    totals = (collection.means * collection.occurrences[:, None]).sum(axis=0)
+    place = 1 if outputs.ndim == 1 else 0
+    baseline = explain(model, THREADS, 0, target=model.classes_[place]).baseline
+    assert totals[place] == pytest.approx((column - baseline).sum())
+
+
+def test_numbers_are_explained_too():
+    model = PartCountsRegressor(**SMALL).fit(THREADS, THREADS.sizes)
+    explanation = explain(model, THREADS, 5)
+    assert explanation.output == pytest.approx(model.predict(THREADS[5:6])[0])
+    assert explanation.gap < 1e-9
+    lower = PartCountsRegressor(**SMALL, levels=[0, 1]).fit(THREADS, THREADS.sizes)
+    with pytest.raises(InputError, match="levels='auto'"):
+        explain(lower, THREADS, 5)
+
+
+def test_embeddings_keep_inner_products():
+    wide = fitted(inner_folds=0, decomposition="neighbourhoods(depth=3)")
+    assert wide.linear_.encoder.n_columns > 256
+    vectors = wide.embed(THREADS)
+    assert vectors.shape == (60, 256)
+    np.testing.assert_allclose((vectors**2).sum(axis=1), 1.0, atol=0.4)
+    narrow = fitted(decomposition="nodes(node_labels=degree)")
+    assert narrow.embed(THREADS).shape[1] == narrow.linear_.encoder.n_columns <= 256
+    with pytest.raises(InputError, match="whole examples only"):
+        wide.embed(THREADS, level=0)
+
+
+def test_predictions_have_no_agreement():
+    assert [list(part.columns) for part in predict_chunks(fitted(), THREADS)] == [
+        ["prediction", "p_discussion", "p_questions"]
+    ]
+
+
+# -- the command line --------------------------------------------------------------------------
+
+
+def test_the_preset_names_its_model(tmp_path):
+    assert load_preset("counts").classifier is PartCountsClassifier
+    own = tmp_path / "own.toml"
+    own.write_text('model = "part_counts"\n[defaults]\nepochs = 3\n')
+    with pytest.raises(InputError, match="unknown key 'epochs'"):
+        load_preset(str(own))
+    own.write_text('model = "forest"\n')
+    with pytest.raises(InputError, match="model is one of network, part_counts, not 'forest'"):
+        load_preset(str(own))
+
+
+def test_commands_take_the_preset(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quick.toml").write_text(
+        'model = "part_counts"\n[defaults]\n'
+        'decomposition = "neighbourhoods(depth=1)"\ninner_folds = 2\n'
+    )
+    trained = run("train", "threads", "--preset", "quick.toml", "-o", "m.saen")
+    assert trained["depth"] == 1
+    assert trained["held_out"]["accuracy"] > 0.7
+    assert "inner score" in invoke("inspect", "m.saen").stdout
+    invoke("predict", "m.saen", "threads", "-o", "p.csv")
+    assert (tmp_path / "p.csv").read_text().startswith("id,prediction,p_discussion,p_questions\n")
+    invoke("embed", "m.saen", "threads", "-o", "e.npy")
+    invoke("explain", "m.saen", "threads", "--graph", "1", "-o", "one.html")
+    invoke("explain", "m.saen", "threads", "-o", "all.svg")
+    line = ("evaluate", "threads", "--preset", "quick.toml", "--repeats", "1", "--folds", "2")
+    found = run(*line, "--plot", "p.svg", "--report", "r.html")
+    assert found["accuracy"]["mean"] > 0.7
+    assert {"e.npy", "one.html", "all.svg", "p.svg", "r.html"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+    message = fails(monkeypatch, capsys, *line, "--epochs", "3")
+    assert message == "epochs does not apply to preset quick"
