@@ -82,7 +82,7 @@ class PartTable:
 
     def last_place(self, depth: int | None) -> np.uint64:
         """Level and role, in one number, of the last parts up to a depth; None: of all parts."""
-        last = self.ids[:, 0].max(initial=0)
+        last = np.uint64(self.ids[:, 0].max(initial=0))
         return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
 
     def take(self, examples: Ints) -> PartTable:
