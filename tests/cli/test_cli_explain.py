@@ -53,8 +53,7 @@ def test_explain_prints_json_as_python_gives_it(folder):
     explanation = explain(model, saen.load(folder / "talk.saen"), 4)
     about = printed.pop("about")
     assert printed == json.loads(json.dumps(explanation.to_json()))
-    assert (about["model"], about["data"]) == ("model.saen", "talk")
-    assert about["fitted"].startswith("3 networks, ")
+    assert (about["model"], about["data"], about["networks"]) == ("model.saen", "talk", 3)
     assert about["saen"] == saen.__version__
 
 

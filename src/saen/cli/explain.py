@@ -49,10 +49,9 @@ def command(
     """
     from saen.explanations.explanation import explain, explain_collection
     from saen.learning.jobs.job import load_input
-    from saen.learning.jobs.predict import load_model, model_takes
+    from saen.learning.jobs.predict import load_model, model_facts, model_takes
     from saen.learning.runs import versions
     from saen.report.explanation_page import check_explanation, write_explanation
-    from saen.report.summaries import describe_model
 
     if out is not None:
         check_explanation(out)
@@ -70,7 +69,7 @@ def command(
         "model": model.name,
         "data": name,
         "estimator": type(loaded).__name__,
-        "fitted": describe_model(loaded),
+        **model_facts(loaded),
         **versions(),
     }
     if out is not None:

@@ -75,6 +75,14 @@ def load_model(path: str | Path, device: str = "auto") -> Model:
     return model
 
 
+def model_facts(model: Model) -> dict[str, Any]:
+    """What a fitted model consists of: networks and epochs, or columns, depth and C."""
+    if isinstance(model, NetworkEstimator):
+        return {"networks": model.network_.n_models, "epochs": len(model.history_.loss)}
+    linear = model.linear_
+    return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
+
+
 def model_takes(model: Model) -> str:
     """The kind of data that a model reads: graphs, documents or nested."""
     assert model.decomposition_ is not None

@@ -27,6 +27,7 @@ from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
+from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores
 from saen.learning.preparation import Prepared
 from saen.learning.presets import Classifier, Regressor
@@ -103,16 +104,9 @@ class FitReport:
             **({} if self.held_out is None else {"held_out": self.held_out.to_json()}),
             "model": str(self.path),
             "bytes": self.bytes,
-            **self._learned(),
+            **model_facts(self.model),
             "seconds": self.seconds,
         }
-
-    def _learned(self) -> dict[str, Any]:
-        if isinstance(self.model, NetworkEstimator):
-            networks, epochs = self.model.network_.n_models, len(self.model.history_.loss)
-            return {"networks": networks, "epochs": epochs}
-        linear = self.model.linear_
-        return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
 
 
 Notify = Callable[[str | DataFacts | HoldOut], object]
