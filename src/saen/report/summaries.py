@@ -102,10 +102,11 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
             f"{describe_ceiling(document['ceiling'])} "
             f"({100 * document['ceiling_folds']:.2f} % with one model per fold)"
         )
+    rest = duplicates.get("accuracy_rest") if duplicates["share"] else None
     lines["duplicates"] = (
         f"{100 * duplicates['share']:.1f} % of test examples are identical to a training example"
         + _share("; accuracy on these", duplicates.get("accuracy"))
-        + _share(", on the others", duplicates.get("accuracy_rest"))
+        + _share(", on the others", rest)
     )
     lines["time"] = f"{describe_times(report.seconds)} on {report.device}"
     if document["protocol"]["stop"] == "peek":
