@@ -34,6 +34,7 @@ from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.defaults import default_batch_size, default_hidden
+from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
@@ -56,7 +57,7 @@ MAX_TARGET = 1e100
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Parameters, BaseEstimator):
+class NetworkEstimator(Savable, Parameters, BaseEstimator):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -257,22 +258,6 @@ class NetworkEstimator(Parameters, BaseEstimator):
             raise InputError(f"levels are 0 … {depth}, not {level}")
         vectors = outputs(self.network_, compressed.hierarchy, level=number)
         return compressed.decompress(number, vectors.flatten(1).double().cpu().numpy())
-
-    def save(self, path: str | Path) -> int:
-        """Write the fitted estimator to one file (no pickle); its size in bytes."""
-        from saen.learning.persistence import save_estimator
-
-        return save_estimator(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read an estimator of this class that `save` wrote."""
-        from saen.learning.persistence import load_estimator
-
-        loaded = load_estimator(path)
-        if not isinstance(loaded, cls):
-            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
-        return loaded
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,10 +1,11 @@
-"""`saen.load`: any file that saen wrote."""
+"""`saen.load`: any file that saen wrote; `save` and `load` of the estimators."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from saen.errors import InputError
 from saen.io import container
 
 
@@ -18,3 +19,23 @@ def load(path: str | Path) -> Any:
     from saen.learning.persistence import load_estimator  # needs torch, which data do not
 
     return load_estimator(path)
+
+
+class Savable:
+    """Estimators that are written to one file, and read back by their class."""
+
+    def save(self, path: str | Path) -> int:
+        """Write the fitted estimator to one file (no pickle); its size in bytes."""
+        from saen.learning.persistence import save_estimator
+
+        return save_estimator(self, path)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an estimator of this class that `save` wrote."""
+        from saen.learning.persistence import load_estimator
+
+        loaded = load_estimator(path)
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded

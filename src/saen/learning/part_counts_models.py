@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +35,7 @@ from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.estimators import integer_seed, probabilities, sample_weights
+from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
     MAX_ROLE,
@@ -135,7 +135,7 @@ class _Learner:
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsEstimator(CountSettings):
+class PartCountsEstimator(Savable, CountSettings):
     """What classifier and regressor share: from data to a linear model and back."""
 
     _: KW_ONLY
@@ -210,22 +210,6 @@ class PartCountsEstimator(CountSettings):
             raise InputError("part counts have vectors of whole examples only: omit the level")
         table = self.part_table(X)
         return self.linear_.embedding(table)[table.top]
-
-    def save(self, path: str | Path) -> int:
-        """Write the fitted estimator to one file (no pickle); its size in bytes."""
-        from saen.learning.persistence import save_estimator
-
-        return save_estimator(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read an estimator of this class that `save` wrote."""
-        from saen.learning.persistence import load_estimator
-
-        loaded = load_estimator(path)
-        if not isinstance(loaded, cls):
-            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
-        return loaded
 
 
 @dataclass(eq=False, repr=False)
