@@ -7,10 +7,15 @@ line prints the message alone and exits with code 2; in Python, `except saen.Sae
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class SaenError(Exception):
     """Base of every error that is the fault of an input rather than of the library."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickled by what it holds: a subclass may take other arguments than its message.
+        return _restore, (type(self), self.args, self.__dict__)
 
 
 class InputError(SaenError, ValueError):
@@ -44,3 +49,14 @@ class MissingExtraError(SaenError, ImportError):
 
     def __init__(self, library: str, *, extra: str) -> None:
         super().__init__(f'this needs {library}: pip install "saen[{extra}]"')
+
+
+class WorkerError(SaenError):
+    """A worker of a cluster was lost, runs out of memory or does not fit the others."""
+
+
+def _restore(kind: type[SaenError], args: tuple[Any, ...], state: dict[str, Any]) -> SaenError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error

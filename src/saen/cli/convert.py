@@ -10,7 +10,7 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines, report_skipped
-from saen.errors import FileError
+from saen.errors import FileError, InputError
 
 
 class Format(StrEnum):
@@ -30,6 +30,10 @@ def command(
             "(TUDataset text), or a folder.",
         ),
     ],
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Write a folder of this many parts, which a cluster reads one by one."),
+    ] = None,
     format: Annotated[
         Format | None, typer.Option(help="What to write into a folder: tu or graphml.")
     ] = None,
@@ -45,9 +49,13 @@ def command(
     Example: saen convert my-graphs/ my-graphs.saen
     """
     from saen.io.loading import load_dataset
+    from saen.io.shards import split_graphs, write_shards
     from saen.io.writing import output_files, write_graphs
 
-    output_files(out, format=format, force=force, inputs=[source, nodes, targets])
+    if shards is None:
+        output_files(out, format=format, force=force, inputs=[source, nodes, targets])
+    elif format is not None:
+        raise InputError("options 'format' and 'shards' exclude each other: shards are .saen files")
     skipped: list[FileError] = []
     with report_skipped() as report:
         graphs = load_dataset(
@@ -58,7 +66,10 @@ def command(
             skip_bad=skip_bad,
             report=skipped.append if json else report,
         )
-    files = write_graphs(graphs, out, format=format, force=force)
+    if shards is None:
+        files = write_graphs(graphs, out, format=format, force=force)
+    else:
+        files = write_shards(split_graphs(graphs, shards), out, force=force).files
     if json:
         print_json(
             {
@@ -69,5 +80,5 @@ def command(
         )
         return
     print_line(f"{graphs!r}")
-    for file in files:
+    for file in files if shards is None else [f"{out}: {shards} shards"]:
         print_lines({"written": str(file)})

@@ -38,6 +38,7 @@ from saen.io.catalog import (
 from saen.io.edge_tables import EDGES, read_edge_table, read_targets
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.records import BadGraphs, Records, Report, TargetValue, bad_graphs
+from saen.io.shards import is_shards, read_shards
 from saen.io.tables import target_column, target_values
 from saen.io.text_files import BYTE_ORDER_MARK, numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
@@ -75,7 +76,7 @@ def load_dataset(
     """Load graphs by name or from files.
 
     Looks for, in this order: a path (a folder or a zip in TUDataset's text format, a `.saen` file
-    of graphs, or anything that `read_graphs` reads); `NAME.zip` or `NAME/` in the folders of
+    of graphs, a folder of shards, or anything that `read_graphs` reads); `NAME.zip` or `NAME/` in the folders of
     `$SAEN_DATA`; the cache; the generated dataset `"threads"`; the public TUDataset site, from
     which a download is checked and kept in the cache. Names of the catalog may be in upper or
     lower case. A path that exists is never downloaded as a name.
@@ -364,7 +365,9 @@ def _explicit_path(name_or_path: str | os.PathLike[str]) -> Path | None:
 
 def _holds_graphs(path: Path) -> bool:
     try:
-        return path.is_file() or (path.is_dir() and (_is_tu_folder(path) or _is_readable(path)))
+        return path.is_file() or (
+            path.is_dir() and (_is_tu_folder(path) or _is_readable(path) or is_shards(path))
+        )
     except (OSError, FileError):
         return False
 
@@ -394,6 +397,9 @@ def _load_path(
         _refuse(path.name, target=tu_options["target"])
         return read_graphs(path, directed=tu_options["directed"], **table_files, **options)
     _refuse(path.name, **table_files)
+    if is_shards(path):
+        _refuse(path.name, **tu_options)
+        return read_shards(path).load()
     if path.suffix == ".saen" and not path.is_dir():
         _refuse(path.name, **tu_options)
         graphs = container.load(path)

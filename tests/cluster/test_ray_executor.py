@@ -1,0 +1,132 @@
+"""Tasks on Ray: what holds for all executors, and what Ray leaves behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import gettempdir
+
+import numpy as np
+import pytest
+
+from saen._util.executor import Executor
+from saen.cluster.executors import open_executor
+from saen.errors import InputError, WorkerError
+from tests.cluster import tasks
+
+pytestmark = [
+    pytest.mark.slow,
+    # Not imported here: the executor sets what Ray reads when it is imported.
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (saen[ray])"),
+]
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[Executor]:
+    with open_executor("ray:2") as opened:
+        yield opened
+
+
+def test_ray_returns_every_result_once_and_shares_arrays(executor: Executor) -> None:
+    shared = executor.put(np.arange(5.0))
+    for number in range(5):
+        executor.submit(f"task {number}", tasks.double, number)
+    executor.submit("shared", tasks.describe, shared, 2)
+    results = dict(executor.completed())
+    assert results.pop("shared") == (20.0, False)
+    assert results == {f"task {n}": 2 * n for n in range(5)}
+
+
+def test_ray_tasks_whose_worker_is_killed_run_again(executor: Executor, tmp_path: Path) -> None:
+    for number in range(2):
+        executor.submit(f"task {number}", tasks.die_once, tmp_path / str(number), number)
+    assert dict(executor.completed()) == {f"task {n}": n for n in range(2)}
+
+
+def test_errors_of_ray_tasks_arrive_as_they_are(executor: Executor, tmp_path: Path) -> None:
+    executor.submit("shard 2", tasks.refuse, tmp_path / "count", 17)
+    with pytest.raises(InputError, match="^shard 2: graph 17 has no nodes$"):
+        list(executor.completed())
+    assert (tmp_path / "count").read_text() == "x"
+    executor.submit("shard 3", tasks.exhaust, 0)
+    with pytest.raises(WorkerError, match="shard 3: not enough memory"):
+        list(executor.completed())
+    executor.submit("broken", tasks.fail, 0)
+    with pytest.raises(ZeroDivisionError):
+        list(executor.completed())
+
+
+def test_a_ray_task_that_always_dies_is_given_up(executor: Executor) -> None:
+    executor.submit("shard 9", tasks.die, 0)
+    with pytest.raises(WorkerError, match="shard 9: its worker died 4 times"):
+        list(executor.completed())
+
+
+def test_a_connection_that_exists_is_used_and_left_open(executor: Executor) -> None:
+    with open_executor("ray") as second:
+        second.submit("task", tasks.double, 4)
+        assert list(second.completed()) == [("task", 8)]
+    executor.submit("still open", tasks.double, 5)
+    assert list(executor.completed()) == [("still open", 10)]
+
+
+def test_other_versions_on_a_machine_are_refused(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "saen.cluster.ray_executor.local_versions", lambda: {"numpy": "1.0", "saen": "0"}
+    )
+    with (
+        pytest.raises(WorkerError, match="but here is 1.0: install the same"),
+        open_executor("ray"),
+    ):
+        pass
+
+
+def test_ray_is_silent_listens_on_loopback_only_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = (
+        "import subprocess\n"
+        "from saen.cluster.executors import open_executor\n"
+        "with open_executor('ray:1') as executor:\n"
+        "    executor.submit('task', max, 3, 4)\n"
+        "    print(list(executor.completed()))\n"
+        "    print(subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout)\n"
+    )
+    before = sorted(Path(gettempdir()).glob("saen-ray-*"))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stderr == ""
+    first, *sockets = result.stdout.splitlines()
+    assert first == "[('task', 4)]"
+    rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
+    assert rays
+    assert all("127.0.0.1" in line.split()[3] for line in rays)
+    assert not (tmp_path / ".ray").exists()
+    assert sorted(Path(gettempdir()).glob("saen-ray-*")) == before
+    deadline = time.monotonic() + 5
+    while _processes(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert _processes(tmp_path) == []
+
+
+def _processes(home: Path) -> list[str]:
+    """Processes that were started with this home folder."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"HOME={home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,108 @@
+"""Folders of shards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saen import Graphs, generate_threads, load_dataset
+from saen.errors import FileError, InputError
+from saen.io.shards import INDEX, read_shards, split_graphs, write_shards
+
+
+def labelled() -> Graphs:
+    edges = [[(0, 1), (1, 2)], [(0, 1)], [(0, 0)], [(0, 1), (0, 2)]]
+    return Graphs.from_edge_lists(
+        edges,
+        node_labels=list("CNOCNCCNC"),
+        edge_labels=["single", "double", "single", "loop", "single", "triple"],
+        targets=["a", "b", "a", "b"],
+        ids=["w", "x", "y", "z"],
+        name="molecules",
+    )
+
+
+def test_shards_hold_the_graphs_in_order_with_ids_targets_and_name(tmp_path: Path) -> None:
+    graphs = labelled()
+    written = write_shards(split_graphs(graphs, 3), tmp_path / "s")
+    assert len(written) == 3
+    assert written == read_shards(tmp_path / "s")
+    back = load_dataset(tmp_path / "s")
+    assert back == graphs
+    assert back.ids.tolist() == ["w", "x", "y", "z"]
+    assert back.name == "molecules"
+    document = json.loads((tmp_path / "s" / INDEX).read_text())
+    assert document["graphs"] == 4
+    assert document["vocabulary"] == {
+        "node_labels": ["C", "N", "O"],
+        "edge_labels": ["double", "loop", "single", "triple"],
+    }
+    assert [shard["first_id"] for shard in document["shards"]][0] == "w"
+
+
+@given(st.integers(1, 25), st.data())
+def test_shards_of_any_number_are_consecutive_and_not_empty(n: int, data: st.DataObject) -> None:
+    graphs = generate_threads(n, average_nodes=6, seed=data.draw(st.integers(0, 9)))
+    parts = list(split_graphs(graphs, data.draw(st.integers(1, n))))
+    assert all(len(part) for part in parts)
+    assert Graphs.concatenate(parts) == graphs
+    assert np.concatenate([part.ids for part in parts]).tolist() == list(range(n))
+
+
+def test_shards_are_of_about_equal_size() -> None:
+    parts = list(split_graphs(generate_threads(400, seed=3), 8))
+    sizes = [part.n_nodes for part in parts]
+    assert max(sizes) < 1.3 * min(sizes)
+
+
+@pytest.mark.parametrize("n", [0, 5])
+def test_shards_need_a_number_that_the_graphs_allow(n: int) -> None:
+    with pytest.raises(InputError, match=f"between 1 and 4, the number of graphs, not {n}"):
+        list(split_graphs(labelled(), n))
+
+
+def test_shards_are_overwritten_only_with_force_and_nothing_foreign_is(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    write_shards(split_graphs(labelled(), 3), folder)
+    with pytest.raises(FileError, match="already exists"):
+        write_shards(split_graphs(labelled(), 2), folder)
+    write_shards(split_graphs(labelled(), 2), folder, force=True)
+    assert sorted(f.name for f in folder.iterdir()) == [
+        "part-00000.saen",
+        "part-00001.saen",
+        INDEX,
+    ]
+    (folder / "thesis.tex").write_text("mine")
+    with pytest.raises(FileError, match="thesis.tex, which would be lost"):
+        write_shards(split_graphs(labelled(), 2), folder, force=True)
+    assert (folder / "thesis.tex").exists()
+
+
+def test_a_damaged_or_missing_shard_is_named(tmp_path: Path) -> None:
+    shards = write_shards(split_graphs(labelled(), 2), tmp_path / "s")
+    file = shards.files[1]
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(FileError, match=r"part-00001.saen: damaged"):
+        read_shards(tmp_path / "s").read(1)
+    file.unlink()
+    with pytest.raises(FileError, match=r"part-00001.saen: no such file, but shards.json"):
+        load_dataset(tmp_path / "s")
+
+
+def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
+    plain = Graphs.from_edge_lists([[(0, 1)]])
+    with pytest.raises(InputError, match="has no"):
+        write_shards([labelled(), plain], tmp_path / "s")
+    assert not (tmp_path / "s" / INDEX).exists()
+
+
+def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="--shards N"):
+        read_shards(tmp_path)
