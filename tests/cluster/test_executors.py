@@ -101,12 +101,13 @@ def test_local_workers_end_and_clean_up_when_their_driver_is_killed(tmp_path: Pa
         [
             sys.executable,
             "-c",
-            "from pathlib import Path; from saen.cluster.executors import LocalExecutor\n"
+            "import sys; from pathlib import Path; from saen.cluster.executors import LocalExecutor\n"
             "from tests.cluster import tasks\n"
             "if __name__ == '__main__':\n"
             " executor = LocalExecutor(2)\n"
-            " for n in range(2): executor.submit(str(n), tasks.announce, Path(r'%s'), 60)\n"
-            " list(executor.completed())" % tmp_path,
+            " for n in range(2): executor.submit(str(n), tasks.announce, Path(sys.argv[1]), 60)\n"
+            " list(executor.completed())",
+            str(tmp_path),
         ],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([p for p in sys.path if p] + ["."])},
     )

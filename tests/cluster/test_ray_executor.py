@@ -50,7 +50,7 @@ def test_ray_tasks_whose_worker_is_killed_run_again(executor: Executor, tmp_path
 
 def test_errors_of_ray_tasks_arrive_as_they_are(executor: Executor, tmp_path: Path) -> None:
     executor.submit("shard 2", tasks.refuse, tmp_path / "count", 17)
-    with pytest.raises(InputError, match="^shard 2: graph 17 has no nodes$"):
+    with pytest.raises(InputError, match=r"^shard 2: graph 17 has no nodes$"):
         list(executor.completed())
     assert (tmp_path / "count").read_text() == "x"
     executor.submit("shard 3", tasks.exhaust, 0)

@@ -42,7 +42,7 @@ def test_shards_hold_the_graphs_in_order_with_ids_targets_and_name(tmp_path: Pat
         "node_labels": ["C", "N", "O"],
         "edge_labels": ["double", "loop", "single", "triple"],
     }
-    assert [shard["first_id"] for shard in document["shards"]][0] == "w"
+    assert document["shards"][0]["first_id"] == "w"
 
 
 @given(st.integers(1, 25), st.data())
@@ -78,7 +78,7 @@ def test_shards_are_overwritten_only_with_force_and_nothing_foreign_is(tmp_path:
         INDEX,
     ]
     (folder / "thesis.tex").write_text("mine")
-    with pytest.raises(FileError, match="thesis.tex, which would be lost"):
+    with pytest.raises(FileError, match=r"thesis.tex, which would be lost"):
         write_shards(split_graphs(labelled(), 2), folder, force=True)
     assert (folder / "thesis.tex").exists()
 

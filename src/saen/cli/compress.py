@@ -20,14 +20,24 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the compressed hierarchy here.")
     ] = None,
+    cluster: options.Cluster = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="Merge shards by this many ranges into a folder: none holds the whole."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
     force: options.Force = False,
     json: options.AsJson = False,
 ) -> None:
     """Decompose a dataset and merge identical objects on every level, without loss.
 
+    A folder of shards (saen convert --shards) is compressed shard by shard, on a cluster if you
+    like; the file is the same.
+
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
+    from saen.cluster.compress import compress_on_cluster
+    from saen.io.shards import is_shards
     from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
     from saen.report.charts import plot_levels
     from saen.report.figures import check_figure, save_figure
@@ -37,7 +47,11 @@ def command(
     asked = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    report = compress_dataset(name, asked, out, force=force)
+    report = (
+        compress_on_cluster(name, asked, cluster or "serial", out, partitions, force=force)
+        if cluster or partitions is not None or is_shards(name)
+        else compress_dataset(name, asked, out, force=force)
+    )
     document = report.to_json()
     if json:
         print_json(document)
@@ -54,9 +68,10 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
     heading(f"{report['name']}, {describe_decomposition(report['decomposition'])}")
     print_levels(report["levels"])
     size, top = report["bytes"], report["levels"][-1]
+    before = f"{human_bytes(size['original'])} → " if "original" in size else ""
+    ratio = f" (ratio {size['ratio']:.3f})" if "ratio" in size else ""
     lines = {
-        "size": f"{human_bytes(size['original'])} → {human_bytes(size['compressed'])} "
-        f"(ratio {size['ratio']:.3f})",
+        "size": f"{before}{human_bytes(size['compressed'])}{ratio}",
         "distinct": f"{report['distinct_graphs']:,} of {top['objects']:,} {top['name']}",
     }
     if report["ceiling"] is not None:

@@ -64,6 +64,14 @@ ReportPage = Annotated[
     Path | None,
     typer.Option("--report", help="Write an HTML report on data, training and predictions here."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SAEN_CLUSTER",
+        help="Run tasks on serial, local:N (processes), ray or ray://HOST:PORT. "
+        "[default: this process]",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
 NodesFile = Annotated[

@@ -13,7 +13,6 @@ from typing import Any
 from saen.cluster.executors import MAX_RETRIES, Task, out_of_memory, run_task
 from saen.errors import MissingExtraError, SaenError, WorkerError
 from saen.learning.runs import versions
-from saen.learning.runs import versions as local_versions
 
 _OBJECT_STORE_BYTES = 1 << 30
 """Of a cluster that is started here: what does not fit is spilled to disk."""
@@ -103,8 +102,8 @@ class RayExecutor:
 
     def _compare_versions(self) -> None:
         ray = self._ray
-        here = local_versions()
-        probe = ray.remote(num_cpus=0, max_retries=MAX_RETRIES)(versions)
+        here = versions()
+        probe = ray.remote(num_cpus=0, max_retries=MAX_RETRIES)(_worker_versions)
         strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         nodes = [node for node in ray.nodes() if node["Alive"]]
         found = [
@@ -124,6 +123,10 @@ class RayExecutor:
                         f"{node['NodeManagerAddress']} has {library} {there[library]}, but here is "
                         f"{version}: install the same versions on all machines"
                     )
+
+
+def _worker_versions() -> dict[str, str]:
+    return versions()
 
 
 def _run_parts(
@@ -151,7 +154,7 @@ def _import_ray(*, start: bool) -> Any:
 
 
 def _short_folder() -> str | None:
-    """Where to make Ray's folder: paths of sockets in it have about a hundred characters at most."""
+    """Where to make Ray's folder: the path of a socket has about a hundred characters at most."""
     return None if len(tempfile.gettempdir()) < 24 else "/tmp"
 
 

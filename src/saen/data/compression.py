@@ -113,7 +113,7 @@ class Compressed:
         """The content key of every unique object, level by level, shape (unique, 2)."""
         keys = [attribute_keys(self.hierarchy.attributes)]
         for relation in self.hierarchy.relations:
-            rows = _Rows.of(relation, np.arange(relation.n_parts), relation.n_parts)
+            rows = _Rows.of(relation, None, relation.n_parts)
             keys.append(row_keys(rows.indptr, rows.codes, rows.counts, keys[-1], relation.alphabet))
         return tuple(keys)
 
@@ -277,6 +277,22 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
     """Add the data of another hierarchy; unique objects that exist already are reused."""
     return merge([compressed, compress(hierarchy)])
+
+
+def merge_objects(attributes: Attributes) -> tuple[Attributes, NDArray[np.int64]]:
+    """The unique bottom objects in the order of their keys, and the inverse."""
+    small, inverse, _ = _compress_attributes(attributes)
+    return small, inverse
+
+
+def merge_parents(relation: Relation, keys: Keys) -> tuple[Relation, NDArray[np.int64]]:
+    """The unique parents in the order of their keys, and the inverse.
+
+    The parts are unique already, and `keys` are the content keys of the parents.
+    """
+    rows = _Rows.of(relation, None, relation.n_parts)
+    merged, inverse, _ = _merged(rows, keys, relation.alphabet, relation.n_parts)
+    return merged, inverse
 
 
 class Decomposer(Protocol):
@@ -458,8 +474,11 @@ class _Rows:
     counts: Ints
 
     @staticmethod
-    def of(relation: Relation, unique_parts: Ints, n_unique: int) -> _Rows:
-        """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts."""
+    def of(relation: Relation, unique_parts: Ints | None, n_unique: int) -> _Rows:
+        """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts.
+
+        `unique_parts` is None where the parts are unique already.
+        """
         n_codes = max(relation.n_roles * n_unique, 1)
         indptr = relation.indptr.astype(np.int64)
         lengths: list[Ints] = []
@@ -469,7 +488,8 @@ class _Rows:
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
             block = relation.roles[entries].astype(np.int64) * n_unique
-            block += unique_parts[relation.parts[entries]]
+            parts = relation.parts[entries]
+            block += parts if unique_parts is None else unique_parts[parts]
             weights = None if relation.counts is None else relation.counts[entries]
             merged = _merge_entries(local, block, weights, n_codes)
             lengths.append(merged[0])
@@ -637,20 +657,28 @@ def _compress_relation(
     """C_l and D_l in effect: the unique parents, the inverse, and the keys."""
     rows = _Rows.of(relation, unique_parts, len(part_keys))
     keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
+    merged, inverse, representatives = _merged(rows, keys, relation.alphabet, len(part_keys))
+    return merged, inverse, keys[representatives]
+
+
+def _merged(
+    rows: _Rows, keys: Keys, alphabet: tuple[str, ...], n_parts: int
+) -> tuple[Relation, NDArray[np.int64], NDArray[np.int64]]:
+    """The unique parents in the order of their keys, the inverse, and one parent of each."""
     inverse, representatives = _group(keys, rows.equal, rows.content)
     lengths = np.diff(rows.indptr)[representatives]
     entries = ranges(rows.indptr[representatives], lengths)
-    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(len(part_keys), 1))
+    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(n_parts, 1))
     counts = rows.counts[entries]
-    compressed = Relation(
+    merged = Relation(
         offsets(lengths),
         narrow(parts),
         narrow(roles),
-        relation.alphabet,
-        len(part_keys),
+        alphabet,
+        n_parts,
         None if (counts == 1).all() else narrow(counts),
     )
-    return compressed, inverse, keys[representatives]
+    return merged, inverse, representatives
 
 
 def _changes(values: Array) -> NDArray[np.bool_]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user, make_folder
@@ -82,6 +84,23 @@ class Shards:
             raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
         return graphs
 
+    def one(self, number: int) -> Shards:
+        """A shard alone: what a task needs to read it."""
+        return replace(self, shards=(self.shards[number],), vocabulary={})
+
+    def targets(self) -> Array | None:
+        """The targets of all graphs, in order, and nothing else of them; None without any."""
+        columns: list[Array] = []
+        for file in self.files:
+            header = container.read_header(file)
+            if "targets" not in header.shapes:
+                return None
+            with safe_open(file, framework="numpy") as opened:
+                column: Array = opened.get_tensor("targets")
+            values = header.document.get("targets.values")
+            columns.append(column if values is None else np.array(values)[column])
+        return np.concatenate(columns)
+
     def load(self) -> Graphs:
         """All graphs, in order."""
         return Graphs.concatenate(self.read(number) for number in range(len(self)))
@@ -120,9 +139,19 @@ def write_shards(
             raise InputError(f"part {number} has no graphs")
         file = path / f"part-{number:05d}.saen"
         size = container.save(graphs, file)
-        ids = graphs.ids[[0, -1]].tolist()
-        counts = len(graphs), graphs.n_nodes, graphs.n_edges
-        shards.append(Shard(file.name, *counts, *ids, size, _checksum(file)))
+        first_id, last_id = graphs.ids[[0, -1]].tolist()
+        shards.append(
+            Shard(
+                file.name,
+                len(graphs),
+                graphs.n_nodes,
+                graphs.n_edges,
+                first_id,
+                last_id,
+                size,
+                _checksum(file),
+            )
+        )
         for key in _LABELS:
             column = getattr(graphs, key)
             if column is not None:
@@ -185,7 +214,7 @@ def split_graphs(graphs: Graphs, n_shards: int) -> Iterator[Graphs]:
     ends = np.clip(np.searchsorted(total, wanted), places, len(graphs) - n_shards + places)
     ends = np.maximum.accumulate(ends - places) + places  # at least one graph each
     bounds = [0, *ends.tolist(), len(graphs)]
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         yield graphs[start:stop]
 
 

@@ -123,12 +123,16 @@ def fit_decomposition(decomposition: Decomposition, data: Data) -> Decomposition
     directions; a user who asked for it should know.
     """
     fitted = decomposition.fit(data)
-    asked, given = (getattr(each, "edges", None) for each in (decomposition, fitted))
-    if asked == "roles" and given == "none":
+    check_edges(decomposition, fitted)
+    return fitted
+
+
+def check_edges(asked: Decomposition, fitted: Decomposition) -> None:
+    """Raise if a decomposition asks for roles of edges that the data do not have."""
+    if getattr(asked, "edges", None) == "roles" and getattr(fitted, "edges", None) == "none":
         raise InputError(
             "edges='roles' needs edge labels or directions, but these graphs have neither"
         )
-    return fitted
 
 
 def compress_like(

@@ -65,6 +65,9 @@ def compress_dataset(
 ) -> CompressionReport:
     """Load, decompose and compress a dataset, and write the result to `out`.
 
+    Of the inverse, that of the top level is kept: the file does not depend on how the data were
+    cut. `saen.compress_graphs` keeps all of it.
+
     An existing file is overwritten only with `force`.
 
     >>> report = compress_dataset("threads", dataset_decomposition("threads", "nodes"))
@@ -79,7 +82,7 @@ def compress_dataset(
     fitted = fit_decomposition(decomposition, data)
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
-        compressed = compress_graphs(data, fitted, progress=update)
+        compressed = compress_graphs(data, fitted, lower_inverse=False, progress=update)
     times.append(perf_counter())
     if out is not None:
         save(compressed, out)

@@ -1,0 +1,269 @@
+"""Compress a folder of shards: every shard is a task, and their results are merged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from saen._util.arrays import Array
+from saen._util.atomic import check_output, is_same_file, remove_folder
+from saen._util.executor import Executor
+from saen._util.progress import bar
+from saen.cluster.executors import open_executor
+from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
+from saen.data.compression import ceiling, compress_graphs, merge
+from saen.decompositions import Decomposition
+from saen.errors import FileError, InputError
+from saen.io import container
+from saen.io.container import load, save
+from saen.io.shards import Shards, read_shards
+from saen.learning.jobs.compress import CompressionReport, peak_memory
+from saen.learning.preparation import check_edges
+from saen.learning.runs import open_run, versions
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """A dataset compressed into ranges, and what that took."""
+
+    name: str
+    decomposition: Decomposition
+    partitions: Partitions
+    ceiling: float | None
+    seconds: dict[str, float]
+    peak_memory: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Levels, bytes, ceiling, seconds, memory and the decomposition."""
+        levels = self.partitions.levels()
+        return {
+            "name": self.name,
+            "levels": levels,
+            "bytes": {
+                "compressed": sum(file.stat().st_size for file in self.partitions.files),
+                "moved": self.partitions.moved,
+            },
+            "partitions": len(self.partitions.unique[0]),
+            "distinct_graphs": levels[-1]["unique"],
+            "ceiling": self.ceiling,
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.peak_memory,
+            "decomposition": self.decomposition.settings(),
+        }
+
+
+def compress_shards(
+    folder: str | Path,
+    decomposition: Decomposition,
+    executor: Executor,
+    out: Path | None = None,
+    *,
+    force: bool = False,
+) -> CompressionReport:
+    """Compress every shard in a task, merge the results, and write the whole to `out`.
+
+    The file is what `compress_dataset` writes for the same graphs in one piece. What the tasks
+    leave is kept in the folder `OUT.parts` until `out` is written; if the work is interrupted,
+    only what is missing there is done again. An existing file is overwritten only with `force`.
+
+    >>> from saen import Ego, generate_threads
+    >>> from saen.cluster.executors import SerialExecutor
+    >>> from saen.io.shards import split_graphs, write_shards
+    >>> folder = getfixture("tmp_path") / "threads"
+    >>> _ = write_shards(split_graphs(generate_threads(40, seed=1), 4), folder)
+    >>> report = compress_shards(folder, Ego(), SerialExecutor())
+    >>> report.compressed.objects[-1]
+    40
+    """
+    shards = read_shards(folder)
+    if out is not None:
+        check_output(out, force=force, inputs=[folder])
+    times = [perf_counter()]
+    fitted = resolve_over_shards(decomposition, shards, executor)
+    times.append(perf_counter())
+    with _work_folder(out, shards, fitted) as work:
+        files = _compress_each(shards, fitted, executor, work)
+        times.append(perf_counter())
+        compressed = merge([load(file) for file in files])
+        times.append(perf_counter())
+        if out is not None:
+            save(compressed, out)
+            times.append(perf_counter())
+    known = compressed.hierarchy.attributes.vocabulary
+    return CompressionReport(
+        shards.name or str(folder),
+        replace(fitted, vocabulary=known),
+        compressed,
+        _ceiling(shards, compressed.top),
+        _seconds(("fit", "compress", "merge", "save"), times),
+        peak_memory(),
+    )
+
+
+def compress_into_partitions(
+    folder: str | Path,
+    decomposition: Decomposition,
+    executor: Executor,
+    out: Path,
+    partitions: int,
+    *,
+    force: bool = False,
+) -> PartitionReport:
+    """Compress every shard in a task and merge the results by ranges of keys into a folder.
+
+    Nobody holds the whole: see `saen.cluster.partitions`. If the work is interrupted, only what
+    is missing in the folder is done again; a folder with a run of other settings is overwritten
+    only with `force`.
+    """
+    shards = read_shards(folder)
+    if is_same_file(out, shards.folder):
+        raise FileError("is an input of this command: choose another output", path=out)
+    times = [perf_counter()]
+    fitted = resolve_over_shards(decomposition, shards, executor)
+    times.append(perf_counter())
+    settings = _settings(shards, fitted) | {"partitions": partitions}
+    with open_run(out, settings, anew=force, advice="choose another folder, or use --force") as run:
+        files = _compress_each(shards, fitted, executor, run)
+        times.append(perf_counter())
+        try:
+            result = read_partitions(run)
+        except FileError:
+            result = merge_by_ranges(files, run, partitions, executor)
+        times.append(perf_counter())
+    tops = [container.read(file)[2]["top"] for file in result.files[-len(shards) :]]
+    return PartitionReport(
+        shards.name or str(folder),
+        replace(fitted, vocabulary=result.vocabulary),
+        result,
+        _ceiling(shards, np.concatenate(tops)),
+        _seconds(("fit", "compress", "merge"), times),
+        peak_memory(),
+    )
+
+
+def compress_on_cluster(
+    folder: str,
+    decomposition: Decomposition,
+    cluster: str,
+    out: Path | None = None,
+    partitions: int | None = None,
+    *,
+    force: bool = False,
+) -> CompressionReport | PartitionReport:
+    """Compress a folder of shards with the executor that `cluster` names, see `open_executor`."""
+    read_shards(folder)  # before a cluster is started
+    if partitions is not None and out is None:
+        raise InputError("partitions need a folder to be written to: --out FOLDER")
+    with open_executor(cluster) as executor:
+        if partitions is None or out is None:
+            return compress_shards(folder, decomposition, executor, out, force=force)
+        return compress_into_partitions(
+            folder, decomposition, executor, out, partitions, force=force
+        )
+
+
+def resolve_over_shards(
+    decomposition: Decomposition, shards: Shards, executor: Executor
+) -> Decomposition:
+    """A copy whose settings fit all shards, with everything fitted except the vocabulary.
+
+    Kinds of edges become names of roles, which must be the same for all shards: where there are
+    any, all shards are looked at. Node labels need no first pass.
+    """
+    if decomposition.takes != "graphs":
+        raise InputError(f"shards hold graphs, but {decomposition.name} reads {decomposition.takes}")
+    first = _resolve(shards.one(0), decomposition)
+    check_edges(decomposition, first)
+    fitted = [f.name for f in fields(first) if "fitted" in f.metadata]
+    if all(getattr(first, name) is None for name in fitted):
+        return first
+    for number in range(1, len(shards)):
+        executor.submit(shards.shards[number].file, _resolve, shards.one(number), decomposition)
+    for file, other in executor.completed():
+        if other.settings() != first.settings():
+            raise InputError(f"{file}: its labels or edges are of other kinds than those before")
+        first = replace(
+            first,
+            **{
+                name: getattr(first, name).union(getattr(other, name))
+                for name in fitted
+                if getattr(first, name) is not None
+            },
+        )
+    return first
+
+
+def _resolve(shard: Shards, decomposition: Decomposition) -> Decomposition:
+    return decomposition.resolved(shard.read(0))
+
+
+def _compress_each(
+    shards: Shards, decomposition: Decomposition, executor: Executor, work: Path
+) -> list[Path]:
+    """The files of the compressed shards; those that are missing are made in tasks."""
+    files = [work / f"shard-{number:05d}.saen" for number in range(len(shards))]
+    done = 0
+    for number, file in enumerate(files):
+        if file.exists():
+            done += shards.shards[number].graphs
+        else:
+            source = shards.shards[number].file
+            executor.submit(source, _compress_shard, shards.one(number), decomposition, file)
+    with bar("compressing", shards.n_graphs) as update:
+        update(done)
+        for _, graphs in executor.completed():
+            done += graphs
+            update(done)
+    return files
+
+
+def _compress_shard(shard: Shards, decomposition: Decomposition, file: Path) -> int:
+    graphs = shard.read(0)
+    save(compress_graphs(graphs, decomposition, lower_inverse=False), file)
+    return len(graphs)
+
+
+@contextmanager
+def _work_folder(out: Path | None, shards: Shards, decomposition: Decomposition) -> Iterator[Path]:
+    """Where tasks leave their results: kept beside `out` until the block ends without error."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="saen-") as name:
+            yield Path(name)
+        return
+    folder = out.with_name(f"{out.name}.parts")
+    with open_run(folder, _settings(shards, decomposition), anew=True) as work:
+        yield work
+    remove_folder(folder)
+
+
+def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:
+    """What decides the result."""
+    fitted = {
+        f.name: getattr(decomposition, f.name)
+        for f in fields(decomposition)
+        if "fitted" in f.metadata and getattr(decomposition, f.name) is not None
+    }
+    return {
+        "shards": shards.digest(),
+        "decomposition": decomposition.settings(),
+        "fitted": {name: known.to_json() for name, known in fitted.items()},
+        "versions": versions(),
+    }
+
+
+def _ceiling(shards: Shards, top: Array) -> float | None:
+    targets = shards.targets()
+    if targets is None or targets.dtype.kind == "f" or targets.ndim != 1:
+        return None
+    return ceiling(top, targets)
+
+
+def _seconds(steps: tuple[str, ...], times: list[float]) -> dict[str, float]:
+    return {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)}
