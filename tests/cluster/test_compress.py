@@ -93,11 +93,14 @@ def test_compress_unites_labels_and_kinds_of_edges_that_shards_do_not_share(
     assert report.ceiling == expected.ceiling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [tasks.die_before, tasks.die_after])
 def test_compress_gives_the_same_bytes_if_every_worker_is_killed_once(
-    tmp_path: Path, shards: Path, direct: bytes, fault: object
+    tmp_path: Path, direct: bytes, fault: object
 ) -> None:
     (tmp_path / "markers").mkdir()
+    shards = tmp_path / "shards"
+    write_shards(split_graphs(GRAPHS, 2), shards)
     with open_executor("local:2") as inner:
         executor = Killing(inner, tmp_path / "markers", fault)  # type: ignore[arg-type]
         compress_shards(shards, Ego(), executor, tmp_path / "out.saen")
@@ -202,7 +205,15 @@ def test_compress_command_says_what_a_cluster_needs(
 def test_compress_resumes_after_its_driver_was_killed(tmp_path: Path, direct: bytes) -> None:
     write_shards(split_graphs(generate_threads(3000, seed=2), 12), tmp_path / "shards")
     out = tmp_path / "out.saen"
-    command = [sys.executable, "-m", "saen", "compress", str(tmp_path / "shards"), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "saen",
+        "compress",
+        str(tmp_path / "shards"),
+        "--out",
+        str(out),
+    ]
     driver = subprocess.Popen([*command, "--cluster", "local:2"])
     work = tmp_path / "out.saen.parts"
     while len(list(work.glob("shard-*"))) < 3:

@@ -101,7 +101,8 @@ def test_local_workers_end_and_clean_up_when_their_driver_is_killed(tmp_path: Pa
         [
             sys.executable,
             "-c",
-            "import sys; from pathlib import Path; from saen.cluster.executors import LocalExecutor\n"
+            "import sys; from pathlib import Path\n"
+            "from saen.cluster.executors import LocalExecutor\n"
             "from tests.cluster import tasks\n"
             "if __name__ == '__main__':\n"
             " executor = LocalExecutor(2)\n"

@@ -30,3 +30,36 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End the workers."""
+
+
+class Tasks:
+    """Tasks of several stages of a job on one executor, and their results by name.
+
+    A value is shared once, however often it is `put`; a task that was submitted is not submitted
+    again.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._shared: dict[int, tuple[Any, Any]] = {}  # the value too, so that its id stays taken
+        self._submitted: set[str] = set()
+        self._results: dict[str, Any] = {}
+
+    def put(self, value: Any) -> Any:
+        """Share a value with all tasks."""
+        if id(value) not in self._shared:
+            self._shared[id(value)] = value, self._executor.put(value)
+        return self._shared[id(value)][1]
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
+        """Add a task, unless there is one of this name."""
+        if name not in self._submitted:
+            self._submitted.add(name)
+            self._executor.submit(name, function, *arguments)
+
+    def result(self, name: str) -> Any:
+        """What a task that was submitted returns, once: waits for it."""
+        while name not in self._results:
+            done, result = next(self._executor.completed())
+            self._results[done] = result
+        return self._results.pop(name)

@@ -9,6 +9,7 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_lines, report_skipped
+from saen.errors import InputError
 
 
 def command(
@@ -27,6 +28,7 @@ def command(
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
     json: options.AsJson = False,
 ) -> None:
     """Write the learned vectors (embeddings) of graphs or other data, or of their parts.
@@ -35,18 +37,25 @@ def command(
 
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
+    from saen.cluster.predict import embed_on_cluster
     from saen.learning.jobs.predict import embed_dataset
 
+    if cluster is not None and skip_bad:
+        raise InputError("option 'skip-bad' is for files that are not shards yet")
     with report_skipped() as report:
-        result = embed_dataset(
-            model,
-            data,
-            out,
-            level=level,
-            device=device,
-            skip_bad=skip_bad,
-            force=force,
-            report=report,
+        result = (
+            embed_on_cluster(model, data, cluster, out, level=level, device=device, force=force)
+            if cluster is not None
+            else embed_dataset(
+                model,
+                data,
+                out,
+                level=level,
+                device=device,
+                skip_bad=skip_bad,
+                force=force,
+                report=report,
+            )
         )
     if json:
         print_json(result.to_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,6 +68,7 @@ def command(
         typer.Option("--out", "-o", help="Run directory: keeps all results, and is resumed."),
     ] = None,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
     plot: Annotated[Path | None, typer.Option(help="Plot curves and confusion here.")] = None,
     page: options.ReportPage = None,
     force: options.Force = False,
@@ -76,6 +78,7 @@ def command(
 
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
+    from saen.cluster.executors import open_executor
     from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
     from saen.learning.jobs.job import Job
     from saen.report.charts import plot_evaluation
@@ -95,11 +98,10 @@ def command(
         "epochs": epochs,
         "n_models": n_models,
     }
-    report = evaluate_dataset(
-        Job(name, preset, overrides, seed, device),
-        Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups),
-        out,
-    )
+    job = Job(name, preset, overrides, seed, device)
+    protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
+    with open_executor(cluster) if cluster else nullcontext() as executor:
+        report = evaluate_dataset(job, protocol, out, executor)
     if json:
         print_json(report.to_json())
     else:

@@ -39,6 +39,7 @@ def command(
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
+    cluster: options.Cluster = None,
     json: options.AsJson = False,
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
@@ -50,21 +51,28 @@ def command(
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
+    from saen.cluster.predict import predict_on_cluster
     from saen.learning.jobs.predict import predict_dataset
 
     path = None if out == "-" else Path(out)
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
+    if cluster is not None and (keep or skip_bad):
+        raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
     with report_skipped() as report:
-        result = predict_dataset(
-            model,
-            data,
-            path,
-            device=device,
-            keep=keep.split(",") if keep else (),
-            skip_bad=skip_bad,
-            force=force,
-            report=report,
+        result = (
+            predict_on_cluster(model, data, cluster, path, device=device, force=force)
+            if cluster is not None
+            else predict_dataset(
+                model,
+                data,
+                path,
+                device=device,
+                keep=keep.split(",") if keep else (),
+                skip_bad=skip_bad,
+                force=force,
+                report=report,
+            )
         )
     _warn_unseen(result)
     if json:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
@@ -13,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
-from saen._util.atomic import check_output, is_same_file, remove_folder
+from saen._util.atomic import check_output, is_same_file
 from saen._util.executor import Executor
 from saen._util.progress import bar
 from saen.cluster.executors import open_executor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
+from saen.cluster.work import work_folder
 from saen.data.compression import ceiling, compress_graphs, merge
 from saen.decompositions import Decomposition
 from saen.errors import FileError, InputError
@@ -88,7 +86,7 @@ def compress_shards(
     times = [perf_counter()]
     fitted = resolve_over_shards(decomposition, shards, executor)
     times.append(perf_counter())
-    with _work_folder(out, shards, fitted) as work:
+    with work_folder(out, _settings(shards, fitted)) as work:
         files = _compress_each(shards, fitted, executor, work)
         times.append(perf_counter())
         compressed = merge([load(file) for file in files])
@@ -178,7 +176,9 @@ def resolve_over_shards(
     any, all shards are looked at. Node labels need no first pass.
     """
     if decomposition.takes != "graphs":
-        raise InputError(f"shards hold graphs, but {decomposition.name} reads {decomposition.takes}")
+        raise InputError(
+            f"shards hold graphs, but {decomposition.name} reads {decomposition.takes}"
+        )
     first = _resolve(shards.one(0), decomposition)
     check_edges(decomposition, first)
     fitted = [f.name for f in fields(first) if "fitted" in f.metadata]
@@ -228,19 +228,6 @@ def _compress_shard(shard: Shards, decomposition: Decomposition, file: Path) -> 
     graphs = shard.read(0)
     save(compress_graphs(graphs, decomposition, lower_inverse=False), file)
     return len(graphs)
-
-
-@contextmanager
-def _work_folder(out: Path | None, shards: Shards, decomposition: Decomposition) -> Iterator[Path]:
-    """Where tasks leave their results: kept beside `out` until the block ends without error."""
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="saen-") as name:
-            yield Path(name)
-        return
-    folder = out.with_name(f"{out.name}.parts")
-    with open_run(folder, _settings(shards, decomposition), anew=True) as work:
-        yield work
-    remove_folder(folder)
 
 
 def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:

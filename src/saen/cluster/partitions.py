@@ -94,9 +94,7 @@ class Partitions:
             for number in range(self.shards)
         ]
         return Compressed(
-            Hierarchy(
-                Attributes(codes, self.vocabulary, vectors), tuple(relations), self.names
-            ),
+            Hierarchy(Attributes(codes, self.vocabulary, vectors), tuple(relations), self.names),
             (*[None] * len(relations), narrow(np.concatenate(tops))),
             self.objects,
             self.entries,

@@ -76,10 +76,10 @@ def load_dataset(
     """Load graphs by name or from files.
 
     Looks for, in this order: a path (a folder or a zip in TUDataset's text format, a `.saen` file
-    of graphs, a folder of shards, or anything that `read_graphs` reads); `NAME.zip` or `NAME/` in the folders of
-    `$SAEN_DATA`; the cache; the generated dataset `"threads"`; the public TUDataset site, from
-    which a download is checked and kept in the cache. Names of the catalog may be in upper or
-    lower case. A path that exists is never downloaded as a name.
+    of graphs, a folder of shards, or anything that `read_graphs` reads); `NAME.zip` or `NAME/` in
+    the folders of `$SAEN_DATA`; the cache; the generated dataset `"threads"`; the public TUDataset
+    site, from which a download is checked and kept in the cache. Names of the catalog may be in
+    upper or lower case. A path that exists is never downloaded as a name.
 
     Parameters
     ----------

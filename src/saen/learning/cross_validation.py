@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from saen._util.arrays import Array, Ints
+from saen._util.executor import Executor, Tasks
 from saen._util.json_files import write_json
 from saen.errors import InputError
 from saen.io.coerce import as_data
@@ -47,7 +48,14 @@ from saen.learning.splits import (
     splits_to_json,
 )
 from saen.learning.targets import as_classes, as_numbers
-from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
+from saen.network.ensemble import (
+    Part,
+    PartResults,
+    Plan,
+    choose_group_size,
+    submit_parts,
+    train_parts,
+)
 from saen.network.loss import Task
 from saen.network.model import derive_seed
 
@@ -80,6 +88,7 @@ def cross_validate(
     models_at_once: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Evaluation:
     """Train and test an estimator on every fold of every repeat, many networks at once.
 
@@ -107,6 +116,7 @@ def cross_validate(
         processes.
     folder : finished groups of networks are kept there, and a second call resumes from them.
     progress : called with network-epochs done and their total.
+    executor : trains groups of networks in tasks, see `saen.cluster`; the results are the same.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -116,6 +126,11 @@ def cross_validate(
     (1, 4)
     """
     _check_protocol(estimator, stop, grid, inner, models_at_once, seed)
+    if executor is not None and isinstance(estimator, PartCountsClassifier):
+        raise InputError(
+            "part counts are fitted on this machine, in as many processes as models_at_once says: "
+            "leave the cluster out"
+        )
     problem: _Problem = (_Numbers if isinstance(estimator, SAENRegressor) else _Classes)(y)
     score = find_metric(metric, regression=problem.classes is None)
     data = as_data(X, estimator.spec.takes)
@@ -140,7 +155,8 @@ def cross_validate(
         for fold, (train, test) in enumerate(each)
     ]
     kind = _CountsTrainer if isinstance(estimator, PartCountsClassifier) else _Trainer
-    trainer = kind(data, problem, seed, models_at_once, folder, progress)
+    tasks = None if executor is None else Tasks(executor)
+    trainer = kind(data, problem, seed, models_at_once, folder, progress, tasks)
     outer, chosen = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
     outputs = np.full((len(splits), len(targets), *outer.outputs[0].shape[1:]), np.nan)
     for part, rows in zip(parts, outer.outputs, strict=True):
@@ -253,6 +269,8 @@ def _nested(
     starts = np.cumsum([0, *map(len, inner)])
     scores, ties = (np.empty((len(candidates), len(parts))) for _ in range(2))
     for index, candidate in enumerate(candidates):
+        trainer.start(f"inner-{index}", candidate, flat)
+    for index, candidate in enumerate(candidates):
         result, _ = trainer.train(f"inner-{index}", candidate, flat)
         goodness, tie = _inner_scores(flat, result.outputs, trainer.problem, protocol.metric)
         for column, (first, last) in enumerate(pairwise(starts)):
@@ -264,11 +282,15 @@ def _nested(
     tested: dict[int, NDArray[np.float64]] = {}
     inside: dict[int, dict[str, Any]] = {}
     curves = []
-    for index in np.unique(best):
+    chosen_by = {
+        index: [parts[column] for column in np.flatnonzero(best == index)]
+        for index in np.unique(best).tolist()
+    }
+    for index, own in chosen_by.items():
+        trainer.start(f"outer-{index}", candidates[index], own)
+    for index, own in chosen_by.items():
         columns = np.flatnonzero(best == index)
-        result, _ = trainer.train(
-            f"outer-{index}", candidates[index], [parts[column] for column in columns.tolist()]
-        )
+        result, _ = trainer.train(f"outer-{index}", candidates[index], own)
         tested |= dict(zip(columns.tolist(), result.outputs, strict=True))
         inside |= dict(zip(columns.tolist(), result.chosen, strict=False))
         curves.append(result.loss)
@@ -433,6 +455,7 @@ class _Trainer:
     models_at_once: int | None
     folder: Path | None
     progress: Progress | None
+    tasks: Tasks | None = None
 
     def __post_init__(self) -> None:
         self.seconds = {"compress": 0.0, "train": 0.0}
@@ -465,24 +488,35 @@ class _Trainer:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
+        result = train_parts(
+            *self._problem(stage, estimator, prepared, parts),
+            until=until,
+            test_curves=test_curves,
+            progress=self._advance,
+            tasks=self.tasks,
+            **self._how(stage),
+        )
+        self.seconds["train"] += perf_counter() - start
+        return _Outer(self.problem.predictions(result.outputs, parts), result.loss), result
+
+    def start(self, stage: str, estimator: Estimator, parts: Sequence[Part]) -> None:
+        """Begin the tasks that `train` will wait for, if there are tasks."""
+        if self.tasks is not None:
+            problem = self._problem(stage, estimator, self.prepare(estimator), parts)
+            submit_parts(self.tasks, *problem, **self._how(stage))
+
+    def _problem(
+        self, stage: str, estimator: Estimator, prepared: Prepared, parts: Sequence[Part]
+    ) -> tuple[Plan, Task, Sequence[Part]]:
         task = self.problem.task(estimator, parts)
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
         size = self.models_at_once or choose_group_size(plan, plan.n_models * len(parts))
         self.group_sizes[stage] = size
-        result = train_parts(
-            plan,
-            task,
-            parts,
-            seed=self.seed,
-            until=until,
-            test_curves=test_curves,
-            group_size=size,
-            folder=self.folder,
-            stage=stage,
-            progress=self._advance,
-        )
-        self.seconds["train"] += perf_counter() - start
-        return _Outer(self.problem.predictions(result.outputs, parts), result.loss), result
+        return plan, task, parts
+
+    def _how(self, stage: str) -> dict[str, Any]:
+        size = self.group_sizes[stage]
+        return {"seed": self.seed, "group_size": size, "folder": self.folder, "stage": stage}
 
     def _advance(self, network_epochs: int) -> None:
         self.done += network_epochs

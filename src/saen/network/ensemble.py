@@ -6,21 +6,24 @@ data (every fold, say) and gives their outputs on the part's test examples.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from saen._util.arrays import Ints
+from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.io import container
 from saen.network.batches import generator
 from saen.network.loss import Task
 from saen.network.model import SAEN, Architecture
-from saen.network.training import History, Settings, outputs, train
+from saen.network.training import DivergenceWarning, History, Settings, outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
 """Activations of one training step of a group on a CPU: more fall out of the cache."""
@@ -87,6 +90,7 @@ def train_parts(
     folder: Path | None = None,
     stage: str = "networks",
     progress: Progress | None = None,
+    tasks: Tasks | None = None,
 ) -> PartResults:
     """Train `plan.n_models` networks on every part, many side by side, and test them.
 
@@ -104,18 +108,23 @@ def train_parts(
     group_size : networks side by side; by default `choose_group_size`.
     folder, stage : finished groups are written there, under that name, and taken from there.
     progress : called with the network-epochs done since the last call.
+    tasks : where groups are trained, by default here; the results are the same.
     """
-    runs = [(part, model) for part in range(len(parts)) for model in range(plan.n_models)]
-    size = group_size or choose_group_size(plan, len(runs))
+    groups = _groups(plan, task, parts, seed, group_size)
+    if tasks is not None:
+        _submit(tasks, groups, until, test_curves, folder, stage)
     collected = [
         np.empty((len(part.test), plan.n_models, task.n_outputs), dtype=np.float64)
         for part in parts
     ]
     histories = []
-    for first in range(0, len(runs), size):
-        group = _Group(plan, task, parts, runs[first : first + size], seed)
-        file = None if folder is None else folder / f"{stage}-{first:04d}.saen"
-        rows, history = group.train_or_read(file, until, test_curves, progress)
+    for first, group in groups.items():
+        name = f"{stage}-{first:04d}"
+        file = None if folder is None else folder / f"{name}.saen"
+        if tasks is not None and (file is None or not file.exists()):
+            rows, history = group.receive(tasks.result(name), file, progress)
+        else:
+            rows, history = group.train_or_read(file, until, test_curves, progress)
         histories.append((history, len(group.runs)))
         ends = np.cumsum([len(parts[part].test) for part, _ in group.runs])
         for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
@@ -128,6 +137,67 @@ def train_parts(
 
     accuracy = curves("validation_accuracy") if test_curves else None
     return PartResults(collected, curves("loss"), accuracy)
+
+
+def submit_parts(
+    tasks: Tasks,
+    plan: Plan,
+    task: Task,
+    parts: Sequence[Part],
+    *,
+    seed: int = 0,
+    until: int | None = None,
+    test_curves: bool = False,
+    group_size: int | None = None,
+    folder: Path | None = None,
+    stage: str = "networks",
+) -> None:
+    """Begin what `train_parts` with the same arguments will wait for."""
+    groups = _groups(plan, task, parts, seed, group_size)
+    _submit(tasks, groups, until, test_curves, folder, stage)
+
+
+def _groups(
+    plan: Plan, task: Task, parts: Sequence[Part], seed: int, group_size: int | None
+) -> dict[int, _Group]:
+    """Networks that train side by side, by the number of the first."""
+    runs = [(part, model) for part in range(len(parts)) for model in range(plan.n_models)]
+    size = group_size or choose_group_size(plan, len(runs))
+    return {
+        first: _Group(plan, task, parts, runs[first : first + size], seed)
+        for first in range(0, len(runs), size)
+    }
+
+
+def _submit(
+    tasks: Tasks,
+    groups: dict[int, _Group],
+    until: int | None,
+    validate: bool,
+    folder: Path | None,
+    stage: str,
+) -> None:
+    """Submit the groups that are not finished."""
+    for first, group in groups.items():
+        name = f"{stage}-{first:04d}"
+        if folder is None or not (folder / f"{name}.saen").exists():
+            plan = group.plan
+            # Shared alone: all stages over one hierarchy send it once.
+            compressed = tasks.put(plan.compressed)
+            rest = tuple(getattr(plan, f.name) for f in fields(plan) if f.name != "compressed")
+            tasks.submit(name, _train_group, compressed, rest, group.alone(), until, validate)
+
+
+def _train_group(
+    compressed: Compressed, rest: tuple[Any, ...], group: _Group, until: int | None, validate: bool
+) -> tuple[NDArray[np.float64], History, list[str]]:
+    """Outputs, curves and warnings of a group."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DivergenceWarning)
+        group = replace(group, plan=Plan(compressed, *rest))
+        rows, history = group.train_or_read(None, until, validate, None)
+    messages = [str(w.message) for w in caught if issubclass(w.category, DivergenceWarning)]
+    return rows, history, messages
 
 
 def choose_group_size(plan: Plan, n_networks: int) -> int:
@@ -179,10 +249,46 @@ class _Group:
         checkpoint = None if file is None else file.with_suffix(".checkpoint")
         rows, history = self._train(checkpoint, until, validate, progress)
         if file is not None and checkpoint is not None:
-            document = {"history": asdict(history), "networks": len(self.runs)}
-            container.write(file, "predictions", document, {"outputs": rows})
+            self._write(file, rows, history)
             checkpoint.unlink(missing_ok=True)
         return rows, history
+
+    def alone(self) -> _Group:
+        """Without the plan, and with nothing of the parts and targets that it does not train on."""
+        used = sorted({part for part, _ in self.runs})
+        number = {part: place for place, part in enumerate(used)}
+        task = self.task
+        return _Group(
+            None,  # type: ignore[arg-type]
+            replace(
+                task,
+                targets=task.targets[:, used] if task.targets.ndim == 3 else task.targets,
+                class_weights=None if task.class_weights is None else task.class_weights[:, used],
+            ),
+            [self.parts[part] for part in used],
+            [(number[part], model) for part, model in self.runs],
+            self.seed,
+        )
+
+    def receive(
+        self,
+        result: tuple[NDArray[np.float64], History, list[str]],
+        file: Path | None,
+        progress: Progress | None,
+    ) -> tuple[NDArray[np.float64], History]:
+        """What a task returned: keep it in a file, and warn here as the task did there."""
+        rows, history, messages = result
+        for message in messages:
+            warnings.warn(message, DivergenceWarning, stacklevel=4)
+        if file is not None:
+            self._write(file, rows, history)
+        if progress is not None:
+            progress(len(self.runs) * len(history.loss))
+        return rows, history
+
+    def _write(self, file: Path, rows: NDArray[np.float64], history: History) -> None:
+        document = {"history": asdict(history), "networks": len(self.runs)}
+        container.write(file, "predictions", document, {"outputs": rows})
 
     def _train(
         self, checkpoint: Path | None, until: int | None, validate: bool, progress: Progress | None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.errors import FileError, InputError
@@ -79,9 +80,14 @@ class EvaluationReport:
 
 
 def evaluate_dataset(
-    job: Job, protocol: Protocol | None = None, out: Path | None = None
+    job: Job,
+    protocol: Protocol | None = None,
+    out: Path | None = None,
+    executor: Executor | None = None,
 ) -> EvaluationReport:
     """Cross-validate a preset on a dataset, in a run directory if `out` names one.
+
+    With an `executor`, groups of networks are trained in tasks; the results are the same.
 
     >>> job = Job("threads", overrides={"epochs": 1, "n_models": 1})
     >>> report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
@@ -135,6 +141,7 @@ def evaluate_dataset(
                 models_at_once=protocol.at_once,
                 folder=folder,
                 progress=lambda done, total: update(done, total=total),
+                executor=executor,
             )
         report = EvaluationReport(
             recorded,

@@ -1,0 +1,241 @@
+"""Predict or embed a folder of shards: every shard is a task, which leaves one file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saen._util.arrays import Array
+from saen._util.atomic import check_output
+from saen._util.executor import Executor
+from saen._util.progress import bar
+from saen.cluster.executors import open_executor
+from saen.cluster.work import work_folder
+from saen.errors import InputError
+from saen.io import container
+from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
+from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.shards import Shards, read_shards
+from saen.io.tables import FORMATS, check_format, open_table
+from saen.learning.jobs.predict import EmbeddingReport, PredictionReport, load_model, model_takes
+from saen.learning.metrics import prediction_scores
+from saen.learning.prediction import embed_chunks, level_number, predict_chunks
+from saen.learning.runs import versions
+
+
+def predict_on_cluster(
+    model_file: Path,
+    folder: str | Path,
+    cluster: str,
+    out: Path | None = None,
+    *,
+    device: str = "auto",
+    force: bool = False,
+) -> PredictionReport:
+    """Predict a folder of shards with the executor that `cluster` names, see `open_executor`."""
+    read_shards(folder)  # before a cluster is started
+    with open_executor(cluster) as executor:
+        return predict_shards(model_file, folder, executor, out, device=device, force=force)
+
+
+def predict_shards(
+    model_file: Path,
+    folder: str | Path,
+    executor: Executor,
+    out: Path | None = None,
+    *,
+    device: str = "auto",
+    force: bool = False,
+) -> PredictionReport:
+    """Predict every shard in a task, and write one row per graph to `out`, or to standard output.
+
+    Rows are those of `predict_dataset`. If the work is interrupted, only what is missing in the
+    folder `OUT.parts` is done again. An existing file is overwritten only with `force`.
+    """
+    shards = read_shards(folder)
+    if out is not None:
+        check_format(out, FORMATS)
+        check_output(out, force=force, inputs=[model_file, folder])
+    model = load_model(model_file, "cpu")
+    takes = _check_takes(model)
+    unseen = objects = 0
+    predicted: list[Array] = []
+    with (
+        work_folder(out, _settings("predict", model_file, shards, device)) as work,
+        open_table(out) as write,
+    ):
+        for file in _run(
+            shards, executor, work, _predict_shard, (Path(model_file).absolute(), device)
+        ):
+            _, document, tensors = container.read(file)
+            columns = _unpack(document, tensors)
+            write(columns)
+            unseen, objects = unseen + document["unseen"], objects + document["objects"]
+            if "prediction" in columns:
+                predicted.append(columns["prediction"])
+    targets = shards.targets()
+    scores: dict[str, float] = {}
+    if predicted and targets is not None:
+        classes = getattr(model, "classes_", None)
+        scores = prediction_scores(classes, targets, np.concatenate(predicted))
+    return PredictionReport(
+        "-" if out is None else str(out),
+        shards.n_graphs,
+        takes,
+        model.schema_.names[0],
+        unseen / objects if objects else 0.0,
+        scores,
+    )
+
+
+def embed_on_cluster(
+    model_file: Path,
+    folder: str | Path,
+    cluster: str,
+    out: Path,
+    *,
+    level: str | None = None,
+    device: str = "auto",
+    force: bool = False,
+) -> EmbeddingReport:
+    """Embed a folder of shards with the executor that `cluster` names, see `open_executor`."""
+    read_shards(folder)  # before a cluster is started
+    with open_executor(cluster) as executor:
+        return embed_shards(
+            model_file, folder, executor, out, level=level, device=device, force=force
+        )
+
+
+def embed_shards(
+    model_file: Path,
+    folder: str | Path,
+    executor: Executor,
+    out: Path,
+    *,
+    level: str | None = None,
+    device: str = "auto",
+    force: bool = False,
+) -> EmbeddingReport:
+    """Write the learned vectors of the objects of a level, every shard in a task.
+
+    Rows are those of `embed_dataset`; interrupted work resumes as in `predict_shards`.
+    """
+    shards = read_shards(folder)
+    check_format(out, EMBEDDING_FORMATS)
+    check_output(out, force=force, inputs=[model_file, folder])
+    model = load_model(model_file, "cpu")
+    _check_takes(model)
+    depth = model.schema_.depth
+    number = depth if level is None else level_number(model.schema_, level)
+    name = model.schema_.names[number]
+    settings = _settings("embed", model_file, shards, device) | {"level": number}
+    with work_folder(out, settings) as work:
+        arguments = (Path(model_file).absolute(), device, number)
+        files = list(_run(shards, executor, work, _embed_shard, arguments))
+        ids = np.concatenate([shards.one(n).read(0).ids for n in range(len(shards))])
+
+        def parts() -> Iterator[Embedded]:
+            start = 0
+            for file, shard in zip(files, shards.shards, strict=True):
+                tensors = container.read(file)[2]
+                yield Embedded(tensors["graphs"] + start, tensors["objects"], tensors["vectors"])
+                start += shard.graphs
+
+        rows, width = write_embeddings(
+            out, parts(), ids, shards.targets(), name, lower=number < depth
+        )
+    return EmbeddingReport(str(out), number, name, rows, width)
+
+
+def _check_takes(model: Any) -> str:
+    takes = model_takes(model)
+    if takes != "graphs":
+        raise InputError(f"shards hold graphs, but this model reads {takes}")
+    return takes
+
+
+def _settings(job: str, model_file: Path, shards: Shards, device: str) -> dict[str, Any]:
+    """What decides the results."""
+    with Path(model_file).open("rb") as file:
+        model = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return {
+        "job": job,
+        "model": model,
+        "shards": shards.digest(),
+        "device": device,
+        "versions": versions(),
+    }
+
+
+def _run(
+    shards: Shards,
+    executor: Executor,
+    work: Path,
+    function: Callable[..., int],
+    arguments: tuple[Any, ...],
+) -> Iterator[Path]:
+    """The file that the task of every shard leaves, in order, as soon as it is there."""
+    files = {shard.file: work / f"shard-{n:05d}.saen" for n, shard in enumerate(shards.shards)}
+    ready = {name for name, file in files.items() if file.exists()}
+    graphs = {shard.file: shard.graphs for shard in shards.shards}
+    for number, (name, file) in enumerate(files.items()):
+        if name not in ready:
+            executor.submit(name, function, shards.one(number), file, *arguments)
+    waiting = list(files)
+    with bar("graphs", shards.n_graphs) as update:
+        completed = executor.completed()
+        while waiting:
+            while waiting and waiting[0] in ready:
+                yield files[waiting.pop(0)]
+            update(sum(graphs[name] for name in ready))
+            if waiting:
+                ready.add(next(completed)[0])
+        for _ in completed:
+            pass
+
+
+def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> int:
+    model, graphs = load_model(model_file, device), shard.read(0)
+    parts = list(predict_chunks(model, graphs))
+    columns = {
+        key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
+    }
+    document, tensors = _pack({"id": graphs.ids, **columns})
+    document["unseen"] = sum(part.unseen for part in parts)
+    document["objects"] = sum(part.objects for part in parts)
+    return container.write(file, "predictions", document, tensors)
+
+
+def _embed_shard(shard: Shards, file: Path, model_file: Path, device: str, level: int) -> int:
+    model, graphs = load_model(model_file, device), shard.read(0)
+    parts = list(embed_chunks(model, graphs, level))
+    tensors = {
+        key: np.concatenate([getattr(part, key) for part in parts])
+        for key in ("graphs", "objects", "vectors")
+    }
+    return container.write(file, "vectors", {}, tensors)
+
+
+def _pack(columns: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Columns as JSON and arrays: strings are codes into a list."""
+    document: dict[str, Any] = {"columns": list(columns)}
+    tensors: dict[str, Array] = {}
+    for key, column in columns.items():
+        if column.dtype.kind == "U":
+            values, codes = np.unique(column, return_inverse=True)
+            document[f"{key}.values"], column = values.tolist(), codes
+        tensors[key] = column
+    return document, tensors
+
+
+def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> dict[str, Array]:
+    return {
+        key: np.array(document[f"{key}.values"])[tensors[key]]
+        if f"{key}.values" in document
+        else tensors[key]
+        for key in document["columns"]
+    }

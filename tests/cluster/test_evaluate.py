@@ -1,0 +1,122 @@
+"""Groups of networks trained in tasks: the same bits as here, whatever dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saen import PartCountsClassifier, SAENClassifier, SAENRegressor, generate_threads
+from saen.cluster.executors import SerialExecutor, open_executor
+from saen.errors import InputError
+from saen.learning.cross_validation import cross_validate
+from saen.learning.evaluation import Evaluation
+from saen.network.training import DivergenceWarning
+from tests.cli.commandline import run
+from tests.cluster import tasks
+from tests.cluster.faulty import Killing, Stopping
+
+THREADS = generate_threads(40, average_nodes=8, seed=1)
+GRID = ({"learning_rate": 0.01}, {"learning_rate": 0.1})
+
+
+def evaluate(stop: str = "fixed", numbers: bool = False, **options: Any) -> Evaluation:
+    kind = SAENRegressor if numbers else SAENClassifier
+    targets = THREADS.sizes.astype(float) if numbers else THREADS.targets
+    grid = {"grid": GRID} if stop == "nested" else {}
+    return cross_validate(
+        kind(epochs=3, n_models=2),
+        THREADS,
+        targets,
+        repeats=1,
+        folds=3,
+        stop=stop,
+        models_at_once=2,
+        **grid,
+        **options,
+    )
+
+
+def same(one: Evaluation, other: Evaluation) -> bool:
+    return (
+        one.outputs.tobytes() == other.outputs.tobytes()
+        and one.loss.tobytes() == other.loss.tobytes()
+        and one.chosen == other.chosen
+    )
+
+
+@pytest.mark.parametrize(
+    ("stop", "numbers"), [("fixed", False), ("nested", False), ("peek", False), ("nested", True)]
+)
+def test_evaluate_in_tasks_gives_the_same_bits(stop: str, numbers: bool) -> None:
+    here = evaluate(stop, numbers)
+    assert same(evaluate(stop, numbers, executor=SerialExecutor()), here)
+
+
+def test_evaluate_submits_all_settings_of_a_grid_at_once() -> None:
+    class Counting(SerialExecutor):
+        first = 0
+
+        def completed(self) -> Any:
+            self.first = self.first or len(self._tasks)
+            return super().completed()
+
+    executor = Counting()
+    evaluate("nested", executor=executor)
+    assert executor.first == 2 * 3 * 3  # settings × folds × inner folds, two networks a group
+
+
+def test_evaluate_in_two_parts_does_only_what_is_missing(tmp_path: Path) -> None:
+    clean = evaluate("nested", folder=_made(tmp_path / "clean"))
+    with pytest.raises(KeyboardInterrupt):
+        evaluate("nested", folder=_made(tmp_path / "out"), executor=Stopping(5))
+    finished = len(list((tmp_path / "out").glob("inner*.saen")))
+    assert finished
+    second = Stopping(99)
+    assert same(evaluate("nested", folder=tmp_path / "out", executor=second), clean)
+    assert len(second.ran) == 18 + 3 - finished
+    for file in (tmp_path / "clean").glob("*.saen"):
+        assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_evaluate_warns_here_of_what_a_task_warned_of_there() -> None:
+    broken = SAENClassifier(epochs=12, n_models=1, learning_rate=1e3, normalisation="none")
+    with pytest.warns(DivergenceWarning, match="did not learn"):
+        cross_validate(
+            broken,
+            THREADS,
+            THREADS.targets,
+            repeats=1,
+            folds=2,
+            executor=SerialExecutor(),
+        )
+
+
+def test_evaluate_does_not_take_part_counts_to_a_cluster() -> None:
+    with pytest.raises(InputError, match="leave the cluster out"):
+        cross_validate(
+            PartCountsClassifier(), THREADS, THREADS.targets, folds=2, executor=SerialExecutor()
+        )
+
+
+def test_evaluate_command_on_a_cluster(tmp_path: Path) -> None:
+    options = ("--repeats", 1, "--folds", 2, "--epochs", 2, "--models", 1, "--at-once", 1)
+    here = run("evaluate", "threads", *options, "--out", tmp_path / "run")
+    there = run("evaluate", "threads", *options, "--out", tmp_path / "run", "--cluster", "local:1")
+    for key in here.keys() - {"seconds"}:
+        assert here[key] == there[key]
+
+
+@pytest.mark.slow
+def test_evaluate_in_processes_that_are_killed_gives_the_same_bits(tmp_path: Path) -> None:
+    with open_executor("local:2") as inner:
+        executor = Killing(inner, tmp_path, tasks.die_after)
+        assert same(evaluate("fixed", executor=executor), evaluate("fixed"))
+    assert np.isfinite(evaluate("fixed").outputs).all()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

@@ -1,0 +1,129 @@
+"""Shards predicted and embedded in tasks: the same rows, whatever dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from saen import PartCountsClassifier, SAENClassifier, generate_threads
+from saen.cluster.executors import SerialExecutor, open_executor
+from saen.cluster.predict import embed_shards, predict_shards
+from saen.errors import FileError, InputError
+from saen.io.container import save
+from saen.io.shards import split_graphs, write_shards
+from saen.learning.jobs.predict import embed_dataset, predict_dataset
+from tests.cli.commandline import fails, invoke, run
+from tests.cluster import tasks
+from tests.cluster.faulty import Killing, Stopping
+
+GRAPHS = generate_threads(30, average_nodes=10, seed=1)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, graphs in one file, and the same graphs in shards."""
+    folder = tmp_path_factory.mktemp("place")
+    SAENClassifier(epochs=2, n_models=2).fit(GRAPHS, GRAPHS.targets).save(folder / "model.saen")
+    save(GRAPHS, folder / "graphs.saen")
+    write_shards(split_graphs(GRAPHS, 4), folder / "shards")
+    return folder
+
+
+def test_predict_over_shards_gives_the_rows_of_all_graphs(place: Path, tmp_path: Path) -> None:
+    model = place / "model.saen"
+    expected = predict_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv")
+    report = predict_shards(model, place / "shards", SerialExecutor(), tmp_path / "shards.csv")
+    whole, rows = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "shards"))
+    pd.testing.assert_frame_equal(rows, whole, rtol=1e-5)
+    assert report.scores == expected.scores
+    assert report.unseen == expected.unseen
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["shards.csv", "whole.csv"]
+
+
+@pytest.mark.parametrize("level", [None, "0"])
+def test_embed_over_shards_gives_the_vectors_of_all_graphs(
+    place: Path, tmp_path: Path, level: str | None
+) -> None:
+    model = place / "model.saen"
+    embed_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv", level=level)
+    report = embed_shards(
+        model, place / "shards", SerialExecutor(), tmp_path / "shards.csv", level=level
+    )
+    whole, rows = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "shards"))
+    pd.testing.assert_frame_equal(rows, whole, rtol=1e-4, atol=1e-5)
+    assert report.rows == len(whole)
+
+
+def test_predict_over_shards_with_part_counts(place: Path, tmp_path: Path) -> None:
+    model = tmp_path / "counts.saen"
+    PartCountsClassifier().fit(GRAPHS, GRAPHS.targets).save(model)
+    expected = predict_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv")
+    report = predict_shards(model, place / "shards", SerialExecutor(), tmp_path / "shards.csv")
+    assert report.scores == expected.scores
+
+
+@pytest.mark.slow
+def test_predict_gives_the_same_file_if_every_worker_is_killed_once(
+    place: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "markers").mkdir()
+    model, shards = place / "model.saen", place / "shards"
+    predict_shards(model, shards, SerialExecutor(), tmp_path / "clean.csv")
+    embed_shards(model, shards, SerialExecutor(), tmp_path / "clean.npy")
+    with open_executor("local:2") as inner:
+        executor = Killing(inner, tmp_path / "markers", tasks.die_before)
+        predict_shards(model, shards, executor, tmp_path / "out.csv")
+        embed_shards(model, shards, executor, tmp_path / "out.npy")
+    for kind in ("csv", "npy"):
+        clean, out = (tmp_path / f"{name}.{kind}" for name in ("clean", "out"))
+        assert out.read_bytes() == clean.read_bytes()
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_predict_in_two_parts_does_only_what_is_missing(
+    place: Path, tmp_path: Path, after: int
+) -> None:
+    model, shards, out = place / "model.saen", place / "shards", tmp_path / "out.csv"
+    predict_shards(model, shards, SerialExecutor(), tmp_path / "clean.csv")
+    with pytest.raises(KeyboardInterrupt):
+        predict_shards(model, shards, Stopping(after), out)
+    assert not out.exists()
+    second = Stopping(99)
+    predict_shards(model, shards, second, out)
+    assert len(second.ran) == 4 - after
+    assert out.read_bytes() == (tmp_path / "clean.csv").read_bytes()
+
+
+def test_predict_and_embed_commands_on_a_cluster(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, shards = place / "model.saen", place / "shards"
+    out = tmp_path / "out.csv"
+    report = run("predict", model, shards, "--cluster", "serial", "--out", out)
+    assert report["structures"] == 30
+    shown = invoke("predict", model, shards, "--cluster", "serial").stdout
+    assert shown == out.read_text()
+    vectors = tmp_path / "out.npy"
+    run("embed", model, shards, "--cluster", "serial", "--out", vectors)
+    assert len(np.load(vectors)) == 30
+    for arguments, words in [
+        (("predict", model, "threads", "--cluster", "serial"), "--shards N"),
+        (("predict", model, shards, "--cluster", "serial", "--keep", "all"), "not shards yet"),
+    ]:
+        assert words in fails(monkeypatch, capsys, *arguments)
+
+
+def test_predict_names_the_shard_that_cannot_be_read(place: Path, tmp_path: Path) -> None:
+    written = write_shards(split_graphs(GRAPHS, 3), tmp_path / "shards")
+    written.files[2].unlink()
+    with pytest.raises(FileError, match=r"part-00002.saen: no such file"):
+        predict_shards(
+            place / "model.saen", tmp_path / "shards", SerialExecutor(), tmp_path / "out.csv"
+        )
+    with pytest.raises(InputError, match="cannot write"):
+        predict_shards(
+            place / "model.saen", tmp_path / "shards", SerialExecutor(), tmp_path / "out.xyz"
+        )
