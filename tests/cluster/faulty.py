@@ -39,6 +39,8 @@ class Stopping(SerialExecutor):
         self.after, self.ran = after, list[str]()
 
     def completed(self) -> Iterator[tuple[str, Any]]:
+        if len(self.ran) >= self.after:
+            raise KeyboardInterrupt
         for name, result in super().completed():
             self.ran.append(name)
             yield name, result

@@ -42,7 +42,7 @@ class Tasks:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._shared: dict[int, tuple[Any, Any]] = {}  # the value too, so that its id stays taken
-        self._submitted: set[str] = set()
+        self._received: dict[str, Callable[[Any], Any]] = {}
         self._results: dict[str, Any] = {}
 
     def put(self, value: Any) -> Any:
@@ -51,15 +51,25 @@ class Tasks:
             self._shared[id(value)] = value, self._executor.put(value)
         return self._shared[id(value)][1]
 
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
-        """Add a task, unless there is one of this name."""
-        if name not in self._submitted:
-            self._submitted.add(name)
+    def submit(
+        self,
+        name: str,
+        received: Callable[[Any], Any],
+        function: Callable[..., Any],
+        *arguments: Any,
+    ) -> None:
+        """Add a task, unless there is one of this name; its result is passed to `received`."""
+        if name not in self._received:
+            self._received[name] = received
             self._executor.submit(name, function, *arguments)
 
+    def has(self, name: str) -> bool:
+        """Whether a task of this name was submitted."""
+        return name in self._received
+
     def result(self, name: str) -> Any:
-        """What a task that was submitted returns, once: waits for it."""
+        """What `received` made of the result of a task, once: waits for it."""
         while name not in self._results:
             done, result = next(self._executor.completed())
-            self._results[done] = result
+            self._results[done] = self._received[done](result)
         return self._results.pop(name)

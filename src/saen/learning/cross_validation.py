@@ -492,7 +492,6 @@ class _Trainer:
             *self._problem(stage, estimator, prepared, parts),
             until=until,
             test_curves=test_curves,
-            progress=self._advance,
             tasks=self.tasks,
             **self._how(stage),
         )
@@ -515,8 +514,13 @@ class _Trainer:
         return plan, task, parts
 
     def _how(self, stage: str) -> dict[str, Any]:
-        size = self.group_sizes[stage]
-        return {"seed": self.seed, "group_size": size, "folder": self.folder, "stage": stage}
+        return {
+            "seed": self.seed,
+            "group_size": self.group_sizes[stage],
+            "folder": self.folder,
+            "stage": stage,
+            "progress": self._advance,
+        }
 
     def _advance(self, network_epochs: int) -> None:
         self.done += network_epochs

@@ -18,6 +18,7 @@ Shapes, for M models: H (m, M, d), W (roles, M, d, out), b (M, out), x (M, n, ou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -301,6 +302,9 @@ class RunningMoments(nn.Module):
     momentum = 0.1
     epsilon = 1e-5
 
+    combine: Callable[[Moments, Tensor], tuple[Moments, Tensor]] | None = None
+    """Moments and total uses of all processes from those of this one; see `data_parallel`."""
+
     def __init__(self, n_models: int, n_roles: int, width: int) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(n_roles, n_models, width))
@@ -309,9 +313,12 @@ class RunningMoments(nn.Module):
 
     def forward(self, moments: Moments, uses: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and 1 / standard deviation of a batch; updates the running moments."""
+        total = uses.sum(0)
+        if self.combine is not None:
+            moments, total = self.combine(moments, total)
         mean, variance = moments
         with torch.no_grad():
-            self._update(mean, variance, active=uses.sum(0) > 0)
+            self._update(mean, variance, active=total > 0)
         return mean, (variance + self.epsilon).rsqrt()
 
     def running(self) -> tuple[Tensor, Tensor]:

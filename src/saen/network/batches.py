@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,16 +37,22 @@ def cut_batches(
     every model and every group of models.
     """
     hierarchy, top = hierarchy_and_top(data)
-    n = len(top)
+    parts = batch_examples(len(top), batch_size, seed)
+    return [cut_batch(network, hierarchy, top, part, task) for part in parts]
+
+
+def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
+    """Which of n examples go together, in ascending order."""
     order = generator(seed, "partition").permutation(n)
     if batch_size is None or batch_size >= n:
         parts = [np.arange(n)]
     else:
         parts = np.array_split(order, -(-n // batch_size))
-    return [_cut(network, hierarchy, top, np.sort(part), task) for part in parts if len(part)]
+    return [np.sort(part) for part in parts if len(part)]
 
 
-def _cut(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: Task) -> Batch:
+def cut_batch(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: Task) -> Batch:
+    """The batch of some examples."""
     used, row_of = np.unique(top[examples], return_inverse=True)
     reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
     tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
@@ -64,13 +71,18 @@ def _cut(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: T
 
 
 def seen_in_training(
-    hierarchy: Hierarchy, top: Ints, weights: Floats, min_count: int = 1
+    hierarchy: Hierarchy,
+    top: Ints,
+    weights: Floats,
+    min_count: int = 1,
+    total: Callable[[Floats], Floats] = lambda counts: counts,
 ) -> tuple[Tensor, list[Tensor]]:
     """Which labels and roles each model sees in its training examples, for `restrict_to_seen`.
 
     - `top` (G,): the row of every example in the top level;
     - `weights` (G, M): positive for the training examples of each model;
-    - `min_count`: labels in fewer training examples than this share an entry.
+    - `min_count`: labels in fewer training examples than this share an entry;
+    - `total`: sums counts over the processes that train together.
 
     Returns the entry of the label table that every label uses, (M, V + 1), the last for values
     outside the vocabulary: its own; V, shared, for rare labels (and for unseen ones, if some label
@@ -84,11 +96,12 @@ def seen_in_training(
     for relation in reversed(hierarchy.relations):
         has_role = np.zeros((relation.n_roles, relation.n_parents), dtype=np.bool_)
         has_role[relation.roles, segment_ids(relation.indptr)] = True
-        roles.append(torch.from_numpy((has_role.astype(np.float32) @ reached) > 0))
+        seen = total(has_role.astype(np.float64) @ reached)
+        roles.append(torch.from_numpy(seen > 0))
         parts = _part_of(relation)
         reached = (parts.T.astype(np.float32) @ reached) > 0
         contains = sparse.csr_array(contains @ parts)
-    counts = _label_counts(hierarchy, contains, examples)
+    counts = total(_label_counts(hierarchy, contains, examples))
     return torch.from_numpy(_label_entries(counts, min_count)), roles[::-1]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def train_parts(
     """
     groups = _groups(plan, task, parts, seed, group_size)
     if tasks is not None:
-        _submit(tasks, groups, until, test_curves, folder, stage)
+        _submit(tasks, groups, until, test_curves, folder, stage, progress)
     collected = [
         np.empty((len(part.test), plan.n_models, task.n_outputs), dtype=np.float64)
         for part in parts
@@ -121,8 +122,8 @@ def train_parts(
     for first, group in groups.items():
         name = f"{stage}-{first:04d}"
         file = None if folder is None else folder / f"{name}.saen"
-        if tasks is not None and (file is None or not file.exists()):
-            rows, history = group.receive(tasks.result(name), file, progress)
+        if tasks is not None and tasks.has(name):
+            rows, history = tasks.result(name)
         else:
             rows, history = group.train_or_read(file, until, test_curves, progress)
         histories.append((history, len(group.runs)))
@@ -151,10 +152,11 @@ def submit_parts(
     group_size: int | None = None,
     folder: Path | None = None,
     stage: str = "networks",
+    progress: Progress | None = None,
 ) -> None:
     """Begin what `train_parts` with the same arguments will wait for."""
     groups = _groups(plan, task, parts, seed, group_size)
-    _submit(tasks, groups, until, test_curves, folder, stage)
+    _submit(tasks, groups, until, test_curves, folder, stage, progress)
 
 
 def _groups(
@@ -176,16 +178,21 @@ def _submit(
     validate: bool,
     folder: Path | None,
     stage: str,
+    progress: Progress | None,
 ) -> None:
     """Submit the groups that are not finished."""
     for first, group in groups.items():
         name = f"{stage}-{first:04d}"
-        if folder is None or not (folder / f"{name}.saen").exists():
-            plan = group.plan
-            # Shared alone: all stages over one hierarchy send it once.
-            compressed = tasks.put(plan.compressed)
-            rest = tuple(getattr(plan, f.name) for f in fields(plan) if f.name != "compressed")
-            tasks.submit(name, _train_group, compressed, rest, group.alone(), until, validate)
+        file = None if folder is None else folder / f"{name}.saen"
+        if file is not None and file.exists():
+            continue
+        plan = group.plan
+        # Shared alone: all stages over one hierarchy send it once.
+        compressed = tasks.put(plan.compressed)
+        rest = tuple(getattr(plan, f.name) for f in fields(plan) if f.name != "compressed")
+        received = partial(group.receive, file, progress)
+        task = compressed, rest, group.alone(), until, validate
+        tasks.submit(name, received, _train_group, *task)
 
 
 def _train_group(
@@ -272,9 +279,9 @@ class _Group:
 
     def receive(
         self,
-        result: tuple[NDArray[np.float64], History, list[str]],
         file: Path | None,
         progress: Progress | None,
+        result: tuple[NDArray[np.float64], History, list[str]],
     ) -> tuple[NDArray[np.float64], History]:
         """What a task returned: keep it in a file, and warn here as the task did there."""
         rows, history, messages = result
