@@ -200,7 +200,7 @@ def merge_by_ranges(
 def _run(
     executor: Executor,
     files: list[Path],
-    function: Callable[..., int],
+    function: Callable[..., None],
     arguments: Callable[[int], tuple[Any, ...]],
 ) -> list[int]:
     """Run a task for every file that is missing; sizes of all files."""

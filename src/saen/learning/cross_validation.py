@@ -283,7 +283,7 @@ def _nested(
     inside: dict[int, dict[str, Any]] = {}
     curves = []
     chosen_by = {
-        index: [parts[column] for column in np.flatnonzero(best == index)]
+        index: [parts[column] for column in np.flatnonzero(best == index).tolist()]
         for index in np.unique(best).tolist()
     }
     for index, own in chosen_by.items():

@@ -151,13 +151,14 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
-        total = value.clone()
+        # In one layout everywhere: numbers are added by their place in memory.
+        total = value.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(total)
         return total
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        total = gradients[0].contiguous().clone()
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
         dist.all_reduce(total)
         return total
 
