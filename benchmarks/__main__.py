@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks import (
+    cluster,
     commands,
     compression,
     evaluations,
@@ -38,6 +39,7 @@ PARTS = {
     "floor": floor,
     "prediction": prediction,
     "commands": commands,
+    "cluster": cluster,
 }
 
 

@@ -1,0 +1,256 @@
+"""Shards on executors: CPU seconds of all processes against one process, and how sizes grow."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import measure, measured
+from benchmarks.report import check, quantity, table
+from benchmarks.settings import Settings
+
+TITLE = "Clusters and growth"
+
+SPECS = ("serial", "local:2", "ray:2")
+JOBS = ("compress", "partitions", "predict", "evaluate")
+N_SHARDS = 48
+GROWTH = (3_000, 6_000, 12_000, 24_000, 48_000)
+NODES = 391  # per graph, as in REDDIT-MULTI-12K
+LIMITS = {"compress": 1.35, "predict": 1.35, "evaluate": 1.2}
+AHEAD = (10**7, 10**9)
+
+
+# -- what is measured, each in its own process -------------------------------------------------
+
+
+def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
+    """Write shards of generated threads, each with a seed of its own, and a model."""
+    from saen import SAENClassifier, generate_threads
+    from saen.io.shards import write_shards
+
+    start = perf_counter()
+    size = -(-graphs // shards)
+    parts = (generate_threads(size, average_nodes=NODES, seed=seed) for seed in range(shards))
+    written = write_shards(parts, Path(folder) / "shards")
+    sample = generate_threads(100, average_nodes=40, seed=0)
+    SAENClassifier(epochs=1).fit(sample, sample.targets).save(Path(folder) / "model.saen")
+    return {"seconds": {"write": perf_counter() - start}, "graphs": written.n_graphs}
+
+
+def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
+    """One job on one executor: wall and CPU seconds, the executor's start not counted."""
+    from saen import Ego, SAENClassifier, generate_threads
+    from saen.cluster.compress import compress_into_partitions, compress_shards
+    from saen.cluster.executors import open_executor
+    from saen.cluster.predict import predict_shards
+    from saen.learning.cross_validation import cross_validate
+
+    place, moved, grown = Path(folder), 0, 0
+    sample = generate_threads(evaluated, average_nodes=60, seed=1)
+    with open_executor(spec) as executor:
+        for number in range(4):  # imports of the workers are not the job's
+            executor.submit(f"warm {number}", _import)
+        list(executor.completed())
+        start, before = perf_counter(), _cpu(spec)
+        memory = _resident()
+        if job == "compress":
+            compress_shards(place / "shards", Ego(), executor, place / f"{spec}.saen", force=True)
+        elif job == "partitions":
+            out = place / f"{spec}-parts"
+            result = compress_into_partitions(place / "shards", Ego(), executor, out, 4)
+            moved, grown = result.partitions.moved, _resident() - memory
+        elif job == "predict":
+            model, out = place / "model.saen", place / f"{spec}.csv"
+            predict_shards(model, place / "shards", executor, out, force=True)
+        else:
+            estimator = SAENClassifier(epochs=30, n_models=2)
+            options = {"repeats": 1, "folds": 10, "models_at_once": 2, "executor": executor}
+            cross_validate(estimator, sample, sample.targets, **options)
+        wall, used = perf_counter() - start, _cpu(spec) - before
+    return {"seconds": {job: wall}, "used": used, "moved": moved, "grown": grown}
+
+
+def growth(graphs: int) -> dict[str, Any]:
+    """Unique objects and entries of that many generated threads, one shard at a time."""
+    from saen import Ego, compress_stream, generate_threads
+
+    start, ego, size = perf_counter(), Ego(), min(graphs, 1_000)
+    threads = (generate_threads(size, average_nodes=NODES, seed=s) for s in range(graphs // size))
+    compressed = compress_stream((ego.decompose(part) for part in threads), lower_inverse=False)
+    hierarchy = compressed.hierarchy
+    return {
+        "seconds": {"compress": perf_counter() - start},
+        "graphs": len(compressed),
+        "unique": list(hierarchy.sizes),
+        "entries": [relation.n_entries for relation in hierarchy.relations],
+    }
+
+
+def _import() -> None:
+    from saen.cluster import compress, predict  # noqa: F401
+
+
+def _resident() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split(maxsplit=1)[0]) * 1024
+
+
+def _cpu(spec: str) -> float:
+    """CPU seconds of this process and of those that it has started, Ray's included."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    total, ticks = own.ru_utime + own.ru_stime, 100
+    if spec == "serial":
+        return total
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(folder.name)] = int(fields[1])
+        used[int(folder.name)] = (int(fields[11]) + int(fields[12])) / ticks
+
+    ours, grew = {os.getpid()}, True
+    while grew:
+        new = {pid for pid, parent in parents.items() if parent in ours} - ours
+        ours, grew = ours | new, bool(new)
+    return total + sum(used[pid] for pid in ours - {os.getpid()} if pid in used)
+
+
+# -- the part ----------------------------------------------------------------------------------
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """One row per job and executor; one per number of graphs."""
+    graphs, shards = (60, 6) if settings.quick else (12_000, N_SHARDS)
+    counts = (100, 200) if settings.quick else GROWTH
+    skipped: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        measure(write, folder=folder, graphs=graphs, shards=shards)
+        evaluated = 60 if settings.quick else 2_000
+        rows = measured(
+            {
+                f"{job} {spec}": partial(_row, folder, job, spec, evaluated)
+                for job in (JOBS[:1] if settings.quick else JOBS)
+                for spec in (SPECS[:2] if settings.quick else SPECS)
+            },
+            skipped,
+        )
+    grown = measured({f"{n} graphs": partial(measure, growth, graphs=n) for n in counts}, skipped)
+    alone = {row["job"]: row["used"] for row in rows if row["spec"] == "serial"}
+    for row in rows:
+        row["ratio"] = row["used"] / max(alone[row["job"]], 1e-9) if row["job"] in alone else None
+    checks = [
+        check(f"{row['job']}, {row['spec']}: CPU against serial", row["ratio"], limit, "times")
+        for row in rows
+        for job, limit in LIMITS.items()
+        if not settings.quick and row["job"] == job and row["spec"] == "ray:2"
+    ]
+    return {
+        "rows": rows,
+        "growth": grown,
+        "ahead": _ahead(grown) if len(grown) > 1 else [],
+        "checks": checks,
+        "skipped": skipped,
+    }
+
+
+def _row(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
+    result = measure(work, folder=folder, job=job, spec=spec, evaluated=evaluated)
+    return {"job": job, "spec": spec, **result}
+
+
+def _ahead(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the growth measured here gives for far more graphs: powers fitted in logarithms."""
+    graphs = np.log([row["graphs"] for row in rows])
+
+    def power(values: list[float]) -> tuple[float, float]:
+        exponent, constant = np.polyfit(graphs, np.log(values), 1)
+        return float(exponent), float(constant)
+
+    laws = {
+        "unique": power([row["unique"][1] for row in rows]),
+        "entries_1": power([row["entries"][0] for row in rows]),
+        "entries_2": power([row["entries"][1] for row in rows]),
+        "cpu": power([row["cpu_seconds"] for row in rows]),
+    }
+    out = []
+    for n in AHEAD:
+        values = {key: float(np.exp(c + e * np.log(n))) for key, (e, c) in laws.items()}
+        # A part (4 or 8 bytes), a role and a count per entry; keys and offsets per object.
+        size = 8 * (values["entries_1"] + values["entries_2"]) + 24 * (values["unique"] + n)
+        exponents = {key: e for key, (e, _) in laws.items()}
+        hours = values["cpu"] / 3600
+        out.append({"graphs": n, **values, "bytes": size, "hours": hours, "exponents": exponents})
+    return out
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """The part's text."""
+    rows = [
+        (
+            row["job"],
+            row["spec"],
+            f"{row['used']:.1f} s",
+            "" if row["ratio"] is None else f"{row['ratio']:.2f} ×",
+            f"{sum(v for k, v in row['seconds'].items() if k == row['job']):.1f} s",
+            quantity(row["moved"], "bytes") if row["moved"] else "",
+            quantity(row["grown"], "bytes") if row["grown"] else "",
+        )
+        for row in document["rows"]
+    ]
+    text = [
+        f"Generated threads of {NODES} nodes in {N_SHARDS} shards: CPU seconds of all processes, "
+        "against one process that does the same. Wall seconds say little on a busy machine.\n",
+        table(
+            ("job", "executor", "CPU", "against serial", "wall", "moved", "driver's memory"),
+            rows,
+            words=2,
+        ),
+        "Growth of the compressed hierarchy with the graphs (ego graphs of radii 0, 1):\n",
+        table(
+            ("graphs", "unique ego graphs", "their entries", "entries of graphs", "CPU"),
+            [
+                (
+                    f"{row['graphs']:,}",
+                    f"{row['unique'][1]:,}",
+                    f"{row['entries'][0]:,}",
+                    f"{row['entries'][1]:,}",
+                    f"{row['cpu_seconds']:.0f} s",
+                )
+                for row in document["growth"]
+            ],
+            words=0,
+        ),
+    ]
+    if document["ahead"]:
+        laws = document["ahead"][0]["exponents"]
+        text += [
+            "Powers of the number of graphs fitted to these rows: "
+            f"unique ego graphs {laws['unique']:.2f}, their entries {laws['entries_1']:.2f}, "
+            f"entries of graphs {laws['entries_2']:.2f}, CPU {laws['cpu']:.2f}. Extrapolated:\n",
+            table(
+                ("graphs", "unique ego graphs", "entries", "bytes", "core hours"),
+                [
+                    (
+                        f"{row['graphs']:.0e}",
+                        f"{row['unique']:.1e}",
+                        f"{row['entries_1'] + row['entries_2']:.1e}",
+                        quantity(row["bytes"], "bytes"),
+                        f"{row['hours']:,.1f}",
+                    )
+                    for row in document["ahead"]
+                ],
+                words=0,
+            ),
+        ]
+    return "\n".join(text)
