@@ -14,10 +14,17 @@ from tempfile import gettempdir
 import numpy as np
 import pytest
 
+from saen import Ego, SAENClassifier, generate_threads
 from saen._util.executor import Executor
-from saen.cluster.executors import open_executor
+from saen.cluster.compress import compress_into_partitions, compress_shards
+from saen.cluster.executors import SerialExecutor, open_executor
+from saen.cluster.predict import predict_shards
 from saen.errors import InputError, WorkerError
+from saen.io.container import save
+from saen.io.shards import split_graphs, write_shards
+from saen.learning.cross_validation import cross_validate
 from tests.cluster import tasks
+from tests.cluster.faulty import Killing
 
 pytestmark = [
     pytest.mark.slow,
@@ -81,6 +88,66 @@ def test_other_versions_on_a_machine_are_refused(
     monkeypatch.setattr("saen.cluster.ray_executor.versions", lambda: {"numpy": "1.0"})
     with pytest.raises(WorkerError, match=r"has numpy .*, but here is 1\.0: install the same"):
         open_executor("ray").__enter__()
+
+
+def test_jobs_on_ray_whose_workers_are_killed_give_the_same_files(
+    executor: Executor, tmp_path: Path
+) -> None:
+    graphs = generate_threads(20, average_nodes=8, seed=1)
+    shards = tmp_path / "shards"
+    write_shards(split_graphs(graphs, 2), shards)
+    SAENClassifier(epochs=1, n_models=1).fit(graphs, graphs.targets).save(tmp_path / "model.saen")
+    (tmp_path / "markers").mkdir()
+    killing = Killing(executor, tmp_path / "markers", tasks.die_after)
+    for name, each in (("here", SerialExecutor()), ("ray", killing)):
+        compress_shards(shards, Ego(), each, tmp_path / f"{name}.saen")
+        predict_shards(tmp_path / "model.saen", shards, each, tmp_path / f"{name}.csv")
+    for suffix in ("saen", "csv"):
+        here, there = (tmp_path / f"{name}.{suffix}" for name in ("here", "ray"))
+        assert there.read_bytes() == here.read_bytes()
+    parts = compress_into_partitions(shards, Ego(), executor, tmp_path / "parts", 2)
+    save(parts.partitions.join(), tmp_path / "joined.saen")
+    assert (tmp_path / "joined.saen").read_bytes() == (tmp_path / "here.saen").read_bytes()
+    outputs = [
+        cross_validate(
+            SAENClassifier(epochs=2, n_models=1),
+            graphs,
+            graphs.targets,
+            repeats=1,
+            folds=2,
+            models_at_once=1,
+            executor=each,
+        ).outputs.tobytes()
+        for each in (None, executor)
+    ]
+    assert outputs[0] == outputs[1]
+
+
+def test_nothing_of_ray_works_on_after_its_driver_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "started").mkdir()
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from saen.cluster.executors import open_executor\n"
+        "from tests.cluster import tasks\n"
+        "with open_executor('ray:1') as executor:\n"
+        "    executor.submit('long', tasks.announce, Path(sys.argv[1]), 600)\n"
+        "    list(executor.completed())\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
+    path = os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])
+    driver = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "started")],
+        env=environment | {"HOME": str(tmp_path), "PYTHONPATH": path},
+    )
+    while not any((tmp_path / "started").iterdir()):
+        assert driver.poll() is None
+        time.sleep(0.1)
+    driver.kill()
+    driver.wait()
+    deadline = time.monotonic() + 60
+    while _processes(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert _processes(tmp_path) == []
 
 
 def test_ray_is_silent_listens_on_loopback_only_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -167,6 +167,17 @@ def test_merge_is_associative(parts: list[Hierarchy], data: st.DataObject) -> No
     assert same_arrays(shards[0], compress(Hierarchy.concatenate(parts)))
 
 
+@given(collections(min_size=2), st.data())
+def test_merge_is_commutative_up_to_order(parts: list[Hierarchy], data: st.DataObject) -> None:
+    shards = [compress(part) for part in parts]
+    order = data.draw(st.permutations(range(len(parts))))
+    one, other = merge(shards), merge([shards[place] for place in order])
+    assert one.hierarchy == other.hierarchy
+    ends = np.cumsum([len(shard) for shard in shards])[:-1]
+    pieces = np.split(one.top, ends)
+    assert np.concatenate([pieces[place] for place in order]).tolist() == other.top.tolist()
+
+
 @given(collections(), st.booleans())
 def test_compress_stream_gives_what_compressing_everything_gives(
     parts: list[Hierarchy], lower: bool
