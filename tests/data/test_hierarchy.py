@@ -187,7 +187,7 @@ def test_relations_differ_in_roles_parts_counts_and_names():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indptr": ()}, "indptr must start at 0 and never decrease"),
+        ({"indptr": ()}, "indptr must be a flat array of integers that starts with 0"),
         ({"indptr": (1, 3)}, "indptr must start at 0 and never decrease"),
         ({"indptr": (0, 2, 1, 3)}, "indptr must start at 0 and never decrease"),
         ({"indptr": (0, 2)}, "indptr ends at 2, with 3 parts and 3 roles"),
