@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from saen import Graphs
 from saen.errors import InputError
+from tests.refusals import refuses
 
 # -- the slow reference: one Python object per graph ---------------------------------------------
 
@@ -161,11 +162,10 @@ def test_an_edge_listed_once_has_its_label_in_both_directions_and_listed_twice_i
 
 def test_a_repeated_edge_is_an_error_unless_merged_and_then_the_first_counts():
     edges, labels = [(0, 1), (1, 1), (0, 1), (1, 1)], [1, 2, 3, 4]
-    with pytest.raises(InputError) as caught:
-        Graphs.from_edges(edges, [2], edge_labels=labels)
-    assert str(caught.value) == (
+    with refuses(
         'the edge 0 → 1 is listed more than once (pass duplicates="merge" to keep the first)'
-    )
+    ):
+        Graphs.from_edges(edges, [2], edge_labels=labels)
     merged = Graphs.from_edges(edges, [2], edge_labels=labels, duplicates="merge")
     assert merged.edges().tolist() == [[0, 1], [1, 1]]
     assert merged.edge_labels.tolist() == [1, 1, 2]
@@ -258,9 +258,8 @@ EDGE = [(0, 1)]
     ],
 )
 def test_edges_that_make_no_graphs_are_refused(edges, sizes, options, message):
-    with pytest.raises(InputError) as caught:
+    with refuses(message):
         Graphs.from_edges(edges, sizes, **options)
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -287,9 +286,8 @@ def test_edges_that_make_no_graphs_are_refused(edges, sizes, options, message):
     ],
 )
 def test_edge_lists_that_make_no_graphs_are_refused(edge_lists, sizes, message):
-    with pytest.raises(InputError) as caught:
+    with refuses(message):
         Graphs.from_edge_lists(edge_lists, sizes)
-    assert str(caught.value) == message
 
 
 GOOD = {"node_offsets": [0, 2, 3], "indptr": [0, 1, 2, 2], "indices": [1, 0]}
@@ -337,9 +335,8 @@ GOOD = {"node_offsets": [0, 2, 3], "indptr": [0, 1, 2, 2], "indices": [1, 0]}
 )
 def test_arrays_that_make_no_graphs_are_refused(changes, message):
     assert len(Graphs(**GOOD)) == 2
-    with pytest.raises(InputError) as caught:
+    with refuses(message):
         Graphs(**{**GOOD, **changes})
-    assert str(caught.value) == message
 
 
 def test_numbers_of_any_width_become_the_usual_ones():
@@ -505,9 +502,8 @@ def bare(**columns):
     ],
 )
 def test_collections_that_do_not_fit_together_are_refused(parts, message):
-    with pytest.raises(InputError) as caught:
+    with refuses(message):
         Graphs.concatenate(parts)
-    assert str(caught.value) == message
 
 
 def test_signed_and_unsigned_labels_stay_whole_numbers():
@@ -625,18 +621,6 @@ def test_the_summary_agrees_with_counting_one_by_one(pair):
         "edge_attributes": 0,
         "classes": {str(target): targets.count(target) for target in sorted(set(targets))},
     }
-
-
-def test_a_self_loop_counts_twice_in_the_degree_and_keeps_its_node_from_being_isolated():
-    graphs = small()
-    assert graphs.degrees().tolist() == [1, 2, 1, 0, 0, 3, 1]
-    assert graphs.n_isolated == 2
-    assert graphs.n_loops == 1
-    assert graphs.n_edges == 4
-    directed = Graphs.from_edges([(0, 0), (0, 1)], [2], directed=True)
-    assert directed.degrees().tolist() == [3, 1]
-    assert directed.degrees("out").tolist() == [2, 0]
-    assert directed.degrees("in").tolist() == [1, 1]
 
 
 def test_an_empty_collection_answers_every_question():

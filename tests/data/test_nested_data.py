@@ -11,6 +11,7 @@ from saen import InputError, Vocabulary
 from saen.data.nested import NestedData
 from tests.references import nested as reference
 from tests.references.nested import collections
+from tests.refusals import refuses
 
 PETS = [
     {"sentence": [{"word": ["the", "dog", "barks"]}, {"word": ["the", "dog", "barks"]}]},
@@ -216,24 +217,21 @@ def test_representations_say_what_there_is():
     ],
 )
 def test_what_is_no_structure_is_refused_with_its_place(items, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         NestedData(items)
-    assert str(error.value) == message
 
 
 def test_declared_levels_say_how_deep_labels_lie():
-    with pytest.raises(InputError) as error:
-        NestedData([[("x", 1)]], levels=LEVELS)
-    assert str(error.value) == (
+    with refuses(
         "example 0, part 0 of role 'x': expected parts, found the label 1 "
         "(labels lie 2 levels below the top)"
-    )
-    with pytest.raises(InputError) as error:
-        NestedData([[("x", [])]], levels=LEVELS[:2])
-    assert str(error.value) == (
+    ):
+        NestedData([[("x", 1)]], levels=LEVELS)
+    with refuses(
         "example 0, part 0 of role 'x': expected a label, found parts "
         "(labels lie 1 level below the top)"
-    )
+    ):
+        NestedData([[("x", [])]], levels=LEVELS[:2])
 
 
 def test_a_list_that_holds_itself_is_refused():
@@ -264,9 +262,8 @@ def test_errors_of_a_generator_are_its_own():
     ],
 )
 def test_levels_that_make_no_sense_are_refused(levels, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         NestedData([], levels=levels)
-    assert str(error.value) == message
 
 
 # -- targets and slices ------------------------------------------------------------------------
