@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -175,6 +177,18 @@ def test_targets_are_part_of_equality(make):
     for i, one in enumerate(collections):
         for j, other in enumerate(collections):
             assert (one == other) == (i == j)
+
+
+@pytest.mark.parametrize("make", [graphs, documents])
+def test_collections_concatenate_with_their_targets_and_a_common_name(make):
+    one, concatenate = make(2), type(make(2)).concatenate
+    joined = concatenate([one.with_targets(["a", "bb"]), one.with_targets(["c", "d"])])
+    assert (joined.targets.tolist(), joined.name) == (["a", "bb", "c", "d"], "toy")
+    assert concatenate([one, replace(one, name="other")]).name == ""
+    with refuses("collection 1 has no targets"):
+        concatenate([one, one.with_targets(None)])
+    with refuses("nothing to concatenate: the list of collections is empty"):
+        concatenate([])
 
 
 def test_hierarchy_of_a_selection_shares_what_is_repeated():
