@@ -11,8 +11,13 @@ from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import Anchors, Decomposition, Numbers, one_of
-from saen.decompositions.edge_roles import EDGE_MODES, Links, bottom_attributes
-from saen.decompositions.node_labels import check_labels, resolve_labels, uses_distance
+from saen.decompositions.edge_roles import EDGE_MODES, Links, nodes_and_edges
+from saen.decompositions.node_labels import (
+    check_labels,
+    node_attributes,
+    resolve_labels,
+    uses_distance,
+)
 from saen.errors import InputError
 
 
@@ -46,9 +51,9 @@ class GraphDecomposition(Decomposition):
 
     def bottom(self, graphs: Graphs) -> Attributes:
         """Bottom attributes of all nodes, followed by all edges where these are objects."""
-        return bottom_attributes(
-            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
-        )
+        attributes = nodes_and_edges if self.edges == "objects" else node_attributes
+        labels = resolve_labels(self.node_labels, graphs)
+        return attributes(graphs, labels, self.vocabulary, self.direction)
 
     def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
         """The labels of the bottom objects."""

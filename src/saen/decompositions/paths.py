@@ -44,11 +44,9 @@ class Paths(GraphDecomposition):
     A path and its reverse are one, read in the direction in which its labels come first, unless
     `both_ways` keeps both readings or `direction` gives the paths of a directed graph only one.
 
-    `edges="roles"` gives the node at index i > 0 the role `index i KIND` by the label and, in
-    directed graphs followed both ways, the direction of the edge that leads to it; kinds that `fit`
-    did not see are left out, and graphs without edge labels and directions are decomposed as with
-    `none`. `edges="objects"` adds the edges themselves to the bottom, after the nodes; the i-th
-    edge of a path is its part with role `edge i`.
+    `edges="roles"` gives the node at index i > 0 the role `index i KIND` by the edge that leads to
+    it (kinds are those of `Ego`). `edges="objects"` adds the edges themselves to the bottom, after
+    the nodes; the i-th edge of a path is its part with role `edge i`.
 
     A subgraph has about as many paths as pairs of nodes, which is very many in dense graphs and
     around hubs: keep the radii small there.

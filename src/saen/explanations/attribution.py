@@ -32,17 +32,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from saen._util.arrays import Ints, segment_ids, segment_reduce
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
+from saen.network.aggregation import NonEmptyRows, entry_rows
 from saen.network.model import SAEN, LaterLayers
 
 Floats = NDArray[np.float64]
@@ -124,82 +123,33 @@ class Passed:
         """What is found on a level, and g_j and s_j for the one below, (n, M, d) and (n,)."""
         module, relation = self.network.level(level), self.hierarchy.relations[level - 1]
         weight, bias = module.first_layer()
-        below, pairs = self.h[level - 1], _Pairs.of(relation)
-        u = pairs.mapped(pairs.aggregated(below), weight)
-        q, steps = _settled(module.layers, bias[:, None], u, g.transpose(0, 1))
-        G = pairs.mapped_back(q, weight)
+        below = self.h[level - 1].detach().requires_grad_()
+        aggregation = NonEmptyRows(relation, below.dtype, below.device)
+        with torch.enable_grad():
+            a = aggregation.aggregate(below)
+            u = aggregation.linear(a, weight, torch.zeros_like(bias))
+        q, steps = _settled(module.layers, bias[:, None], u.detach(), g.transpose(0, 1))
+        # G = W_πᵀ q of every (role, parent), and g_j = Σ n·G_π of every part
+        G, g_below = torch.autograd.grad(u, (a, below), q)
         nothing = module.layers(bias[:, None], None)[:, 0]  # f_l(0), (M, d_l)
         empty = _inner(g, nothing) + shares
-        shared = _shared(relation, empty) if share else np.zeros(relation.n_entries)
-        entries = pairs.inner(G, below) + shared
+        shared = shared_equally(relation, empty) if share else np.zeros(relation.n_entries)
+        entries = _entry_products(G, self.h[level - 1], relation) + shared
         objects = _inner(g, self.h[level]) + shares
         handed = np.bincount(relation.parts, shared, minlength=relation.n_parts)
         contributions = Contributions(objects, empty, entries, g, steps)
-        return contributions, pairs.handed_down(G), handed.astype(np.float64)
+        return contributions, g_below, handed.astype(np.float64)
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The P pairs (role, parent) that have parts, sorted by role, and the pair of every entry.
-
-    `matrix` holds the counts of the parts of every pair, (P, n_{l-1}).
-    """
-
-    relation: Relation
-    roles: Ints
-    parents: Ints
-    of_entry: Ints
-    matrix: sparse.csr_array
-
-    @staticmethod
-    def of(relation: Relation) -> _Pairs:
-        """Those of a relation."""
-        n = max(relation.n_parents, 1)
-        codes = relation.roles.astype(np.int64) * n + segment_ids(relation.indptr)
-        pairs, of_entry = np.unique(codes, return_inverse=True)
-        matrix = sparse.csr_array(
-            (relation.multiplicity.astype(np.float64), (of_entry, relation.parts.astype(np.int64))),
-            shape=(len(pairs), relation.n_parts),
-        )
-        return _Pairs(relation, pairs // n, pairs % n, of_entry, matrix)
-
-    def aggregated(self, h: Tensor) -> Tensor:
-        """a, the sum of the parts of every pair, (P, M, d)."""
-        return torch.from_numpy(self.matrix @ h.flatten(1).numpy()).view(-1, *h.shape[1:])
-
-    def mapped(self, a: Tensor, weight: Tensor) -> Tensor:
-        """u = Σ_π W_π a_π of every parent, (M, n, out)."""
-        u = a.new_zeros(self.relation.n_parents, weight.shape[1], weight.shape[3])
-        for role, mine in enumerate(self._by_role()):
-            rows = torch.einsum("pmd,mdo->pmo", a[mine], weight[role])
-            u.index_add_(0, _longs(self.parents[mine]), rows)
-        return u.transpose(0, 1)
-
-    def mapped_back(self, q: Tensor, weight: Tensor) -> Tensor:
-        """G = W_πᵀ q of every pair, (P, M, d)."""
-        rows = [
-            torch.einsum("mpo,mdo->pmd", q[:, _longs(self.parents[mine])], weight[role])
-            for role, mine in enumerate(self._by_role())
-        ]
-        return torch.cat(rows)
-
-    def handed_down(self, G: Tensor) -> Tensor:
-        """g_j = Σ n·G_π of every part, (n_{l-1}, M, d)."""
-        return torch.from_numpy(self.matrix.T @ G.flatten(1).numpy()).view(-1, *G.shape[1:])
-
-    def inner(self, G: Tensor, h: Tensor) -> Floats:
-        """n·⟨G_π, h_j⟩ of every entry, (entries,)."""
-        pairs, parts = _longs(self.of_entry), _longs(self.relation.parts)
-        out = np.empty(len(pairs))
-        size = max(_BLOCK // (G.shape[1] * G.shape[2]), 1)
-        for start in range(0, len(out), size):
-            block = slice(start, start + size)
-            out[block] = _inner(G[pairs[block]], h[parts[block]])
-        return out * self.relation.multiplicity
-
-    def _by_role(self) -> Iterator[slice]:
-        starts = np.searchsorted(self.roles, np.arange(self.relation.n_roles + 1)).tolist()
-        return (slice(start, stop) for start, stop in pairwise(starts))
+def _entry_products(G: Tensor, h: Tensor, relation: Relation) -> Floats:
+    """n·⟨G_π, h_j⟩ of every entry, (entries,)."""
+    pairs, parts = _longs(entry_rows(relation)), _longs(relation.parts)
+    out = np.empty(len(pairs))
+    size = max(_BLOCK // (G.shape[1] * G.shape[2]), 1)
+    for start in range(0, len(out), size):
+        block = slice(start, start + size)
+        out[block] = _inner(G[pairs[block]], h[parts[block]])
+    return out * relation.multiplicity
 
 
 def _settled(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
@@ -248,11 +198,11 @@ def _chord(x: Tensor, y: Tensor, slope: float) -> Tensor:
     return slope + (1 - slope) * share
 
 
-def _shared(relation: Relation, empty: Floats) -> Floats:
-    """n·e_i / N_i for every entry, (entries,)."""
+def shared_equally(relation: Relation, values: Floats) -> Floats:
+    """n·e_i / N_i for every entry: its share of its parent's value, (entries,)."""
     counts = relation.multiplicity
     sizes = segment_reduce(np.add, counts, relation.indptr)
-    shares: Floats = counts * (empty / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
+    shares: Floats = counts * (values / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
     return shares
 
 

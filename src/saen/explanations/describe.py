@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, ranges
+from saen._util.arrays import Ints
 from saen._util.strings import short_label
 from saen.data.graphs import Graphs
-from saen.data.hierarchy import Hierarchy, Relation
+from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Anchors
 
@@ -83,6 +85,16 @@ class DecomposedExample:
             inside=inside,
         )
 
+    def strongest_parts(
+        self, contributions: Floats, k: int, inside: Callable[[int], Floats]
+    ) -> tuple[Part, ...]:
+        """The k strongest parts of the example, with the contributions `inside` each."""
+        level = self.hierarchy.depth - 1
+        return tuple(
+            self.part(level, i, contributions[i], inside(i))
+            for i in largest(np.abs(contributions), k)
+        )
+
     def label(self, number: int) -> str:
         """The label of a bottom object, in words."""
         attributes = self.hierarchy.attributes
@@ -96,7 +108,7 @@ class DecomposedExample:
         """The bottom objects that an object consists of, ascending."""
         objects: Ints = np.array([number])
         for relation in reversed(self.hierarchy.relations[:level]):
-            objects = np.unique(relation.parts[_entries(relation, objects)])
+            objects = np.unique(relation.take(objects).parts)
         return objects
 
     @cached_property
@@ -124,19 +136,16 @@ class DecomposedExample:
         if level == 0:
             return self.label(number)
         if level > 1:
-            return _listed([self.label(i) for i in self.bottom_objects(level, number).tolist()])
-        relation = self.hierarchy.relations[0]
-        entries = _entries(relation, np.array([number]))
-        counts = relation.multiplicity[entries]
+            labels = map(self.label, self.bottom_objects(level, number).tolist())
+            return ", ".join(_times(label, len(list(run))) for label, run in groupby(labels))
+        own = self.hierarchy.relations[0].take(np.array([number])).canonical()
         by_role: dict[str, Counter[str]] = {}
-        order = np.lexsort((relation.parts[entries], relation.roles[entries]))
-        for entry, count in zip(entries[order].tolist(), counts[order].tolist(), strict=True):
-            role = relation.alphabet[relation.roles[entry]]
-            labels = by_role.setdefault(role, Counter())
-            labels[self.label(int(relation.parts[entry]))] += int(count)
+        columns = (column.tolist() for column in (own.roles, own.parts, own.multiplicity))
+        for role, part, count in zip(*columns, strict=True):
+            by_role.setdefault(own.alphabet[role], Counter())[self.label(part)] += count
         return "; ".join(
-            f"{role} {', '.join(_times(label, n) for label, n in labels.items())}"
-            for role, labels in by_role.items()
+            f"{role} {', '.join(_times(label, n) for label, n in counts.items())}"
+            for role, counts in by_role.items()
         )
 
 
@@ -150,20 +159,10 @@ def singular(name: str) -> str:
     return irregular.get(name, name.removesuffix("s"))
 
 
-def _entries(relation: Relation, parents: Ints) -> NDArray[np.int64]:
-    starts = relation.indptr[parents].astype(np.int64)
-    return ranges(starts, relation.indptr[parents + 1].astype(np.int64) - starts)
-
-
-def _listed(labels: list[str]) -> str:
-    """Labels in order, runs of the same label merged."""
-    runs: list[tuple[str, int]] = []
-    for label in labels:
-        if runs and runs[-1][0] == label:
-            runs[-1] = (label, runs[-1][1] + 1)
-        else:
-            runs.append((label, 1))
-    return ", ".join(_times(label, n) for label, n in runs)
+def largest(values: Floats, k: int) -> list[int]:
+    """The indices of the k largest values; equal values keep their order."""
+    indices: list[int] = np.argsort(-values, kind="stable")[:k].tolist()
+    return indices
 
 
 def _times(label: str, n: int) -> str:

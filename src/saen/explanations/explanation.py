@@ -6,6 +6,7 @@ their networks. All arithmetic is float64 on the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -19,12 +20,12 @@ from torch import Tensor
 
 from saen._util.arrays import Array, Ints, frozen, segment_ids
 from saen.data.compression import Compressed
-from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data.content_hash import Keys, level_keys
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.explanations.attribution import Contributions, Passed
-from saen.explanations.describe import DecomposedExample, Part
+from saen.explanations.attribution import Passed
+from saen.explanations.describe import DecomposedExample, Part, largest
 from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
 from saen.learning.part_counts_models import PartCountsEstimator, PartCountsRegressor
@@ -139,7 +140,7 @@ class Explanation:
         if not 0 <= number < depth:
             raise InputError(f"parts lie on levels 0 … {depth - 1}, not {level}")
         values = self.contributions[number]
-        return [self.decomposed.part(number, i, values[i]) for i in _largest(np.abs(values), k)]
+        return [self.decomposed.part(number, i, values[i]) for i in largest(np.abs(values), k)]
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
@@ -160,7 +161,7 @@ class Explanation:
                     "parent": segment_ids(relation.indptr).tolist(),
                     "part": relation.parts.tolist(),
                     "role": [relation.alphabet[role] for role in relation.roles.tolist()],
-                    "count": _counts(relation).tolist(),
+                    "count": relation.multiplicity.tolist(),
                     "contribution": self.entries[level - 1].tolist(),
                 }
         return {
@@ -306,31 +307,22 @@ def explain(
     prediction = _plain(estimator.predict(one)[0])
     decomposed = _decomposed(estimator, one)
     goal = _Goal.of(estimator, target, prediction)
-    name = _plain(data.ids[index]) if hasattr(data, "ids") else index
-    if isinstance(estimator, PartCountsEstimator):
-        return _explain_linear(estimator, index, name, prediction, goal, decomposed, k)
-    network = _exact(estimator.network_)
-    passed = Passed.through(network, decomposed.hierarchy)
-    output = goal.outputs(passed.h[-1])
-    top, *below = passed.contributions(goal.gradient(network)[None])
-    levels = [*reversed(below), top]  # bottom first
-    shift = [0.0] * len(below) + [goal.shift]
+    computed = (
+        _linear_explanation(estimator, decomposed, goal, k)
+        if isinstance(estimator, PartCountsEstimator)
+        else _network_explanation(_exact(estimator.network_), decomposed, goal, k)
+    )
     explanation = Explanation(
         index=index,
-        id=name,
+        id=_plain(data.ids[index]) if hasattr(data, "ids") else index,
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
-        output=float(output[0]),
         decomposed=decomposed,
-        contributions=tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
-        empty=tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
-        entries=tuple(frozen(level.entries) for level in levels[1:]),
-        parts=_strongest_parts(decomposed, passed, below[0], k),
-        steps=max(level.steps for level in levels),
         settings=_settings(estimator),
+        **computed,
     )
-    _check_complete(output, np.array([explanation.baseline]), np.array([explanation.gap]))
+    _check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return explanation
 
 
@@ -341,17 +333,9 @@ def explain_collection(
 
     Identical parts are merged, so this is one pass over the compressed data.
 
-    Parameters
-    ----------
-    estimator
-        A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`.
-    X
-        Data as the estimator takes them.
-    target
-        For a regression, the column of y. Classifiers are explained towards all of their classes.
-    k
-        How many of the strongest unique parts to describe by an example.
+    `estimator` and `X` are those of `explain`; `k` is how many of the strongest unique parts to
+    describe by an example. For a regression, `target` is the column of y; classifiers are explained
+    towards all of their classes.
 
     Raises `InputError` for empty data, and for a class as target.
 
@@ -376,7 +360,7 @@ def explain_collection(
     if totals.shape[1] == 1:
         totals = np.column_stack([-totals, totals])
     names = found.classes or ("lower", "higher")
-    occurrences = _sum_by_part(relation, uses[rows] * _counts(relation)).astype(np.int64)
+    occurrences = _sum_by_part(relation, uses[rows] * relation.multiplicity).astype(np.int64)
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
@@ -386,7 +370,7 @@ def explain_collection(
     @cache
     def keyed_example(index: int) -> tuple[DecomposedExample, Keys]:
         decomposed = _decomposed(estimator, data[index : index + 1])
-        return decomposed, _part_keys(decomposed.hierarchy)
+        return decomposed, level_keys(decomposed.hierarchy)[level]
 
     def describe(number: int) -> UniquePart:
         row = rows[np.flatnonzero(relation.parts == number)[0]]
@@ -411,7 +395,7 @@ def explain_collection(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(map(describe, _largest(contrast.max(axis=1), k))),
+        parts=tuple(map(describe, largest(contrast.max(axis=1), k))),
         n_examples=len(data),
         gap=found.gap,
         settings=_settings(estimator),
@@ -445,16 +429,7 @@ def top_contributions(
     regression.
     """
     goals = _Goal.all(estimator, target)
-    if isinstance(estimator, PartCountsEstimator):
-        found = []
-        for goal in goals:
-            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
-            baseline = float(goal.weights @ estimator.linear_.intercept)
-            found.append((outputs, np.full(len(outputs), baseline), entries))
-    else:
-        network = _exact(estimator.network_)
-        passed = Passed.through(network, compressed.hierarchy)
-        found = [_network_goal(network, passed, goal) for goal in goals]
+    found = [*map(_explained(estimator, compressed), goals)]
     rows = segment_ids(compressed.hierarchy.relations[-1].indptr)
     gap = 0.0
     for outputs, baselines, entries in found:
@@ -505,36 +480,6 @@ def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
     return np.column_stack([contrast(code, code) for code in range(found.entries.shape[1])])
 
 
-def _explain_linear(
-    estimator: PartCountsEstimator,
-    index: int,
-    name: Any,
-    prediction: Any,
-    goal: _Goal,
-    decomposed: DecomposedExample,
-    k: int,
-) -> Explanation:
-    """The same for a linear model over part counts, whose contributions are exact."""
-    output, objects, entries = linear_contributions(estimator, decomposed.hierarchy, goal.weights)
-    baseline = np.array([float(goal.weights @ estimator.linear_.intercept)])
-    strongest = _largest(np.abs(objects[-2]), k)
-    return Explanation(
-        index=index,
-        id=name,
-        prediction=prediction,
-        classes=goal.classes,
-        target=goal.target,
-        output=output,
-        decomposed=decomposed,
-        contributions=tuple(map(frozen, objects)),
-        empty=tuple(map(frozen, [*objects[:-1], baseline])),
-        entries=tuple(map(frozen, entries)),
-        parts=linear_parts(decomposed, objects[-2], strongest),
-        steps=1,
-        settings=_settings(estimator),
-    )
-
-
 # -- what is explained -------------------------------------------------------------------------
 
 
@@ -550,17 +495,15 @@ class _Goal:
     @staticmethod
     def of(estimator: Estimator, target: Any, prediction: Any) -> _Goal:
         """That of a target, or of the default one."""
-        if isinstance(estimator, PartCountsRegressor):
-            n = len(estimator.linear_.intercept)
-            names = tuple(map(str, range(n)))
-            place = _position("column of y", "0" if target is None else target, names)
-            return _Goal((), place, np.eye(n)[place], 0.0)
         if isinstance(estimator, Regressor):
-            scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
+            if isinstance(estimator, PartCountsRegressor):
+                scale = np.ones(len(estimator.linear_.intercept))
+                mean = np.zeros_like(scale)
+            else:
+                scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
-            weights = np.eye(len(scale))[place] * scale
-            return _Goal((), place, weights, float(mean[place]))
+            return _Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
@@ -630,39 +573,69 @@ def _exact(network: SAEN) -> SAEN:
 # -- contributions -----------------------------------------------------------------------------
 
 
-def _strongest_parts(
-    decomposed: DecomposedExample, passed: Passed, level: Contributions, k: int
-) -> tuple[Part, ...]:
-    """The k strongest parts of the example, with the contributions inside them."""
-    number = decomposed.hierarchy.depth - 1
-    return tuple(
-        decomposed.part(number, i, level.objects[i], _inside(passed, i, level.gradients[i]))
-        for i in _largest(np.abs(level.objects), k)
-    )
+def _network_explanation(
+    network: SAEN, decomposed: DecomposedExample, goal: _Goal, k: int
+) -> dict[str, Any]:
+    """The fields of an `Explanation` that networks determine."""
+    passed = Passed.through(network, decomposed.hierarchy)
+    output = goal.outputs(passed.h[-1])
+    top, *below = passed.contributions(goal.gradient(network)[None])
+    levels = [*reversed(below), top]  # bottom first
+    shift = [0.0] * len(below) + [goal.shift]
+
+    def inside(number: int) -> Floats:
+        gradient = below[0].gradients[number]
+        if passed.hierarchy.depth == 1:
+            return frozen([float((gradient * passed.h[0][number]).sum())])
+        *_, bottom = passed.part(number).contributions(gradient[None], share_top=True)
+        return frozen(bottom.objects)
+
+    return {
+        "output": float(output[0]),
+        "contributions": tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
+        "empty": tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
+        "entries": tuple(frozen(level.entries) for level in levels[1:]),
+        "parts": decomposed.strongest_parts(below[0].objects, k, inside),
+        "steps": max(level.steps for level in levels),
+    }
 
 
-def _inside(passed: Passed, number: int, gradient: Tensor) -> Floats:
-    """The contributions of the bottom objects of a part within it, in their order."""
-    if passed.hierarchy.depth == 1:
-        return frozen([float((gradient * passed.h[0][number]).sum())])
-    *_, bottom = passed.part(number).contributions(gradient[None], share_top=True)
-    return frozen(bottom.objects)
+def _linear_explanation(
+    model: PartCountsEstimator, decomposed: DecomposedExample, goal: _Goal, k: int
+) -> dict[str, Any]:
+    """The same for a linear model over part counts, whose contributions are exact."""
+    output, objects, entries = linear_contributions(model, decomposed.hierarchy, goal.weights)
+    baseline = np.array([float(goal.weights @ model.linear_.intercept)])
+    return {
+        "output": output,
+        "contributions": tuple(map(frozen, objects)),
+        "empty": tuple(map(frozen, [*objects[:-1], baseline])),
+        "entries": tuple(map(frozen, entries)),
+        "parts": linear_parts(decomposed, objects[-2], k),
+        "steps": 1,
+    }
 
 
-def _part_keys(hierarchy: Hierarchy) -> Keys:
-    """The content keys of the parts of an example, one level below the top."""
-    keys = attribute_keys(hierarchy.attributes)
-    for relation in hierarchy.relations[:-1]:
-        codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-        keys = row_keys(relation.indptr, codes, _counts(relation), keys, relation.alphabet)
-    return keys
+def _explained(
+    estimator: Estimator, compressed: Compressed
+) -> Callable[[_Goal], tuple[Floats, Floats, Floats]]:
+    """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
+    if isinstance(estimator, PartCountsEstimator):
 
+        def linear(goal: _Goal) -> tuple[Floats, Floats, Floats]:
+            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
+            baseline = float(goal.weights @ estimator.linear_.intercept)
+            return outputs, np.full(len(outputs), baseline), entries
 
-def _network_goal(network: SAEN, passed: Passed, goal: _Goal) -> tuple[Floats, Floats, Floats]:
-    """Outputs and baselines of the unique examples, (rows,), and the entries of the top."""
-    outputs = goal.outputs(passed.h[-1])
-    top = next(passed.contributions(goal.gradient(network).expand(len(outputs), -1, -1)))
-    return outputs, top.empty + goal.shift, top.entries
+        return linear
+    network = _exact(estimator.network_)
+    passed = Passed.through(network, compressed.hierarchy)
+
+    def networks(goal: _Goal) -> tuple[Floats, Floats, Floats]:
+        top = next(passed.contributions(goal.gradient(network).expand(len(passed.h[-1]), -1, -1)))
+        return goal.outputs(passed.h[-1]), top.empty + goal.shift, top.entries
+
+    return networks
 
 
 def _check_complete(outputs: Floats, baselines: Floats, gaps: Floats) -> None:
@@ -677,20 +650,9 @@ def _check_complete(outputs: Floats, baselines: Floats, gaps: Floats) -> None:
         )
 
 
-def _largest(values: Floats, k: int) -> list[int]:
-    """The indices of the k largest values; equal values keep their order."""
-    indices: list[int] = np.argsort(-values, kind="stable")[:k].tolist()
-    return indices
-
-
 def _sum_by_part(relation: Relation, values: Array) -> Floats:
     """The sum over the entries of every part."""
     return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
-
-
-def _counts(relation: Relation) -> Ints:
-    ones = np.ones(relation.n_entries, dtype=np.int64)
-    return ones if relation.counts is None else relation.counts
 
 
 def _plain(value: Any) -> Any:

@@ -257,7 +257,7 @@ def hierarchy_from_pyg(data: Any) -> Hierarchy:
         relations.append(Relation(indptr, parts[order], roles, alphabet, sizes[level - 1], several))
     codes = vocabulary = vectors = None
     if schema["vocabulary"] is not None:
-        vocabulary = Vocabulary.from_json(schema["vocabulary"])
+        vocabulary = Vocabulary(schema["vocabulary"])
         codes = _array(data.bottom_codes).astype(np.int32)
     if "bottom_vectors" in data:
         vectors = _array(data.bottom_vectors)
@@ -439,7 +439,7 @@ def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
             {
                 "names": hierarchy.names,
                 "roles": [relation.alphabet for relation in hierarchy.relations],
-                "vocabulary": None if vocabulary is None else vocabulary.to_json(),
+                "vocabulary": None if vocabulary is None else list(vocabulary),
             }
         ),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +90,6 @@ def explanation_title(explanation: Explanation | CollectionExplanation, name: st
 # -- pages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _PartTable:
-    """The strongest objects of one level."""
-
-    caption: str
-    rows: Table
-
-
 def _write_explanation_page(
     path: str | Path, explanation: Explanation, title: str, about: Mapping[str, Any]
 ) -> None:
@@ -130,25 +121,18 @@ def _write_explanation_page(
     )
 
 
-def _part_tables(explanation: Explanation, pictures: bool) -> list[_PartTable]:
+def _part_tables(explanation: Explanation, pictures: bool) -> list[tuple[str, Table]]:
     """The strongest objects of every level below the top, from the top down."""
     names = explanation.decomposed.hierarchy.names
     columns = ["part", "role", "contribution", "evidence", "made of"]
-    rows = [_part_row(explanation, part) for part in explanation.parts]
-    first = Table(columns, rows)
+    first = Table(columns, [_part_row(explanation, part) for part in explanation.parts])
     if pictures:
-        first = Table(
-            ["picture", *columns],
-            [
-                (picture, *row)
-                for picture, row in zip(_part_pictures(explanation), rows, strict=True)
-            ],
-        )
-    tables = [_PartTable(names[-2], first)]
+        rows = zip(_part_pictures(explanation), first.rows, strict=True)
+        first = Table(["picture", *columns], [(picture, *row) for picture, row in rows])
+    tables = [(names[-2], first)]
     for level in range(len(names) - 3, -1, -1):
         parts = explanation.top_parts(level, max(len(explanation.parts), 1))
-        rows = [_part_row(explanation, part) for part in parts]
-        tables.append(_PartTable(names[level], Table(columns, rows)))
+        tables.append((names[level], Table(columns, [_part_row(explanation, p) for p in parts])))
     return tables
 
 
@@ -157,12 +141,7 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
     parts = explanation.parts
     strengths = [np.abs(part.inside).max() for part in parts if part.inside is not None]
     scale = float(max(strengths, default=0.0))
-    return [
-        Picture(
-            draw_part(explanation.decomposed, part, scale), _caption(explanation.decomposed, part)
-        )
-        for part in parts
-    ]
+    return [_part_picture(explanation.decomposed, part, scale) for part in parts]
 
 
 def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
@@ -181,9 +160,7 @@ def _write_collection_page(
     columns = ["evidence for", "mean", "total", "occurrences", "examples", "role", "made of"]
     rows = [
         (
-            Picture(draw_part(each.decomposed, each.part), _caption(each.decomposed, each.part))
-            if can_draw(each.decomposed)
-            else None,
+            _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
             each.towards,
             each.mean,
             each.total,
@@ -218,9 +195,8 @@ def _part_name(example: DecomposedExample, part: Part) -> str:
     return _unbroken(f"{name} of node {part.node}" if centred else f"{name} {part.number}")
 
 
-def _caption(example: DecomposedExample, part: Part) -> str:
-    """What screen readers say of the picture of a part."""
-    return f"{_part_name(example, part)}: {part.what}"
+def _part_picture(example: DecomposedExample, part: Part, scale: float = 0.0) -> Picture:
+    return Picture(draw_part(example, part, scale), f"{_part_name(example, part)}: {part.what}")
 
 
 def _unbroken(words: str) -> str:
