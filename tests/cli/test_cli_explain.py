@@ -38,8 +38,9 @@ def test_explain_shows_one_graph_on_the_terminal(folder):
     lines = shown.splitlines()
     assert lines[0] == f"talk, graph 4: predicted {explanation.prediction}"
     assert lines[1] == (
-        f"log-odds of [bold]chat: {explanation.output:.3f} "
-        f"(without any parts: {explanation.baseline:.3f})"
+        f"log-odds of {explanation.prediction}: {explanation.output:.3f}, probability "
+        f"{explanation.probability:.3f} "
+        f"(the average graph of the training data: {explanation.baseline:.3f})"
     )
     assert len([line for line in lines if "radius" in line]) == 3
     for part in explanation.parts:
@@ -59,8 +60,10 @@ def test_explain_prints_json_as_python_gives_it(folder):
 
 def test_explain_takes_a_target(folder):
     default = run(*arguments(folder, "-g", "1"))
-    other = run(*arguments(folder, "-g", "1", "--explain-target", "<b>questions</b>"))
-    assert default["target"] == "[bold]chat"
+    names = {"[bold]chat", "<b>questions</b>"}
+    assert default["target"] == default["prediction"]
+    [opposite] = names - {default["target"]}
+    other = run(*arguments(folder, "-g", "1", "--explain-target", opposite))
     assert other["output"] == pytest.approx(-default["output"])
 
 

@@ -27,7 +27,7 @@ def command(
         str | None,
         typer.Option(
             "--explain-target",
-            help="The class to explain. [default: the second of two, else the predicted one]",
+            help="The class to explain. [default: the predicted one]",
         ),
     ] = None,
     parts: Annotated[int, typer.Option(min=1, help="How many of the strongest parts.")] = 10,
@@ -90,9 +90,10 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     if isinstance(explanation, Explanation):
         heading(f"{title}: predicted {explanation.prediction}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
-        line += f" (without any parts: {explanation.baseline:.3f})"
-        print_line(line)
-        shown = table("contribution", "number", "node")
+        if explanation.probability is not None:
+            line += f", probability {explanation.probability:.3f}"
+        print_line(f"{line} ({explanation.reference}: {explanation.baseline:.3f})")
+        shown = table("contribution", "times", "node")
         words = ("evidence", "role", "made of")
     else:
         heading(title)
@@ -112,7 +113,7 @@ def _rows(explanation: Explanation | CollectionExplanation) -> Iterator[tuple[st
         for part in explanation.parts:
             yield (
                 f"{part.contribution:+.4f}",
-                str(part.number),
+                f"×{part.count}",
                 "" if part.node is None else str(part.node),
                 explanation.evidence(part.contribution),
                 ", ".join(part.roles),

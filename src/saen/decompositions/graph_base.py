@@ -14,6 +14,7 @@ from saen.decompositions.base import Anchors, Decomposition, Numbers, one_of
 from saen.decompositions.edge_roles import EDGE_MODES, Links, nodes_and_edges
 from saen.decompositions.node_labels import (
     check_labels,
+    describe_label,
     node_attributes,
     resolve_labels,
     uses_distance,
@@ -58,6 +59,10 @@ class GraphDecomposition(Decomposition):
     def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
         """The labels of the bottom objects."""
         return self.bottom(graphs).vocabulary
+
+    def describe_label(self, label: Any) -> Any:
+        """The label with ranges of numbers instead of the numbers of logarithmic bins."""
+        return describe_label(self.node_labels, label)
 
     def bottom_name(self) -> str:
         """What the bottom level is called."""

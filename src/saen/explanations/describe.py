@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Ints
 from saen._util.strings import short_label
+from saen.data.content_hash import level_keys
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
@@ -29,7 +31,8 @@ class Part:
 
     - `level`, `number`: which object it is; `roles`: its roles in its parents;
     - `node`: the node at its centre, or the node that it is, where the decomposition says so;
-    - `contribution`: to the output that is explained;
+    - `contribution`: to the output that is explained, that of all `count` identical objects of the
+      example together, of which this is the first;
     - `what`: the labels that it is made of, in words;
     - `bottom`: the bottom objects that it is made of, ascending;
     - `inside`: the contribution of each of them within this part, if computed.
@@ -43,6 +46,7 @@ class Part:
     what: str
     bottom: Ints
     inside: Floats | None = None
+    count: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers, lists and strings."""
@@ -52,6 +56,7 @@ class Part:
             "roles": list(self.roles),
             "node": self.node,
             "contribution": self.contribution,
+            "count": self.count,
             "what": self.what,
             "bottom": self.bottom.tolist(),
             "inside": None if self.inside is None else self.inside.tolist(),
@@ -60,17 +65,25 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DecomposedExample:
-    """One example with its own hierarchy, and its graph if it is one.
+    """One example with its own hierarchy, and the graph or document that it is, if it is one.
 
-    `anchors` are those that its decomposition gives, where it has any.
+    `anchors` are those that its decomposition gives, where it has any; `describe_label` says what a
+    bottom label means.
     """
 
     hierarchy: Hierarchy
     graph: Graphs | None = None
     anchors: Anchors | None = None
+    describe_label: Callable[[Any], Any] = lambda label: label
+    document: Documents | None = None
 
     def part(
-        self, level: int, number: int, contribution: float, inside: Floats | None = None
+        self,
+        level: int,
+        number: int,
+        contribution: float,
+        inside: Floats | None = None,
+        count: int = 1,
     ) -> Part:
         """An object of a level in words."""
         around = None if self.anchors is None else self.anchors.nodes[level]
@@ -83,24 +96,61 @@ class DecomposedExample:
             what=short_label(self._what(level, number), MAX_DESCRIPTION),
             bottom=self.bottom_objects(level, number),
             inside=inside,
+            count=count,
         )
 
     def strongest_parts(
-        self, contributions: Floats, k: int, inside: Callable[[int], Floats]
+        self,
+        level: int,
+        contributions: Floats,
+        k: int,
+        inside: Callable[[int], Floats] | None = None,
     ) -> tuple[Part, ...]:
-        """The k strongest parts of the example, with the contributions `inside` each."""
-        level = self.hierarchy.depth - 1
+        """The k strongest kinds of objects of a level, with the contributions `inside` each.
+
+        Identical objects in the same roles are one part, with the sum of their contributions.
+        """
+        first, kinds, counts = self._kinds[level]
+        totals = np.bincount(kinds, contributions, minlength=len(first))
         return tuple(
-            self.part(level, i, contributions[i], inside(i))
-            for i in largest(np.abs(contributions), k)
+            self.part(
+                level,
+                int(first[kind]),
+                totals[kind],
+                None if inside is None else inside(int(first[kind])),
+                int(counts[kind]),
+            )
+            for kind in largest(np.abs(totals), k)
         )
+
+    @cached_property
+    def _kinds(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Per level below the top: the first object of every kind, the kind of every object, and
+        how many there are of each."""
+        found: list[tuple[Ints, Ints, Ints]] = []
+        keys = level_keys(self.hierarchy)
+        for level, relation in enumerate(self.hierarchy.relations):
+            roles = np.zeros((relation.n_parts, relation.n_roles), dtype=np.uint64)
+            roles[relation.parts, relation.roles] = 1
+            described = np.column_stack([keys[level], roles])
+            _, first, kinds = np.unique(described, axis=0, return_index=True, return_inverse=True)
+            times = np.ones(relation.n_parts, dtype=np.int64)
+            np.maximum.at(times, relation.parts, relation.multiplicity)
+            counts = np.bincount(kinds.ravel(), times).astype(np.int64)
+            order = np.argsort(first)  # in the order of the objects
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            found.append((first[order], rank[kinds.ravel()], counts[order]))
+        return found
 
     def label(self, number: int) -> str:
         """The label of a bottom object, in words."""
         attributes = self.hierarchy.attributes
         if attributes.codes is not None and attributes.vocabulary is not None:
             code = int(attributes.codes[number])
-            return "unseen" if code == UNSEEN else short_label(attributes.vocabulary[code], 40)
+            if code == UNSEEN:
+                return "unseen"
+            return short_label(self.describe_label(attributes.vocabulary[code]), 40)
         assert attributes.vectors is not None
         return f"({', '.join(f'{value:.3g}' for value in attributes.vectors[number][:4].tolist())})"
 

@@ -21,11 +21,12 @@ from torch import Tensor
 from saen._util.arrays import Array, Ints, frozen, segment_ids
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.explanations.attribution import Passed
-from saen.explanations.describe import DecomposedExample, Part, largest
+from saen.explanations.describe import DecomposedExample, Part, largest, singular
 from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
 from saen.learning.part_counts_models import PartCountsEstimator, PartCountsRegressor
@@ -58,7 +59,8 @@ class Explanation:
 
     - `index`, `id`: of the example; `prediction`: what the estimator predicts for it;
     - `classes`: the names of all classes, none for a regression; `target`: the class (or column of
-      y) that is explained;
+      y) that is explained; `probability`: of that class;
+    - `reference`: what the example is compared with, in words;
     - `output`: the logit of the target, mean over the networks (of two classes, the log-odds), or
       the predicted number;
     - `decomposed`: the example with its own hierarchy, whose objects the arrays below are about;
@@ -67,8 +69,8 @@ class Explanation:
     - `empty[l]`: what the objects would contribute without parts, (n_l,), which their parts share
       equally. On the bottom it is the contribution, on the top the `baseline`, which is not shared;
     - `entries[l - 1]`: of every entry of R_l, (entries,);
-    - `parts`: the strongest parts of the example, with the contributions of the bottom objects
-      inside them;
+    - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
+      objects inside them; identical ones are one part with a count;
     - `steps`: of the integrals; `settings`: those of the decomposition.
 
     The entries of an object sum up to its contribution (above the baseline, on the top), and so do
@@ -80,18 +82,21 @@ class Explanation:
     prediction: Any
     classes: tuple[str, ...]
     target: Any
+    probability: float | None
+    reference: str
     output: float
     decomposed: DecomposedExample
     contributions: tuple[Floats, ...]
     empty: tuple[Floats, ...]
     entries: tuple[Floats, ...]
     parts: tuple[Part, ...]
+    k: int
     steps: int
     settings: dict[str, Any]
 
     @property
     def baseline(self) -> float:
-        """The output for an example without parts."""
+        """The output for the reference."""
         return float(self.empty[-1][0])
 
     @property
@@ -128,10 +133,11 @@ class Explanation:
             return f"{'for' if contribution > 0 else 'against'} {self.target}"
         return f"for {self.classes[(str(self.target) == self.classes[1]) == (contribution > 0)]}"
 
-    def top_parts(self, level: int | None = None, k: int = 10) -> list[Part]:
-        """The k objects of a level with the largest contributions, positive or negative.
+    def top_parts(self, level: int | None = None, k: int = 10) -> tuple[Part, ...]:
+        """The k kinds of objects of a level with the largest contributions, positive or negative.
 
-        `level` None is that of the example's own parts, one below the top.
+        Identical objects in the same roles are one part with a count. `level` None is that of the
+        example's own parts, one below the top.
 
         Raises `InputError` for a level that holds no parts.
         """
@@ -139,8 +145,7 @@ class Explanation:
         number = depth - 1 if level is None else level
         if not 0 <= number < depth:
             raise InputError(f"parts lie on levels 0 … {depth - 1}, not {level}")
-        values = self.contributions[number]
-        return [self.decomposed.part(number, i, values[i]) for i in largest(np.abs(values), k)]
+        return self.decomposed.strongest_parts(number, self.contributions[number], k)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
@@ -170,6 +175,8 @@ class Explanation:
             "prediction": self.prediction,
             "classes": list(self.classes),
             "target": self.target,
+            "probability": self.probability,
+            "reference": self.reference,
             "output": self.output,
             "baseline": self.baseline,
             "gap": self.gap,
@@ -283,8 +290,8 @@ def explain(
     index
         Which example of X to explain.
     target
-        The class whose logit is explained: by default the second of two classes, and of more than
-        two the predicted one. For a regression, the column of y.
+        The class whose logit is explained, by default the predicted one. For a regression, the
+        column of y.
     k
         How many of the strongest parts to look into.
 
@@ -294,8 +301,8 @@ def explain(
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
     >>> explanation = explain(model, threads, index=3)
-    >>> explanation.target, explanation.gap < 1e-9
-    ('questions', True)
+    >>> explanation.target == explanation.prediction, explanation.gap < 1e-9
+    (True, True)
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
@@ -318,7 +325,10 @@ def explain(
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
+        probability=_probability(estimator, one, goal),
+        reference=_reference(estimator),
         decomposed=decomposed,
+        k=k,
         settings=_settings(estimator),
         **computed,
     )
@@ -507,7 +517,7 @@ class _Goal:
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
-            target = names[1] if binary else prediction
+            target = names[1] if prediction is None else prediction
         place = _position("class", target, names)
         weights = np.array([2.0 * place - 1]) if binary else np.eye(len(names))[place]
         return _Goal(names, _plain(estimator.classes_[place]), weights, 0.0)
@@ -557,8 +567,31 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
     assert estimator.decomposition_ is not None
     hierarchy = estimator.decomposition_.decompose(one)
     if not isinstance(one, Graphs):
-        return DecomposedExample(hierarchy)
-    return DecomposedExample(hierarchy, one, estimator.decomposition_.anchors(one))
+        anchors = estimator.decomposition_.anchors(one) if isinstance(one, Documents) else None
+        return DecomposedExample(
+            hierarchy, anchors=anchors, document=one if isinstance(one, Documents) else None
+        )
+    decomposition = estimator.decomposition_
+    return DecomposedExample(
+        hierarchy, one, decomposition.anchors(one), decomposition.describe_label
+    )
+
+
+def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
+    """The probability that the estimator gives the explained class."""
+    if not isinstance(estimator, Classifier):
+        return None
+    place = goal.classes.index(str(goal.target))
+    return float(estimator.predict_proba(one)[0, place])
+
+
+def _reference(estimator: Estimator) -> str:
+    """What examples are compared with, in words."""
+    if isinstance(estimator, PartCountsEstimator):
+        return "an example without parts"
+    if estimator.network_.level(estimator.schema_.depth).typical() is None:
+        return "an example without parts"
+    return f"the average {singular(estimator.schema_.names[-1])} of the training data"
 
 
 def _settings(estimator: Estimator | PartCountsEstimator) -> dict[str, Any]:
@@ -584,10 +617,11 @@ def _network_explanation(
     shift = [0.0] * len(below) + [goal.shift]
 
     def inside(number: int) -> Floats:
-        gradient = below[0].gradients[number]
+        gradient, own = below[0].gradients[number], below[0].objects[number]
         if passed.hierarchy.depth == 1:
-            return frozen([float((gradient * passed.h[0][number]).sum())])
-        *_, bottom = passed.part(number).contributions(gradient[None], share_top=True)
+            return frozen([own])
+        share = np.array([own - float((gradient * passed.h[-2][number]).sum())])
+        *_, bottom = passed.part(number).contributions(gradient[None], share)
         return frozen(bottom.objects)
 
     return {
@@ -595,7 +629,7 @@ def _network_explanation(
         "contributions": tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
         "empty": tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
         "entries": tuple(frozen(level.entries) for level in levels[1:]),
-        "parts": decomposed.strongest_parts(below[0].objects, k, inside),
+        "parts": decomposed.strongest_parts(len(below) - 1, below[0].objects, k, inside),
         "steps": max(level.steps for level in levels),
     }
 

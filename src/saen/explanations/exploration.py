@@ -325,7 +325,7 @@ def _occurrences(
             nodes = np.where(nodes < 0, -1, nodes - chunk.node_offsets[owner])
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
-        example = DecomposedExample(hierarchy)
+        example = DecomposedExample(hierarchy, describe_label=decomposition.describe_label)
         objects, first = np.unique(unique, return_index=True)
         for number, own in zip(place[objects].tolist(), first.tolist(), strict=True):
             if number >= 0 and number not in words:

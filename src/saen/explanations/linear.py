@@ -73,7 +73,7 @@ def linear_parts(decomposed: DecomposedExample, contributions: Floats, k: int) -
             values = below.astype(np.float64)
         return values[decomposed.bottom_objects(hierarchy.depth - 1, number)]
 
-    return decomposed.strongest_parts(contributions, k, inside)
+    return decomposed.strongest_parts(hierarchy.depth - 1, contributions, k, inside)
 
 
 def _check_levels(model: PartCountsEstimator) -> None:
