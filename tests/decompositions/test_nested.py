@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import saen
 from saen import Graphs, InputError, Vocabulary, compress
-from saen.data.compression import equivalent
 from saen.data.nested import NestedData
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Nested
@@ -36,20 +35,6 @@ def test_collapsing_while_reading_loses_nothing(drawn):
     expected = compress(reference.naive(structures, levels))
     assert found.hierarchy == expected.hierarchy
     assert np.array_equal(found.top, expected.top)
-
-
-@given(collections(), st.data())
-def test_the_order_of_parts_does_not_matter(drawn, data):
-    structures, levels = drawn
-    depth = len(levels) - 1
-    other = [
-        reference.shuffled(item, lambda n: data.draw(st.permutations(range(n))), depth)
-        for item in structures
-    ]
-    nested = Nested(levels)
-    one, two = (nested.decompose(NestedData(listed)) for listed in (structures, other))
-    assert equivalent(one, two)
-    assert compress(one).top_only() == compress(two).top_only()
 
 
 def test_an_example_by_hand():
