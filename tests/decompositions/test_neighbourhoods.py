@@ -106,17 +106,6 @@ def test_edges_as_objects_are_parts_of_their_ends(direction, drawn, depth):
     assert {(node // 2, edge) for node, edge in zip(nodes, edges, strict=True)} == expected
 
 
-def test_a_loop_never_makes_a_node_its_own_element():
-    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]], edge_labels=["o", "-"])
-    for edges, role in (("none", "elem"), ("objects", "elem"), ("roles", "elem -")):
-        level = Neighbourhoods(1, "degree", edges=edges).decompose(loop).relations[0]
-        assert level.matrix(role).toarray()[:, :2].tolist() == [[0, 0], [0, 1], [0, 0], [1, 0]]
-    assert "elem o" not in level.alphabet
-    # … but as an edge it is there, once.
-    level = Neighbourhoods(1, "degree", edges="objects").decompose(loop).relations[0]
-    assert level.matrix("edge").toarray().tolist() == [[0] * 4, [0, 0, 1, 1], [0] * 4, [0, 0, 0, 1]]
-
-
 # -- compression is colour refinement ----------------------------------------------------------
 
 

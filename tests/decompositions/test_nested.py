@@ -37,25 +37,6 @@ def test_collapsing_while_reading_loses_nothing(drawn):
     assert np.array_equal(found.top, expected.top)
 
 
-def test_an_example_by_hand():
-    notes = NestedData(
-        [
-            [("sentence", [("word", "the"), ("word", "dog"), ("word", "the")]), ("title", [])],
-            [("title", [("name", "dog")])],
-        ]
-    )
-    hierarchy = Nested(LEVELS).decompose(notes)
-    assert repr(hierarchy) == "Hierarchy(3 words → 3 sentences → 2 notes)"
-    assert hierarchy.attributes.vocabulary == Vocabulary(["dog", "the"])
-    assert hierarchy.attributes.codes.tolist() == [1, 0, 0]
-    sentences, whole = hierarchy.relations
-    assert sentences.alphabet == ("name", "word")
-    assert sentences.matrix("word").toarray().tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 0]]
-    assert sentences.matrix("name").toarray().tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert whole.alphabet == ("sentence", "title")
-    assert whole.matrix("title").toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
-
-
 def test_levels_are_called_as_the_structures_call_them_unless_told_otherwise():
     item = [("sentence", [("word", "dog")])]
     assert Nested().decompose(NestedData([item])).names == ("level 0", "level 1", "level 2")
