@@ -137,29 +137,6 @@ def test_who_does_what_to_whom_is_told_by_relations_alone():
     )
 
 
-def test_roles_name_relation_and_direction():
-    hierarchy = DependencyPaths(max_length=2, relations=True).decompose(
-        Documents.from_sentences([[BITE]])
-    )
-    paths = [
-        {
-            (hierarchy.relations[0].alphabet[r], ["dogs", "bite", "men"][p])
-            for r, p in zip(
-                hierarchy.relations[0].roles[a:b], hierarchy.relations[0].parts[a:b], strict=True
-            )
-        }
-        for a, b in zip(
-            hierarchy.relations[0].indptr[:-1], hierarchy.relations[0].indptr[1:], strict=True
-        )
-    ]
-    assert paths == [
-        *({("index 0", "dogs")}, {("index 0", "bite")}, {("index 0", "men")}),
-        {("index 0", "bite"), ("index 1 nsubj out", "dogs")},
-        {("index 0", "bite"), ("index 1 obj out", "men")},
-        {("index 0", "dogs"), ("index 1 nsubj in", "bite"), ("index 2 obj out", "men")},
-    ]
-
-
 # -- positions ---------------------------------------------------------------------------------
 
 

@@ -45,14 +45,6 @@ def test_edges_are_numbered_as_the_graphs_list_them(drawn):
     assert drawn.graphs.edges().tolist() == [[u, v] for u, v, _ in drawn.all_edges()]
 
 
-def test_a_neighbour_both_ways_stands_twice():
-    arrows = Graphs.from_edge_lists([[(0, 1), (1, 0)]], directed=True, edge_labels=[5, 6])
-    links = Links.of(arrows)
-    assert links.neighbours.tolist() == [1, 1, 0, 0]
-    rows = set(zip(*(kind.tolist() for kind in links.kinds), links.edges.tolist(), strict=True))
-    assert rows == {(5, "out", 0), (6, "in", 1), (6, "out", 1), (5, "in", 0)}
-
-
 def test_each_side_of_an_undirected_edge_sees_its_own_label():
     edge = Graphs.from_edges([(0, 1), (1, 0)], [2], edge_labels=["there", "back"])
     assert Links.of(edge).kinds[0].tolist() == ["there", "back"]
@@ -138,32 +130,6 @@ def test_bottom_objects_are_the_nodes_then_the_edges(drawn):
     attributes = nodes_and_edges(drawn.graphs, "degree", None)
     assert values_of(attributes) == expected
     assert attributes.vocabulary == Vocabulary(expected)
-
-
-def test_directed_edges_go_from_source_to_target_and_undirected_ones_have_no_order():
-    pairs, labels = [[(1, 0)]], np.array(["A", "B"])
-    arrow = Graphs.from_edge_lists(pairs, directed=True, node_labels=labels, edge_labels=["x"])
-    assert edge_values(arrow, "node")[1] == [("edge", "B", "A", "x")]
-    line = Graphs.from_edge_lists(pairs, node_labels=labels, edge_labels=["x"])
-    assert edge_values(line, "node")[1] == [("edge", "A", "B", "x")]
-
-
-def test_a_loop_is_an_edge_from_its_node_to_itself():
-    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]], edge_labels=[[1, 2], [3, 4]])
-    codes, values = edge_values(loop, "degree")
-    assert [values[code] for code in codes] == [("edge", 3, 3, 1, 2), ("edge", 1, 3, 3, 4)]
-    assert Links.of(loop).neighbours.tolist() == [1, 0]
-
-
-def test_empty_collections_have_no_links_and_no_edges():
-    for sizes in ([], [0, 2]):
-        graphs = Graphs.from_edge_lists([[] for _ in sizes], sizes=sizes)
-        links = Links.of(graphs)
-        assert links.indptr.tolist() == [0] * (sum(sizes) + 1)
-        assert links.kinds == []
-        codes, values = edge_values(graphs, "degree")
-        assert (codes.tolist(), values) == ([], [])
-        assert values_of(nodes_and_edges(graphs, "degree", None)) == [0] * sum(sizes)
 
 
 def test_edges_as_objects_leave_no_room_for_node_attributes():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +13,7 @@ from saen import Graphs, Hierarchy, Vocabulary, compress, compress_graphs
 from saen.decompositions import Neighbourhoods
 from tests.properties.labelled import labelled_collections, values_of
 from tests.properties.strategies import DrawnGraphs, graph_collections
-from tests.references.hierarchies import entries_of, first_met
+from tests.references.hierarchies import entries_of, refined
 from tests.refusals import refuses
 
 DIRECTIONS = ["both", "out", "in"]
@@ -107,31 +106,7 @@ def test_edges_as_objects_are_parts_of_their_ends(direction, drawn, depth):
     assert {(node // 2, edge) for node, edge in zip(nodes, edges, strict=True)} == expected
 
 
-def test_a_loop_never_makes_a_node_its_own_element():
-    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]], edge_labels=["o", "-"])
-    for edges, role in (("none", "elem"), ("objects", "elem"), ("roles", "elem -")):
-        level = Neighbourhoods(1, "degree", edges=edges).decompose(loop).relations[0]
-        assert level.matrix(role).toarray()[:, :2].tolist() == [[0, 0], [0, 1], [0, 0], [1, 0]]
-    assert "elem o" not in level.alphabet
-    # … but as an edge it is there, once.
-    level = Neighbourhoods(1, "degree", edges="objects").decompose(loop).relations[0]
-    assert level.matrix("edge").toarray().tolist() == [[0] * 4, [0, 0, 1, 1], [0] * 4, [0, 0, 0, 1]]
-
-
 # -- compression is colour refinement ----------------------------------------------------------
-
-
-def refined(colours: list, near: Sequence[Collection[int]], rounds: int) -> list[list[int]]:
-    """Weisfeiler-Lehman: the colour of every node after 0, 1, … rounds, numbered as met."""
-    out = [first_met(colours)]
-    for _ in range(rounds):
-        old = out[-1]
-        out.append(
-            first_met(
-                [(old[v], tuple(sorted([old[u] for u in near[v]]))) for v in range(len(near))]
-            )
-        )
-    return out
 
 
 def check_refinement(compressed, depth: int, colours: list[list[int]]) -> None:

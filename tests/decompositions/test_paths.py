@@ -294,58 +294,25 @@ def test_the_cap_chooses_by_content(drawn, edges, both_ways, data):
 # -- what edges tell ---------------------------------------------------------------------------
 
 
-def test_edges_can_be_roles():
-    line = labelled([(0, 1), (1, 2)], ["A", "B", "A"], edge_labels=np.array([2, 1]))
-    hierarchy = Paths((2,), 2, edges="roles").decompose(line)
-    paths = hierarchy.relations[0]
-    assert paths.alphabet == ("index 0", "index 1 1", "index 1 2", "index 2 1", "index 2 2")
-    # From node 2, where the label of the first edge is smaller.
-    longest = int(hierarchy.relations[1].take(np.array([0])).parts[-1])
-    assert sorted(reference.entries_of(paths, longest)) == [(0, 2, 1), (1, 1, 1), (4, 0, 1)]
-
-
 def test_every_direction_of_an_edge_has_its_own_label():
     # Read from either end, the labels of the nodes are the same; 1, 2 comes before 3, 4.
     edges = [(0, 1), (1, 2), (2, 1), (1, 0)]
     line = labelled(edges, ["A", "B", "A"], edge_labels=np.array([3, 4, 1, 2]))
-    hierarchy = Paths((1,), 2, edges="roles").decompose(line)
-    longest = int(hierarchy.relations[1].take(np.array([1])).parts[-1])
-    names = hierarchy.relations[0].alphabet
-    entries = reference.entries_of(hierarchy.relations[0], longest)
-    assert sorted((names[role], node) for role, node, _ in entries) == [
-        ("index 0", 2),
-        ("index 1 1", 1),
-        ("index 2 2", 0),
-    ]
+    assert longest_path(line) == [("index 0", 2), ("index 1 1", 1), ("index 2 2", 0)]
 
 
-def test_edges_both_ways_are_two_links_of_one_path():
-    pair = Graphs.from_edge_lists([[(0, 1), (1, 0)]], directed=True, node_labels=np.array([5, 6]))
-    paths = Paths((1,), 1, edges="roles").decompose(pair).relations[0]
-    assert paths.alphabet == ("index 0", "index 1 in", "index 1 out")
-    assert [sorted(reference.entries_of(paths, path)) for path in range(3)] == [
-        [(0, 0, 1)],
-        [(0, 1, 1)],
-        [(0, 0, 1), (1, 1, 1), (2, 1, 1)],
-    ]
-    objects = Paths((1,), 1, edges="objects").decompose(pair)
-    assert objects.names[0] == "nodes and edges"
-    assert objects.relations[0].alphabet == ("index 0", "index 1", "edge 1")
-    assert sorted(reference.entries_of(objects.relations[0], 2)) == [
-        *((0, 0, 1), (1, 1, 1)),
-        *((2, 2, 1), (2, 3, 1)),
-    ]
+def longest_path(graph: Graphs) -> list[tuple[str, int]]:
+    """(role, node) of the parts of the last path around node 1."""
+    paths, subgraphs, _ = Paths((1,), 2, edges="roles").decompose(graph).relations
+    entries = reference.entries_of(paths, int(subgraphs.take(np.array([1])).parts[-1]))
+    return sorted((paths.alphabet[role], node) for role, node, _ in entries)
 
 
 def test_two_links_of_a_step_are_told_from_one():
     # From either end, the smallest kinds are 0 out and then 0 in; one link comes before two.
     arrows = [(0, 1), (1, 0), (2, 1)]
     graph = labelled(arrows, ["A", "B", "A"], directed=True, edge_labels=np.array([0, 1, 0]))
-    hierarchy = Paths((1,), 2, edges="roles").decompose(graph)
-    longest = int(hierarchy.relations[1].take(np.array([1])).parts[-1])
-    names = hierarchy.relations[0].alphabet
-    entries = reference.entries_of(hierarchy.relations[0], longest)
-    assert sorted((names[role], node) for role, node, _ in entries) == [
+    assert longest_path(graph) == [
         ("index 0", 2),
         ("index 1 0 out", 1),
         ("index 2 0 in", 0),

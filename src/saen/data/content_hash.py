@@ -98,9 +98,12 @@ def level_keys(hierarchy: Hierarchy) -> list[Keys]:
     """Keys of the objects of every level, bottom first, shape (objects, 2) each."""
     keys = [attribute_keys(hierarchy.attributes)]
     for relation in hierarchy.relations:
-        codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-        counts = relation.multiplicity
-        keys.append(row_keys(relation.indptr, codes, counts, keys[-1], relation.alphabet))
+        # Stored relations have narrow integers, which cannot hold the codes.
+        indptr, roles, parts = (
+            column.astype(np.int64) for column in (relation.indptr, relation.roles, relation.parts)
+        )
+        codes, counts = roles * relation.n_parts + parts, relation.multiplicity
+        keys.append(row_keys(indptr, codes, counts, keys[-1], relation.alphabet))
     return keys
 
 

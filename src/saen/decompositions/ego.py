@@ -27,7 +27,6 @@ from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
     DIRECTION_HELP,
     LABELS_HELP,
-    distance_pairs,
     rooted_attributes,
     uses_distance,
 )
@@ -77,14 +76,6 @@ class Ego(GraphDecomposition):
         super().__post_init__()
         object.__setattr__(self, "radii", distinct_integers("radii", self.radii))
 
-    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
-        """The labels of the bottom objects."""
-        if not uses_distance(self.node_labels):
-            return super().bottom_vocabulary(graphs)
-        pairs = self._distances(graphs)
-        bottom, _ = rooted_attributes(graphs, self.node_labels, None, self.direction, *pairs)
-        return bottom.vocabulary
-
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
@@ -99,11 +90,8 @@ class Ego(GraphDecomposition):
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Ego graphs are centred on their roots; a node at a distance is that node."""
-        bottom = None
-        if uses_distance(self.node_labels):
-            bottom, _, _ = distance_pairs(graphs.n_nodes, *self._distances(graphs))
         roots = np.repeat(np.arange(graphs.n_nodes), len(self.radii))
-        return self.node_anchors(graphs, roots, None, bottom=bottom)
+        return self.node_anchors(graphs, roots, None)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
@@ -175,7 +163,7 @@ class Ego(GraphDecomposition):
         width = smallest_unsigned(len(alphabet) - 1)
         return bottom, Relation(indptr, parts, roles.astype(width), alphabet, len(bottom))
 
-    def _distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
         rings = _rings(self._all_balls(graphs))
         nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]

@@ -22,6 +22,8 @@ COUNTS = ("degree", "core", "triangles")
 """Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
 KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
 
+NEEDS_ROOT = "the label 'distance' needs a root: use it with ego or paths"
+
 
 def resolve_labels(labels: str, graphs: Graphs) -> str:
     """The labels that `"auto"` stands for: node labels where there are any, else the degree."""
@@ -78,7 +80,7 @@ def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") ->
             values = _counts(graphs, count, direction)
             columns.append(values if name == count else _log_bins(values, int(argument or 1)))
         elif name == "distance":
-            raise InputError("the label 'distance' needs a root: use it with ego or paths")
+            raise InputError(NEEDS_ROOT)
     return columns
 
 

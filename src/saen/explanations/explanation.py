@@ -6,7 +6,6 @@ their networks. All arithmetic is float64 on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -365,12 +364,10 @@ def explain_collection(
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
     found = top_contributions(estimator, compressed, target)
-    weighted = uses[rows][:, None] * found.entries
-    totals = np.column_stack([_sum_by_part(relation, column) for column in weighted.T])
+    totals, occurrences = part_totals(compressed, found)
     if totals.shape[1] == 1:
         totals = np.column_stack([-totals, totals])
     names = found.classes or ("lower", "higher")
-    occurrences = _sum_by_part(relation, uses[rows] * relation.multiplicity).astype(np.int64)
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
@@ -449,6 +446,15 @@ def top_contributions(
         gap = max(gap, float(gaps.max(initial=0.0)))
     outputs, baselines, entries = (np.column_stack(arrays) for arrays in zip(*found, strict=True))
     return TopContributions(goals[0].classes, outputs, baselines, entries, gap)
+
+
+def part_totals(compressed: Compressed, found: TopContributions) -> tuple[Floats, Ints]:
+    """What all occurrences of every unique part contribute, (unique parts, k), and their number."""
+    relation = compressed.hierarchy.relations[-1]
+    uses = np.bincount(compressed.top, minlength=relation.n_parents)[relation.parents]
+    totals = [_sum_by_part(relation, uses * column) for column in found.entries.T]
+    occurrences = _sum_by_part(relation, uses * relation.multiplicity)
+    return np.column_stack(totals), occurrences.astype(np.int64)
 
 
 def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
