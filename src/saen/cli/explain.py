@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -89,37 +88,33 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     title = explanation_title(explanation, name)
     if isinstance(explanation, Explanation):
         heading(f"{title}: predicted {explanation.prediction}")
-        line = f"{explanation.quantity}: {explanation.output:.3f}"
-        line += f" (without any parts: {explanation.baseline:.3f})"
-        print_line(line)
-        shown = table("contribution", "number", "node")
-        words = ("evidence", "role", "made of")
+        without = f"(without any parts: {explanation.baseline:.3f})"
+        print_line(f"{explanation.quantity}: {explanation.output:.3f} {without}")
+        numbers: tuple[str, ...] = ("contribution", "number", "node")
+        evidence = "evidence"
+        rows: list[tuple[Any, ...]] = [
+            (
+                *(f"{part.contribution:+.4f}", part.number, "" if part.node is None else part.node),
+                explanation.evidence(part.contribution),
+                part,
+            )
+            for part in explanation.parts
+        ]
     else:
         heading(title)
-        shown = table("mean", "total", "occurrences", "examples")
-        words = ("evidence for", "role", "made of")
-    for column in words:
-        shown.add_column(column, justify="left")
-    for row in _rows(explanation):
-        shown.add_row(*row)
-    console().print(shown)
-
-
-def _rows(explanation: Explanation | CollectionExplanation) -> Iterator[tuple[str, ...]]:
-    from saen.explanations.explanation import Explanation
-
-    if isinstance(explanation, Explanation):
-        for part in explanation.parts:
-            yield (
-                f"{part.contribution:+.4f}",
-                str(part.number),
-                "" if part.node is None else str(part.node),
-                explanation.evidence(part.contribution),
-                ", ".join(part.roles),
-                part.what,
+        numbers, evidence = ("mean", "total", "occurrences", "examples"), "evidence for"
+        rows = [
+            (
+                *(f"{each.mean:+.4f}", f"{each.total:+.1f}"),
+                *(f"{each.occurrences:,}", f"{each.examples:,}"),
+                each.towards,
+                each.part,
             )
-    else:
-        for each in explanation.parts:
-            counts = f"{each.occurrences:,}", f"{each.examples:,}"
-            words = each.towards, ", ".join(each.part.roles), each.part.what
-            yield f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, *words
+            for each in explanation.parts
+        ]
+    shown = table(*numbers)
+    for column in (evidence, "role", "made of"):
+        shown.add_column(column, justify="left")
+    for *cells, part in rows:
+        shown.add_row(*cells, ", ".join(part.roles), part.what)
+    console().print(shown)
