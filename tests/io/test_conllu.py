@@ -218,7 +218,7 @@ def test_conllu_options_that_are_invalid_are_refused(options, message):
 
 
 def test_conllu_without_the_package_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "conllu", None)
+    monkeypatch.setitem(sys.modules, "conllu.parser", None)
     with pytest.raises(MissingExtraError) as error:
         read_conllu(UD)
     assert str(error.value) == 'this needs conllu: pip install "saen[text]"'

@@ -180,31 +180,14 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', but others have one"),
         ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be an integer or a string, "
                                                 "not [1]"),
-        ({"nodes": [{"label": 1}, {}], "edges": []}, "node 1 has no 'label', but others have one"),
         ({"nodes": [{"color": 1}], "edges": []},
          'node 0 has an unknown key "color"; known keys: id, label, attributes'),
-        ({"nodes": [1, "a"], "edges": []}, 'node 1: the label is "a", but that of node 0 is 1: '
+        ({"nodes": [1, "a"], "edges": []}, "node 1: the label is 'a', but that of node 0 is 1: "
                                            "use only strings or only integers"),
-        ({"nodes": [1, 1.5], "edges": []}, "node 1: the label must be an integer or a string, "
-                                           "not 1.5"),
-        ({"nodes": [None], "edges": []}, "node 0: the label must be an integer or a string, not "
-                                         "null"),
-        ({"nodes": [10**30], "edges": []}, "one of the node labels does not fit into 64 bits"),
-        ({"nodes": ["a\0"], "edges": []}, "one of the node labels contains a null character"),
         (r'{"nodes": ["\ud800"], "edges": []}', "one of the node labels contains an unpaired "
                                                 "surrogate"),
-        ({"nodes": [[1], [1, 2]], "edges": []}, "node labels that are lists must have one length, "
-                                                "at least 1"),
-        ({"nodes": [{"attributes": [1]}, {"attributes": [1, 2]}], "edges": []},
-         "node 1: 2 attributes, but node 0 has 1"),
-        ({"nodes": [{"attributes": ["a"]}], "edges": []},
-         'node 0: the attributes must be a list of numbers, not ["a"]'),
         ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
          "NaN is not supported: numbers must be finite"),
-        ('{"nodes": [{"attributes": [1e999]}], "edges": []}',
-         "one of the node attributes is too large"),
-        ({"nodes": [{"attributes": [10**400]}], "edges": []},
-         "one of the node attributes is too large"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
         ({"nodes": 1, "edges": [], "target": [1]}, "the target must be a string or a number, "
                                                    "not [1]"),

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
-from saen._util.lazy import LazyModule
+from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import plural
-from saen.errors import FileError, InputError, MissingExtraError
+from saen.errors import FileError, InputError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
 from saen.io.records import TargetValue
 from saen.io.text_files import (
@@ -388,14 +387,11 @@ def _is_text(types: Any, kind: Any) -> bool:
     return bool(types.is_string(value) or types.is_large_string(value))
 
 
-def pyarrow() -> tuple[ModuleType, ModuleType]:
+def pyarrow() -> tuple[Any, Any]:
     """`pyarrow` and `pyarrow.parquet`; `MissingExtraError` if they are not installed."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtraError("pyarrow", extra="parquet") from None
-    return pyarrow, pyarrow.parquet
+    names = ("pyarrow", "pyarrow.parquet")
+    arrow, parquet = (import_extra(name, "pyarrow", extra="parquet") for name in names)
+    return arrow, parquet
 
 
 # -- writing -----------------------------------------------------------------------------------
