@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import tracemalloc
 from pathlib import Path
@@ -11,15 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, MissingExtraError, load_dataset
 from saen.io.loading import read_graphs
-from tests.properties.plain import PlainGraphs, plain_graphs, words
-
-# Numbers as text would come back as numbers.
-table_graphs = plain_graphs(min_size=1, text=words)
 
 
 def table(file: Path, text: str) -> Path:
@@ -31,53 +24,6 @@ def refusal(file: Path, named: Path | None = None, **options: Any) -> str:
     with pytest.raises(FileError) as caught:
         read_graphs(file, **options)
     return str(caught.value).removeprefix(str(named or file))
-
-
-def rows_of(plain: PlainGraphs, names: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """The three tables of a collection whose nodes are called after their numbers."""
-    edges, nodes, targets = [], [], []
-    for graph, name in enumerate(names):
-        for node in range(plain.sizes[graph]):
-            row = {"graph": name, "node": f"v{node}"}
-            if plain.node_labels is not None:
-                row["label"] = plain.node_labels[graph][node]
-            if plain.node_attributes is not None:
-                row |= {f"x{n}": x for n, x in enumerate(plain.node_attributes[graph][node])}
-            nodes.append(row)
-        for number, (u, v) in enumerate(plain.edges[graph]):
-            row = {"graph": name, "source": f"v{u}", "target": f"v{v}"}
-            if plain.edge_labels is not None:
-                row["label"] = plain.edge_labels[graph][number]
-            if plain.edge_attributes is not None:
-                row |= {f"x{n}": x for n, x in enumerate(plain.edge_attributes[graph][number])}
-            edges.append(row)
-        target = "" if plain.targets is None else plain.targets[graph]
-        targets.append({"graph": name, "target": target})
-    return {"edges": edges, "nodes": nodes, "targets": targets}
-
-
-@given(table_graphs.filter(lambda plain: any(plain.edges)), st.data())
-def test_tables_read_as_the_graphs_that_they_list_whatever_the_order_of_their_rows(
-    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.mktemp("tables")
-    names = data.draw(st.permutations(["a", "7", "é", "70", "a b"]))[: len(plain.sizes)]
-    rows = rows_of(plain, names)
-    rows["edges"] = data.draw(st.permutations(rows["edges"]))
-    # The nodes of a graph keep their order; those of several may be mixed.
-    turns = data.draw(st.permutations([row["graph"] for row in rows["nodes"]]))
-    queues = {name: [row for row in rows["nodes"] if row["graph"] == name] for name in names}
-    rows["nodes"] = [queues[name].pop(0) for name in turns]
-    for kind, listed in rows.items():
-        with (folder / f"{kind}.csv").open("w", encoding="utf-8", newline="") as file:
-            # In quotes, blanks at the ends of text are kept.
-            writer = csv.DictWriter(file, listed[0].keys(), quoting=csv.QUOTE_NONNUMERIC)
-            writer.writeheader()
-            writer.writerows(listed)
-    expected = plain.graphs()
-    if expected.targets is not None and expected.targets.dtype.kind == "U":
-        expected = expected.with_targets([text.strip() for text in expected.targets])
-    assert read_graphs(folder / "edges.csv", directed=plain.directed) == expected
 
 
 EDGES = "graph,source,target\na,1,2\na,2,10\nb,x,y\n"
