@@ -1,7 +1,10 @@
 """Commands as users type them, run in this process."""
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from click.testing import Result
@@ -24,14 +27,18 @@ def run(*arguments: Any, code: int = 0) -> dict[str, Any]:
     return json.loads(invoke(*arguments, "--json", code=code).stdout)
 
 
-def fails(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: Any) -> str:
+def fails(*arguments: Any) -> str:
     """What a mistake prints last: a message on stderr, with exit code 2 and no traceback."""
-    monkeypatch.setattr("sys.argv", ["saen", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
+    errors = io.StringIO()
+    with (
+        patch("sys.argv", ["saen", *map(str, arguments)]),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(errors),
+        pytest.raises(SystemExit) as stopped,
+    ):
         main()
     assert stopped.value.code == 2
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    _, saen, message = f"\n{captured.err}".rpartition("\nsaen: ")
+    assert "Traceback" not in errors.getvalue()
+    _, saen, message = f"\n{errors.getvalue()}".rpartition("\nsaen: ")
     assert saen
     return message.removesuffix("\n")

@@ -69,9 +69,9 @@ def test_evaluating_gives_accuracy_ceilings_and_twins():
     assert 0 <= report["duplicates"]["share"] <= 1
 
 
-def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
+def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
     monkeypatch.setattr("saen.io.catalog.BASE_URL", "http://127.0.0.1:9")
-    assert "Did you mean MUTAG" in fails(monkeypatch, capsys, "compress", "MUTGA")
+    assert "Did you mean MUTAG" in fails("compress", "MUTGA")
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
         (("evaluate", "threads", "--folds", "200"), "use fewer folds"),
     ],
 )
-def test_a_mistake_is_one_message_with_exit_code_2(monkeypatch, capsys, arguments, message):
-    assert message in fails(monkeypatch, capsys, *arguments)
+def test_a_mistake_is_one_message_with_exit_code_2(arguments, message):
+    assert message in fails(*arguments)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")

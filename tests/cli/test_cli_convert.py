@@ -85,16 +85,14 @@ def test_tables_are_named_by_options(tmp_path: Path) -> None:
     invoke("validate", tmp_path / "e.csv", *options)
 
 
-def test_mistakes_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_graphs(TWO, tmp_path / "x.jsonl")
-    error = fails(monkeypatch, capsys, "convert", "no.jsonl", "x.jsonl")
+    error = fails("convert", "no.jsonl", "x.jsonl")
     assert error == "x.jsonl: already exists (use --force to overwrite)"
-    error = fails(monkeypatch, capsys, "convert", "x.jsonl", "out")
+    error = fails("convert", "x.jsonl", "out")
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")
-    error = fails(monkeypatch, capsys, "convert", "bad.jsonl", "y.jsonl")
+    error = fails("convert", "bad.jsonl", "y.jsonl")
     assert error == "bad.jsonl, line 1: no 'nodes'"
     assert not (tmp_path / "y.jsonl").exists()

@@ -170,12 +170,11 @@ def test_targets_may_be_missing_or_numbers(
 def test_mistakes_in_embedding_are_one_line(
     model: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
     monkeypatch.chdir(model.parent)
-    assert message in fails(monkeypatch, capsys, "embed", model, "threads.saen", *arguments)
+    assert message in fails("embed", model, "threads.saen", *arguments)
     assert not list(model.parent.glob("*e.*[!n]"))
 
 
@@ -263,7 +262,6 @@ def test_colours_are_by_class_by_number_or_one() -> None:
 def test_mistakes_in_drawing_are_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     name: str,
     content: str,
     options: tuple[str, ...],
@@ -271,8 +269,8 @@ def test_mistakes_in_drawing_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(content)
-    assert message in fails(monkeypatch, capsys, "plot", "embeddings", name, *options)
+    assert message in fails("plot", "embeddings", name, *options)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     for missing in ("no.csv", "no.npy", "no.parquet", "no.safetensors"):
-        told = fails(monkeypatch, capsys, "plot", "embeddings", missing)
+        told = fails("plot", "embeddings", missing)
         assert told.startswith(f"{missing}: no such file")
