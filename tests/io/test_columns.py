@@ -9,6 +9,7 @@ import pytest
 
 from saen.errors import InputError
 from saen.io.columns import Items
+from tests.io.refusals import refusal
 
 
 def items(*values: Any, n_bytes: int | None = None) -> Items:
@@ -67,9 +68,8 @@ def test_numbers_are_single_or_in_flat_lists(values: Any, expected: Any) -> None
     ],
 )
 def test_labels_that_are_invalid_are_named(values: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        items(*values, n_bytes=100).labels("x")
-    assert str(caught.value).startswith(message)
+    found = items(*values, n_bytes=100)
+    assert refusal(InputError, found.labels, "x").startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,5 @@ def test_labels_that_are_invalid_are_named(values: Any, message: str) -> None:
     ],
 )
 def test_numbers_that_are_invalid_are_named(values: Any, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        items(*values, n_bytes=100).numbers("x")
-    assert str(caught.value).startswith(message)
+    found = items(*values, n_bytes=100)
+    assert refusal(InputError, found.numbers, "x").startswith(message)

@@ -12,6 +12,7 @@ from saen import FileError, InputError, MissingExtraError
 from saen.data.documents import Documents
 from saen.io.conllu import read_conllu
 from saen.io.spacy import from_spacy
+from tests.io.refusals import refusal
 from tests.properties.texts import parsed_documents
 
 # The contraction and the elided verb of the format's own examples.
@@ -160,9 +161,7 @@ def row(head, place=1) -> str:
 def test_conllu_a_file_that_is_no_parse_is_refused_with_its_line(text, message, tmp_path):
     path = tmp_path / "toy.conllu"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(FileError) as error:
-        read_conllu(path)
-    assert str(error.value).startswith(f"{path}{message}")
+    assert refusal(FileError, read_conllu, path).startswith(f"{path}{message}")
 
 
 def test_conllu_files_that_cannot_be_read_are_named(tmp_path):
@@ -170,18 +169,20 @@ def test_conllu_files_that_cannot_be_read_are_named(tmp_path):
         (tmp_path / "none.conllu", "no such file or folder"),
         (tmp_path, "cannot be read (Is a directory)"),
     ):
-        with pytest.raises(FileError) as error:
-            read_conllu(path)
-        assert str(error.value) == f"{path}: {message}"
-    with pytest.raises(FileError) as error:
-        read_conllu("1\tA\n")
-    assert str(error.value) == "text, line 1: 2 columns, expected 10"
+        assert refusal(FileError, read_conllu, path) == f"{path}: {message}"
+    assert refusal(FileError, read_conllu, "1\tA\n") == "text, line 1: 2 columns, expected 10"
 
 
 def test_conllu_lemmas_that_no_word_has_are_refused():
-    with pytest.raises(FileError) as error:
-        read_conllu(GOOD.replace("\tdog\t", "\t_\t").replace("\tbite\tV", "\t_\tV"), word="lemma")
-    assert str(error.value) == "text: no word has a lemma"
+    assert (
+        refusal(
+            FileError,
+            read_conllu,
+            GOOD.replace("\tdog\t", "\t_\t").replace("\tbite\tV", "\t_\tV"),
+            word="lemma",
+        )
+        == "text: no word has a lemma"
+    )
 
 
 @given(st.text(max_size=60), st.integers(0, len(UD)))
@@ -198,16 +199,14 @@ def test_conllu_any_text_gives_documents_or_a_clear_error(noise, place):
     ],
 )
 def test_conllu_options_that_are_invalid_are_refused(options, message):
-    with pytest.raises(InputError) as error:
-        read_conllu(UD, **options)
-    assert str(error.value) == message
+    assert refusal(InputError, read_conllu, UD, **options) == message
 
 
 def test_conllu_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "conllu.parser", None)
-    with pytest.raises(MissingExtraError) as error:
-        read_conllu(UD)
-    assert str(error.value) == 'this needs conllu: pip install "saen[text]"'
+    assert (
+        refusal(MissingExtraError, read_conllu, UD) == 'this needs conllu: pip install "saen[text]"'
+    )
 
 
 # -- spaCy -------------------------------------------------------------------------------------
@@ -269,11 +268,9 @@ def test_spacy_itself_is_read():
     assert from_spacy(docs, lowercase=False).words[0] == "Dogs"
     assert from_spacy(docs[:1], word="lemma").words[2] == "man"
     assert from_spacy(docs[:1], word="upos").words[2] == "NOUN"
-    with pytest.raises(InputError) as error:
-        from_spacy([docs[0], tokens.Doc(vocab, words=["not", "parsed"])])
-    assert str(error.value) == (
-        "document 1 has no sentence boundaries: use a pipeline with a parser"
-    )
+    assert refusal(
+        InputError, from_spacy, [docs[0], tokens.Doc(vocab, words=["not", "parsed"])]
+    ) == ("document 1 has no sentence boundaries: use a pipeline with a parser")
 
 
 @pytest.mark.parametrize(
@@ -294,9 +291,7 @@ def test_spacy_itself_is_read():
     ],
 )
 def test_conllu_what_spacy_did_not_parse_is_refused(docs, options, message):
-    with pytest.raises(InputError) as error:
-        from_spacy(docs, **options)
-    assert str(error.value) == message
+    assert refusal(InputError, from_spacy, docs, **options) == message
 
 
 def test_conllu_no_documents_are_an_empty_collection():

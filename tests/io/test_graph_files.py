@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, load_dataset
 from saen.io.loading import read_graphs
+from tests.io.refusals import bad_file, refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
 
 EDGELIST = "0 1\n1 2\n"
@@ -34,12 +34,6 @@ def put(folder: Path, **files: str) -> Path:
         stem, _, suffix = name.rpartition("_")
         (folder / f"{stem}.{suffix}").write_text(text, encoding="utf-8", newline="")
     return folder
-
-
-def refusal(path: Path, **options: Any) -> str:
-    with pytest.raises(FileError) as caught:
-        read_graphs(path, **options)
-    return str(caught.value).removeprefix(str(path))
 
 
 @given(plain_graphs(), st.booleans())
@@ -206,7 +200,7 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
 def test_folder_a_bad_file_is_named_with_its_reason(
     tmp_path: Path, files: dict[str, str], reason: str
 ) -> None:
-    assert refusal(put(tmp_path, **files)) == reason
+    assert bad_file(put(tmp_path, **files)) == reason
 
 
 def test_folder_bad_files_are_skipped(tmp_path: Path) -> None:
@@ -229,7 +223,7 @@ LAUGHS = (
 def test_folder_entities_are_not_expanded(tmp_path: Path) -> None:
     put(tmp_path, a_graphml=LAUGHS)
     assert (
-        refusal(tmp_path) == "/a.graphml: refused: document types (<!DOCTYPE …>) are not supported"
+        bad_file(tmp_path) == "/a.graphml: refused: document types (<!DOCTYPE …>) are not supported"
     )
 
 
@@ -239,15 +233,13 @@ def test_folder_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> No
         for n in range(3000)
     )
     put(tmp_path, a_graphml=graphml("".join(f'<node id="{n}"/>' for n in range(9000)), keys))
-    assert refusal(tmp_path) == "/a.graphml: 3,000 attributes are too many for a file of this size"
+    assert bad_file(tmp_path) == "/a.graphml: 3,000 attributes are too many for a file of this size"
 
 
 def test_a_folder_without_graphs_says_what_was_expected(tmp_path: Path) -> None:
     put(tmp_path, notes_md="x")
-    assert refusal(tmp_path).startswith(": unknown format (known suffixes: .jsonl, .ndjson, .csv")
-    with pytest.raises(FileError) as caught:
-        load_dataset(tmp_path)
-    assert str(caught.value) == (
+    assert bad_file(tmp_path).startswith(": unknown format (known suffixes: .jsonl, .ndjson, .csv")
+    assert refusal(FileError, load_dataset, tmp_path) == (
         f"{tmp_path}: no graphs in this folder: expected TUDataset files (NAME_A.txt, …) or "
         "one graph per file (.graphml, .gml, .edgelist, .edges, .txt)"
     )

@@ -13,6 +13,7 @@ from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.networkx import from_networkx, to_networkx
 from saen.io.scipy import from_scipy, to_scipy
+from tests.io.refusals import refusal
 from tests.properties.strategies import graph_collections
 
 NAMES = ["a", "b", 7, (1, 2), 3.5, frozenset(), True]
@@ -158,18 +159,14 @@ def labelled(labels, kind=nx.Graph):
     ],
 )
 def test_networkx_graphs_that_are_invalid_are_named(graphs, options, message):
-    with pytest.raises(InputError) as caught:
-        from_networkx(graphs, **options)
-    assert str(caught.value).startswith(message)
+    assert refusal(InputError, from_networkx, graphs, **options).startswith(message)
 
 
 def test_edge_columns_that_differ_by_direction_do_not_fit_into_networkx():
     graphs = Graphs.from_edges(
         [(0, 1), (2, 3), (3, 2)], sizes=[2, 2], edge_labels=[[1, 1], [1, 2], [1, 3]]
     )
-    with pytest.raises(InputError) as caught:
-        to_networkx(graphs)
-    assert str(caught.value) == (
+    assert refusal(InputError, to_networkx, graphs) == (
         "graph 1: the two directions of edge 0 – 1 have different edge labels, "
         "but networkx stores only one"
     )
@@ -274,9 +271,7 @@ ONE, TWO = sparse.csr_array((1, 1)), sparse.csr_array((2, 2))
     ],
 )
 def test_scipy_matrices_that_are_invalid_are_named(matrices, options, message):
-    with pytest.raises(InputError) as caught:
-        from_scipy(matrices, **options)
-    assert str(caught.value).startswith(message)
+    assert refusal(InputError, from_scipy, matrices, **options).startswith(message)
 
 
 @given(graph_collections(), st.booleans())
@@ -325,6 +320,4 @@ def test_scipy_matrices_are_copies_that_can_be_changed():
 )
 def test_scipy_weights_that_no_matrix_can_hold_are_named(attributes, message):
     graphs = Graphs.from_edges([(0, 1), (2, 3)], [2, 0, 2], edge_attributes=attributes)
-    with pytest.raises(InputError) as caught:
-        to_scipy(graphs, weights=True)
-    assert str(caught.value) == message
+    assert refusal(InputError, to_scipy, graphs, weights=True) == message

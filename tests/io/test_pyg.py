@@ -21,6 +21,7 @@ from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_dec
 from saen.errors import InputError, MissingExtraError
 from saen.io.loading import locate
 from saen.io.pyg import ToHierarchy, from_pyg, hierarchy_attributes, hierarchy_from_pyg, to_pyg
+from tests.io.refusals import refusal
 from tests.properties.strategies import collections as hierarchy_collections
 from tests.properties.strategies import graph_collections
 
@@ -224,9 +225,7 @@ def test_pyg_graphs_are_undirected_where_all_edges_stand_both_ways_or_where_that
     assert from_pyg([edge], directed=True).directed
     assert from_pyg([edge, arrow]).directed
     assert from_pyg([edge, arrow]).indices.tolist() == [1, 0, 3]
-    with pytest.raises(InputError) as caught:
-        from_pyg([edge, arrow], directed=False)
-    assert str(caught.value) == (
+    assert refusal(InputError, from_pyg, [edge, arrow], directed=False) == (
         "graph 1 has an edge in one direction only (pass directed=True, or transform with "
         "ToUndirected)"
     )
@@ -368,9 +367,7 @@ NAMES = {"node_labels": ["C", "N"]}
 )
 @pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
 def test_pyg_data_that_are_invalid_are_named(data, options, message):
-    with pytest.raises(InputError) as caught:
-        from_pyg(data, **options)
-    assert str(caught.value).startswith(message)
+    assert refusal(InputError, from_pyg, data, **options).startswith(message)
 
 
 def test_without_pyg_the_message_says_what_to_install(monkeypatch):
@@ -559,6 +556,4 @@ def test_pyg_what_cannot_be_transformed_or_read_is_named():
         (hierarchy_from_pyg, data[0], "expected a graph or batch from ToHierarchy, found Data"),
         (hierarchy_from_pyg, mixed, "the graphs of this batch were decomposed in different ways"),
     ):
-        with pytest.raises(InputError) as caught:
-            call(argument)
-        assert str(caught.value).startswith(message)
+        assert refusal(InputError, call, argument).startswith(message)

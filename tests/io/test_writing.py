@@ -16,6 +16,7 @@ from saen.io.loading import read_graphs
 from saen.io.tables import write_table
 from saen.io.tu import read_tu, write_tu
 from saen.io.writing import write_graphs
+from tests.io.refusals import refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
 
 # Text that looks like a number, or has blanks at its ends, does not come back from every format.
@@ -123,9 +124,12 @@ def test_write_several_real_targets_are_kept_by_tudataset_text_and_binary_files(
 def test_write_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
     tmp_path: Path, graphs: Graphs, name: str, message: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
-        write_graphs(graphs, tmp_path / name, format=None if "." in name else name)
-    assert str(caught.value) == message
+    assert (
+        refusal(
+            InputError, write_graphs, graphs, tmp_path / name, format=None if "." in name else name
+        )
+        == message
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -142,9 +146,7 @@ def test_write_what_a_format_cannot_hold_is_refused_and_leaves_nothing(
 def test_write_names_and_formats_must_agree(
     tmp_path: Path, name: str, format: str | None, message: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
-        write_graphs(TWO, tmp_path / name, format=format)
-    assert str(caught.value) == message
+    assert refusal(InputError, write_graphs, TWO, tmp_path / name, format=format) == message
 
 
 # -- existing files ---------------------------------------------------------------------------
