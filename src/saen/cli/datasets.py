@@ -32,17 +32,11 @@ def command(
 def _list(json: bool) -> None:
     places = {entry.name: locate(entry.name) for entry in catalog().values()}
     if json:
+        keys = ("name", "title", "group", "graphs", "classes")
         rows = [
-            {
-                "name": entry.name,
-                "title": entry.title,
-                "group": entry.group,
-                "graphs": entry.graphs,
-                "classes": entry.classes,
-                "present": places[entry.name] is not None,
-                "path": str(places[entry.name]) if places[entry.name] else None,
-            }
-            for entry in catalog().values()
+            {key: getattr(entry, key) for key in keys}
+            | {"present": place is not None, "path": str(place) if place else None}
+            for entry, place in zip(catalog().values(), places.values(), strict=True)
         ]
         print_json({"datasets": rows})
         return

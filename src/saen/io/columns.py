@@ -32,13 +32,13 @@ class Items:
 
     def values(self, key: str) -> list[Any] | None:
         """The values of all under a key; None if none has it."""
+        with suppress(KeyError):
+            return [item[key] for item in self.data] or None
         present = [key in item for item in self.data]
-        if not any(present):
-            return None
-        if not all(present):
+        if any(present):
             wrong = self.place(present.index(False))
             raise InputError(f"{wrong} has no {key!r}, but others have one")
-        return [item[key] for item in self.data]
+        return None
 
     def labels(self, key: str) -> Array | None:
         """The labels under a key, shape (n,), or (n, k) if each is a list or a tuple."""
@@ -86,8 +86,10 @@ class Items:
         values = self.values(key)
         if values is None:
             return None
-        plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]
-        rows = [value if isinstance(value, list | tuple) else (value,) for value in plain]
+        rows = values
+        if set(map(type, values)) - {list, tuple}:
+            plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+            rows = [value if isinstance(value, list | tuple) else (value,) for value in plain]
         table = None
         if len(set(map(len, rows))) == 1 and set(map(type, chain.from_iterable(rows))) <= _NUMBERS:
             with suppress(OverflowError):

@@ -313,25 +313,27 @@ def id_array(values: Sequence[int | str]) -> Array:
 
 def check_id(value: object) -> None:
     """Raise `InputError` unless a value can be the id of a graph (None for none)."""
-    _check_value(value, "id", int | str, "an integer or a string")
-    if isinstance(value, str) and len(value) > MAX_TARGET_LENGTH:
-        raise InputError(f"an id of {len(value):,} characters (at most {MAX_TARGET_LENGTH:,})")
+    if isinstance(value, str):
+        check_text([value], "ids")
+        if len(value) > MAX_TARGET_LENGTH:
+            raise InputError(f"an id of {len(value):,} characters (at most {MAX_TARGET_LENGTH:,})")
+    elif isinstance(value, bool) or not isinstance(value, int | None):
+        raise InputError(f"the id must be an integer or a string, not {value!r:.80}")
+    elif value is not None and not abs(value) < 2**63:
+        raise InputError("the id does not fit into 64 bits")
 
 
 def check_target(value: object) -> None:
     """Raise `InputError` unless a value can be a target (None for none)."""
-    _check_value(value, "target", int | float | str, "a string or a number")
-
-
-def _check_value(value: Any, what: str, kinds: Any, expected: str) -> None:
-    if isinstance(value, str):
-        check_text([value], f"{what}s")
-    elif value is None:
+    if value is None:
         return
-    elif isinstance(value, bool) or not isinstance(value, kinds):
-        raise InputError(f"the {what} must be {expected}, not {value!r:.80}")
-    elif not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
-        raise InputError(f"the {what} does not fit into 64 bits")
+    if isinstance(value, str):
+        check_text([value], "targets")
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"the target must be a string or a number, not {value!r:.80}")
+    if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
+        raise InputError("the target does not fit into 64 bits")
 
 
 @dataclass(frozen=True)
