@@ -86,35 +86,27 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     from saen.report.explanation_page import explanation_title
 
     title = explanation_title(explanation, name)
+    rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
         heading(f"{title}: predicted {explanation.prediction}")
         without = f"(without any parts: {explanation.baseline:.3f})"
         print_line(f"{explanation.quantity}: {explanation.output:.3f} {without}")
-        numbers: tuple[str, ...] = ("contribution", "number", "node")
-        evidence = "evidence"
-        rows: list[tuple[Any, ...]] = [
-            (
-                *(f"{part.contribution:+.4f}", part.number, "" if part.node is None else part.node),
-                explanation.evidence(part.contribution),
-                part,
-            )
-            for part in explanation.parts
-        ]
+        headers = ["contribution", "number", "node", "evidence"]
+        for one in explanation.parts:
+            node = "" if one.node is None else one.node
+            evidence = explanation.evidence(one.contribution)
+            rows.append((one, f"{one.contribution:+.4f}", one.number, node, evidence))
     else:
         heading(title)
-        numbers, evidence = ("mean", "total", "occurrences", "examples"), "evidence for"
-        rows = [
-            (
-                *(f"{each.mean:+.4f}", f"{each.total:+.1f}"),
-                *(f"{each.occurrences:,}", f"{each.examples:,}"),
-                each.towards,
-                each.part,
+        headers = ["mean", "total", "occurrences", "examples", "evidence for"]
+        for each in explanation.parts:
+            counts = f"{each.occurrences:,}", f"{each.examples:,}"
+            rows.append(
+                (each.part, f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, each.towards)
             )
-            for each in explanation.parts
-        ]
-    shown = table(*numbers)
-    for column in (evidence, "role", "made of"):
-        shown.add_column(column, justify="left")
-    for *cells, part in rows:
+    shown = table(*headers[:-1])
+    for header in (headers[-1], "role", "made of"):
+        shown.add_column(header, justify="left")
+    for part, *cells in rows:
         shown.add_row(*cells, ", ".join(part.roles), part.what)
     console().print(shown)
