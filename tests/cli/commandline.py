@@ -14,6 +14,9 @@ from saen.cli import app, main
 
 runner = CliRunner()
 
+SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
+"""A model that is quick to train."""
+
 
 def invoke(*arguments: Any, code: int = 0) -> Result:
     """A command that must end with this exit code."""

@@ -17,30 +17,12 @@ from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.io import container
 from saen.learning.prediction import predict_chunks
-from tests.cli.commandline import fails, invoke, run
-
-SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
-
-
-@pytest.fixture(scope="module")
-def threads() -> Graphs:
-    return generate_threads(30, average_nodes=12, seed=1)
+from tests.cli.commandline import SMALL, fails, invoke, run
 
 
 @pytest.fixture(scope="module")
 def new() -> Graphs:
     return generate_threads(17, average_nodes=20, seed=2)
-
-
-@pytest.fixture(scope="module")
-def classifier(threads: Graphs) -> SAENClassifier:
-    return SAENClassifier(**SMALL).fit(threads, threads.targets)
-
-
-@pytest.fixture
-def model(classifier: SAENClassifier, tmp_path: Path) -> Path:
-    classifier.save(tmp_path / "model.saen")
-    return tmp_path / "model.saen"
 
 
 def stored(graphs: Graphs, folder: Path, name: str = "new.saen") -> Path:
@@ -323,7 +305,7 @@ def test_mistakes_are_one_line(
     stored(new, tmp_path)
     monkeypatch.chdir(tmp_path)
     assert message in fails("predict", *arguments)
-    assert {file.name for file in tmp_path.iterdir()} == {"model.saen", "new.saen"}
+    assert {file.name for file in tmp_path.iterdir()} == {"model.saen", "threads.saen", "new.saen"}
 
 
 def test_parquet_without_its_library_names_the_extra(
