@@ -6,6 +6,7 @@ their networks. All arithmetic is float64 on the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
