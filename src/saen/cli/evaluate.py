@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,14 +16,6 @@ if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
 
 
-class Stop(StrEnum):
-    """How the number of epochs is decided."""
-
-    fixed = "fixed"
-    nested = "nested"
-    peek = "peek"
-
-
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
@@ -32,12 +23,12 @@ def command(
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
     stop: Annotated[
-        Stop,
+        Literal["fixed", "nested", "peek"],
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
             "peek: best epoch on the test folds, for comparison with papers that do so."
         ),
-    ] = Stop.fixed,
+    ] = "fixed",
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Folds of each cross-validation.")] = 10,
     seed: options.Seed = 0,
@@ -91,13 +82,7 @@ def command(
         check_output(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
-    overrides = {
-        "decomposition": decomposition,
-        "node_labels": node_labels,
-        "radii": options.parse_radii(radii),
-        "epochs": epochs,
-        "n_models": n_models,
-    }
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models)
     job = Job(name, preset, overrides, seed, device)
     protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
     with open_executor(cluster) if cluster else nullcontext() as executor:

@@ -21,7 +21,7 @@ from saen.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.train import DataFacts, FitReport
+    from saen.learning.jobs.train import DataFacts
 
 MAX_LISTED_CLASSES = 8
 
@@ -64,18 +64,12 @@ def command(
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.summaries import describe_hold_out
+    from saen.report.summaries import describe_hold_out, describe_model, describe_times
 
     if page is not None:
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
-    overrides = {
-        "decomposition": decomposition,
-        "node_labels": node_labels,
-        "radii": options.parse_radii(radii),
-        "epochs": epochs,
-        "n_models": models,
-    }
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, models)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 
@@ -94,8 +88,14 @@ def command(
         write_training_report(page, result, command_line(), preset)
     if json:
         print_json(result.to_json())
-    else:
-        _print_model(result)
+        return
+    model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
+    print_lines(
+        {
+            "written": f"{result.path} ({human_bytes(result.bytes)}): {model}",
+            "time": describe_times(result.seconds),
+        }
+    )
 
 
 def _print_facts(facts: DataFacts) -> None:
@@ -113,15 +113,3 @@ def _print_facts(facts: DataFacts) -> None:
         lines["ceiling"] = describe_ceiling(facts.ceiling)
     print_lines(lines)
     print_levels(facts.levels)
-
-
-def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_model, describe_times
-
-    print_lines(
-        {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): "
-            f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
-            "time": describe_times(result.seconds),
-        }
-    )
