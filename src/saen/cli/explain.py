@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +39,7 @@ def command(
     ] = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
+    cluster: options.Cluster = None,
     json: options.AsJson = False,
 ) -> None:
     """Explain a model's prediction for one example by the contributions of its parts.
@@ -46,6 +48,7 @@ def command(
 
     Example: saen explain model.saen MUTAG --graph 17 --out report.html
     """
+    from saen.cluster.executors import open_executor
     from saen.explanations.explanation import explain, explain_collection
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_facts, model_takes
@@ -59,11 +62,12 @@ def command(
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = examples.name or data
-    explanation = (
-        explain_collection(loaded, examples, target=explain_target, k=parts)
-        if graph is None
-        else explain(loaded, examples, graph, target=explain_target, k=parts)
-    )
+    how: dict[str, Any] = {"target": explain_target, "k": parts}
+    if graph is None:
+        with open_executor(cluster) if cluster else nullcontext() as executor:
+            explanation = explain_collection(loaded, examples, executor=executor, **how)
+    else:
+        explanation = explain(loaded, examples, graph, **how)
     about = {
         "model": model.name,
         "data": name,

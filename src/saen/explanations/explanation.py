@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from saen._util.arrays import Array, Ints, frozen, segment_ids
+from saen._util.executor import Executor
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
 from saen.data.documents import Documents
@@ -36,6 +37,9 @@ from saen.network.model import SAEN
 
 Floats = NDArray[np.float64]
 Estimator = Classifier | Regressor
+
+EXAMPLES_PER_TASK = 500
+"""Unique examples that a task of an executor explains."""
 
 TOLERANCE = 0.01
 """Largest gap between the output and its parts, as a share of what is explained."""
@@ -337,7 +341,12 @@ def explain(
 
 
 def explain_collection(
-    estimator: Estimator, X: Data, *, target: Any = None, k: int = 10
+    estimator: Estimator,
+    X: Data,
+    *,
+    target: Any = None,
+    k: int = 10,
+    executor: Executor | None = None,
 ) -> CollectionExplanation:
     """Explain all predictions: what every unique part contributes to them.
 
@@ -345,7 +354,7 @@ def explain_collection(
 
     `estimator` and `X` are those of `explain`; `k` is how many of the strongest unique parts to
     describe by an example. For a regression, `target` is the column of y; classifiers are explained
-    towards all of their classes.
+    towards all of their classes. With an `executor`, examples are explained in tasks.
 
     Raises `InputError` for empty data, and for a class as target.
 
@@ -364,7 +373,11 @@ def explain_collection(
     relation = compressed.hierarchy.relations[-1]
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
-    found = top_contributions(estimator, compressed, target)
+    found = (
+        top_contributions(estimator, compressed, target)
+        if executor is None
+        else _in_tasks(estimator, compressed, target, executor)
+    )
     totals, occurrences = part_totals(compressed, found)
     if totals.shape[1] == 1:
         totals = np.column_stack([-totals, totals])
@@ -447,6 +460,34 @@ def top_contributions(
         gap = max(gap, float(gaps.max(initial=0.0)))
     outputs, baselines, entries = (np.column_stack(arrays) for arrays in zip(*found, strict=True))
     return TopContributions(goals[0].classes, outputs, baselines, entries, gap)
+
+
+def _in_tasks(
+    estimator: Estimator, compressed: Compressed, target: Any, executor: Executor
+) -> TopContributions:
+    """`top_contributions`, a few unique examples per task."""
+    hierarchy = compressed.hierarchy
+    shared = executor.put((estimator, hierarchy))
+    starts = range(0, len(hierarchy), EXAMPLES_PER_TASK)
+    for start in starts:
+        executor.submit(f"examples from {start}", _explain_some, shared, start, target)
+    results = dict(executor.completed())
+    parts: list[TopContributions] = [results[f"examples from {start}"] for start in starts]
+    outputs, baselines, entries = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("outputs", "baselines", "entries")
+    )
+    gap = max(part.gap for part in parts)
+    return TopContributions(parts[0].classes, outputs, baselines, entries, gap)
+
+
+def _explain_some(shared: tuple[Estimator, Hierarchy], start: int, target: Any) -> TopContributions:
+    estimator, hierarchy = shared
+    some = hierarchy[start : start + EXAMPLES_PER_TASK]
+    top = np.arange(len(some))
+    sizes, entries = some.sizes, (0, *(relation.n_entries for relation in some.relations))
+    alone = Compressed(some, (*[None] * some.depth, top), sizes, entries)
+    return top_contributions(estimator, alone, target)
 
 
 def part_totals(compressed: Compressed, found: TopContributions) -> tuple[Floats, Ints]:
