@@ -46,8 +46,8 @@ def direct(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "out.saen").read_bytes()
 
 
-@settings(max_examples=6)
-@given(st.integers(1, 40))
+@settings(max_examples=4)
+@given(st.integers(1, 12))
 def test_compress_gives_the_same_bytes_for_any_number_of_shards(
     tmp_path_factory: pytest.TempPathFactory, direct: bytes, n: int
 ) -> None:
@@ -127,7 +127,7 @@ def test_compress_in_two_parts_does_only_what_is_missing(
     assert not (tmp_path / "out.saen.parts").exists()
 
 
-@pytest.mark.parametrize("after", range(1, 18, 4))
+@pytest.mark.parametrize("after", [1, 6, 13])
 def test_partitions_in_two_parts_do_only_what_is_missing(
     tmp_path: Path, shards: Path, direct: bytes, after: int
 ) -> None:
@@ -187,9 +187,7 @@ def test_compress_command_on_a_cluster(
     assert "distinct" in shown
 
 
-def test_compress_command_says_what_a_cluster_needs(
-    tmp_path: Path, shards: Path, monkeypatch: pytest.MonkeyPatch, capsys: object
-) -> None:
+def test_compress_command_says_what_a_cluster_needs(tmp_path: Path, shards: Path) -> None:
     for arguments, words in [
         (("compress", "threads", "--cluster", "local:2"), "threads FOLDER --shards N"),
         (("compress", shards, "--cluster", "spark"), "a cluster is serial, local:N"),
@@ -198,7 +196,7 @@ def test_compress_command_says_what_a_cluster_needs(
         (("convert", "threads", tmp_path / "s", "--shards", "0"), "between 1 and 300"),
         (("convert", "threads", tmp_path / "s", "--shards", "2", "--format", "tu"), "exclude"),
     ]:
-        assert words in fails(monkeypatch, capsys, *arguments)
+        assert words in fails(*arguments)
 
 
 @pytest.mark.slow

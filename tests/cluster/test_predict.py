@@ -97,9 +97,7 @@ def test_predict_in_two_parts_does_only_what_is_missing(
     assert out.read_bytes() == (tmp_path / "clean.csv").read_bytes()
 
 
-def test_predict_and_embed_commands_on_a_cluster(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_predict_and_embed_commands_on_a_cluster(place: Path, tmp_path: Path) -> None:
     model, shards = place / "model.saen", place / "shards"
     out = tmp_path / "out.csv"
     report = run("predict", model, shards, "--cluster", "serial", "--out", out)
@@ -113,7 +111,7 @@ def test_predict_and_embed_commands_on_a_cluster(
         (("predict", model, "threads", "--cluster", "serial"), "--shards N"),
         (("predict", model, shards, "--cluster", "serial", "--keep", "all"), "not shards yet"),
     ]:
-        assert words in fails(monkeypatch, capsys, *arguments)
+        assert words in fails(*arguments)
 
 
 def test_predict_names_the_shard_that_cannot_be_read(place: Path, tmp_path: Path) -> None:

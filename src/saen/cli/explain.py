@@ -63,6 +63,7 @@ def command(
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = examples.name or data
     how: dict[str, Any] = {"target": explain_target, "k": parts}
+    explanation: Explanation | CollectionExplanation
     if graph is None:
         with open_executor(cluster) if cluster else nullcontext() as executor:
             explanation = explain_collection(loaded, examples, executor=executor, **how)

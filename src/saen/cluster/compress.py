@@ -240,7 +240,7 @@ def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:
     return {
         "shards": shards.digest(),
         "decomposition": decomposition.settings(),
-        "fitted": {name: known.to_json() for name, known in fitted.items()},
+        "fitted": {name: list(known) for name, known in fitted.items()},
         "versions": versions(),
     }
 

@@ -103,7 +103,7 @@ class Partitions:
     def to_json(self) -> dict[str, Any]:
         """Everything but the folder."""
         values = {key: value for key, value in vars(self).items() if key != "folder"}
-        known = None if self.vocabulary is None else self.vocabulary.to_json()
+        known = None if self.vocabulary is None else list(self.vocabulary)
         return values | {"vocabulary": known}
 
 
@@ -118,7 +118,7 @@ def read_partitions(folder: str | Path) -> Partitions:
         )
         return Partitions(
             folder=path,
-            vocabulary=None if known is None else Vocabulary.from_json(known),
+            vocabulary=None if known is None else Vocabulary(known),
             names=tuple(document.pop("names")),
             alphabets=tuple(map(tuple, document.pop("alphabets"))),
             unique=unique,
@@ -146,7 +146,7 @@ def merge_by_ranges(
     headers = [container.read_header(file).document for file in shards]
     names, alphabets = _common(headers, shards)
     words = [header["vocabulary"] for header in headers]
-    vocabulary = None if words[0] is None else Vocabulary.from_json(chain.from_iterable(words))
+    vocabulary = None if words[0] is None else Vocabulary(chain.from_iterable(words))
     unique: list[tuple[int, ...]] = []
     entries: list[tuple[int, ...]] = []
     moved = 0

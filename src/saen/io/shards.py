@@ -164,7 +164,7 @@ def write_shards(
         "version": _VERSION,
         "name": result.name,
         "graphs": result.n_graphs,
-        "vocabulary": {key: known.to_json() for key, known in labels.items()},
+        "vocabulary": {key: list(known) for key, known in labels.items()},
         "shards": [asdict(shard) for shard in shards],
     }
     write_json(path / INDEX, document, sealed=True)
@@ -187,9 +187,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
         if int(document["version"]) > _VERSION:
             raise FileError("of a newer format: upgrade saen", path=path / INDEX)
         shards = tuple(Shard(**each) for each in document["shards"])
-        vocabulary = {
-            key: Vocabulary.from_json(known) for key, known in document["vocabulary"].items()
-        }
+        vocabulary = {key: Vocabulary(known) for key, known in document["vocabulary"].items()}
         return Shards(path, str(document["name"]), shards, vocabulary)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"damaged: inconsistent content ({error})", path=path / INDEX) from None
