@@ -2,23 +2,85 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.strings import plural
-from saen.errors import FileError
+from saen.errors import FileError, InputError
 
 _HEADER = re.compile(rb"(\d+) (\d+)")
 
 Lines = Iterator[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class VectorsFile:
+    """A file of word vectors as a model remembers it: its name, for messages, and its content.
+
+    >>> file = getfixture("tmp_path") / "small.txt"
+    >>> _ = file.write_text("dog 1 0 0.5\\n")
+    >>> VectorsFile.of(file).name
+    'small.txt'
+    """
+
+    name: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> VectorsFile:
+        """The file at that path, which is read whole."""
+        return cls(Path(path).name, _sha256(Path(path)))
+
+    def check(self, path: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+        """The path, if its file has the same content.
+
+        Raises `InputError` if there is no path, `FileError` for another file.
+        """
+        if path is None:
+            raise InputError(
+                f"trained with the word vectors of {self.name!r}: name that file again, with "
+                "--vectors FILE or saen.load(…, vectors=FILE)"
+            )
+        if _sha256(Path(path)) != self.sha256:
+            raise FileError(
+                f"not the word vectors that the model was trained with: those of {self.name!r} "
+                f"have the SHA-256 digest {self.sha256}",
+                path=Path(path),
+            )
+        return path
+
+    def to_json(self) -> dict[str, str]:
+        """Name and digest."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, document: Any) -> VectorsFile:
+        """The inverse of `to_json`."""
+        return cls(str(document["name"]), str(document["sha256"]))
+
+
+def _sha256(path: Path) -> str:
+    with _opened(path) as file:
+        status = os.fstat(file.fileno())
+        return _sha256_of(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _sha256_of(path: Path, *_version: int) -> str:
+    """Read once for all chunks of a dataset, as long as the file is not written to."""
+    with _opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_word_vectors(
@@ -64,6 +126,8 @@ def read_word_vectors(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
+    if path.exists() and not path.is_file():
+        raise FileError("not a regular file", path=path)  # a pipe or device may never end
     try:
         with path.open("rb") as file:
             yield file

@@ -18,8 +18,8 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 
-FITTED = {"fitted": True}
-"""Metadata of fields that `fit` fills with a `Vocabulary`; other fields are settings."""
+FITTED = {"fitted": Vocabulary}
+"""Metadata of fields that `fit` fills, with their type; other fields are settings."""
 
 Numbers = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ class Decomposition(ABC):
         return segment_reduce(np.add, entries, data.node_offsets).astype(np.int64)
 
     def settings(self) -> dict[str, Any]:
-        """Name and parameters as JSON, without the fitted vocabularies."""
+        """Name and parameters as JSON, without what `fit` fills."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if "fitted" not in f.metadata}
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
         return {"name": self.name or type(self).__name__, **plain}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
+from saen._util.atomic import expand_user
 from saen._version import __version__
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import FileError, SaenError
@@ -140,17 +141,30 @@ def _unpack_network(document: dict[str, Any], tensors: dict[str, Array]) -> SAEN
     return network.eval()
 
 
-def load_estimator(path: str | Path) -> Any:
-    """Read what `save_estimator` wrote, onto the CPU."""
+def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> Any:
+    """Read what `save_estimator` wrote, onto the CPU.
+
+    `vectors` is the file of word vectors of a model that was trained with one; see
+    `DependencyPaths`.
+    """
     kind, document, tensors = container.read(path)
     if kind != KIND:
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
-        return _unpack(document, tensors)
+        estimator = _unpack(document, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
         raise FileError(
             f"damaged: its contents do not fit together ({error})", path=path
         ) from error
+    file = getattr(estimator.decomposition_, "file", None)
+    if vectors is not None:
+        if file is None:
+            raise FileError("this model was not trained with word vectors", path=path)
+        estimator.decomposition_ = replace(
+            estimator.decomposition_, vectors=file.check(expand_user(vectors))
+        )
+        estimator.decomposition = estimator.decomposition_
+    return estimator
 
 
 def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
