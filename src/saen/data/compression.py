@@ -58,6 +58,8 @@ class Compressed:
         depth = self.hierarchy.depth
         if not len(self.inverse) == len(self.objects) == len(self.entries) == depth + 1:
             raise InputError(f"a hierarchy of {depth + 1} levels needs an inverse for each")
+        if not all(isinstance(n, int | np.integer) for n in (*self.objects, *self.entries)):
+            raise InputError("objects and entries must be integers")
         inverse = tuple(None if level is None else frozen(level) for level in self.inverse)
         for level, (column, size) in enumerate(zip(inverse, self.hierarchy.sizes, strict=True)):
             if column is None:
@@ -67,9 +69,12 @@ class Compressed:
                     f"level {level}: the inverse has {len(column)} entries for "
                     f"{self.objects[level]} objects"
                 )
-            if len(column) and column.max() >= size:
+            if column.ndim != 1 or column.dtype.kind not in "iu":
+                raise InputError(f"level {level}: the inverse must be a flat array of integers")
+            if len(column) and not 0 <= column.min() <= column.max() < size:
                 raise InputError(
-                    f"level {level} has {size} unique objects, but the inverse names {column.max()}"
+                    f"level {level} has {size} unique objects, but the inverse names "
+                    f"{column.max() if column.max() >= size else column.min()}"
                 )
         if inverse[-1] is None:
             raise InputError("the inverse of the top level is required")

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,7 @@ def read_word_vectors(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path) -> Iterator[BufferedReader]:
     if path.exists() and not path.is_file():
         raise FileError("not a regular file", path=path)  # a pipe or device may never end
     try:
@@ -135,7 +136,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
 
 
-def _lines(file: BinaryIO) -> Lines:
+def _lines(file: BufferedReader) -> Lines:
     """Numbered lines without trailing blanks; blank lines are skipped."""
     for number, line in enumerate(file, start=1):
         if stripped := line.rstrip():

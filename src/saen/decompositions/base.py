@@ -23,6 +23,9 @@ FITTED = {"fitted": Vocabulary}
 
 Numbers = NDArray[np.int64]
 
+MAX_STEPS = 1000
+"""Larger radii, depths and lengths are refused: each step costs a pass over the data."""
+
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
@@ -105,14 +108,16 @@ class Decomposition(ABC):
 # -- checks of settings ------------------------------------------------------------------------
 
 
-def integer(name: str, value: Any, least: int) -> int:
-    """The value as an integer; raises `InputError` unless it is one ≥ `least`."""
+def integer(name: str, value: Any, least: int, most: int = MAX_STEPS) -> int:
+    """The value as an integer; raises `InputError` unless it lies between `least` and `most`."""
     try:
         number = operator.index(value)
     except TypeError:
         number = least - 1
     if number < least:
         raise InputError(f"{name} must be an integer ≥ {least}, not {value!r}")
+    if number > most:
+        raise InputError(f"{name} must be at most {most}")
     return number
 
 
@@ -128,6 +133,8 @@ def distinct_integers(name: str, values: Any) -> tuple[int, ...]:
         numbers = ()
     if not numbers or len(set(numbers)) != len(numbers) or numbers[0] < 0:
         raise InputError(f"{name} must be one or more distinct integers ≥ 0, not {values!r}")
+    if numbers[-1] > MAX_STEPS:
+        raise InputError(f"{name} must be at most {MAX_STEPS}")
     return numbers
 
 

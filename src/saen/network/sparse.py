@@ -127,9 +127,10 @@ def _to_torch(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device
         warnings.filterwarnings(
             "ignore", message=".*Sparse (CSR tensor support|invariant checks).*"
         )
+        wide = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
         return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int32)),
-            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.indptr.astype(wide)),
+            torch.from_numpy(matrix.indices.astype(wide)),
             torch.from_numpy(matrix.data).to(dtype),
             size=matrix.shape,
             check_invariants=False,
