@@ -36,6 +36,7 @@ else:
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MAX_THREADS = 4
 MAX_ENTRIES = 10**11
+MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
 """Entries of an uncompressed hierarchy that compressing it may take."""
 
 
@@ -349,19 +350,32 @@ def compress_graphs(
     try:
         return _gathered(shards(pool.map))
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
 
 def _refuse_hopeless(costs: NDArray[Any]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
     total = float(np.sum(costs, dtype=np.float64))
-    if total > MAX_ENTRIES:
-        largest = int(np.argmax(costs))
+    if total == 0:
+        return
+    largest = int(np.argmax(costs))
+    alone = float(costs[largest])
+    # Collections are decomposed in chunks, but an example is never cut.
+    if total > MAX_ENTRIES or alone * MIN_ENTRY_BYTES > physical_memory():
+        limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"
         raise InputError(
-            f"the decomposition would have up to {total:.1e} entries (at most {MAX_ENTRIES:.0e}), "
-            f"{float(costs[largest]):.1e} of them in example {largest}: choose smaller radii, "
+            f"the decomposition would have up to {total:.1e} entries ({limit}), "
+            f"{alone:.1e} of them in example {largest}: choose smaller radii, "
             "another decomposition such as neighbourhoods, or fewer or smaller examples"
         )
+
+
+def physical_memory() -> float:
+    """Bytes of memory that this machine has; infinite where that is unknown."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return float("inf")
 
 
 def _gathered(shards: Iterable[Compressed]) -> Compressed:
