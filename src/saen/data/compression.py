@@ -36,8 +36,8 @@ else:
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MAX_THREADS = 4
 MAX_ENTRIES = 10**11
-MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
 """Entries of an uncompressed hierarchy that compressing it may take."""
+MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.loading import input_files
 from saen.io.records import Report
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.estimators import NetworkEstimator, choose_device
@@ -113,7 +114,7 @@ def predict_dataset(
     """
     if out is not None:
         check_format(out, FORMATS)
-        check_output(out, force=force, inputs=[model_file, data, vectors])
+        check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
     examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
@@ -174,7 +175,7 @@ def embed_dataset(
     An existing file is overwritten only with `force`.
     """
     check_format(out, EMBEDDING_FORMATS)
-    check_output(out, force=force, inputs=[model_file, data, vectors])
+    check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
