@@ -126,6 +126,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         or intercept.ndim != 1
         or coef.dtype != np.float64
         or intercept.dtype != np.float64
+        or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
         or known["norm"] not in (None, "l2")
         or type(known["depth"]) not in (int, type(None))
         or not isinstance(known["C"], int | float)
