@@ -38,7 +38,7 @@ from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
-from saen.learning.targets import as_classes, as_numbers
+from saen.learning.targets import as_classes, as_numbers, class_codes
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Plan
 from saen.network.loss import Task
@@ -314,7 +314,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         """Train on data X with classes y, shape (n,)."""
         self.validate()
         labels = as_classes(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = class_codes(labels)
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
