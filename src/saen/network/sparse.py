@@ -136,9 +136,11 @@ def _sum_rows(rows: Tensor, dense: Tensor, starts: Tensor, weights: Tensor | Non
 def _starts(csr: Tensor) -> Starts:
     """The rows, with those of too many entries cut into pieces as often as need be."""
     rows = csr.crow_indices()
-    starts = rows.cpu().numpy().astype(np.int64)
+    if not _uses_embedding_bag(csr):
+        return [rows]
+    starts = rows.numpy().astype(np.int64)
     cuts, limit = [], MAX_ROW_ENTRIES
-    while _uses_embedding_bag(csr) and (lengths := np.diff(starts)).max(initial=0) > limit:
+    while (lengths := np.diff(starts)).max(initial=0) > limit:
         n_pieces = np.where(lengths > limit, -(-lengths // ENTRIES_PER_PIECE), 1)
         begins = ranges(np.zeros(len(n_pieces), np.int64), n_pieces) * ENTRIES_PER_PIECE
         begins += np.repeat(starts[:-1], n_pieces)
