@@ -367,7 +367,8 @@ def test_container_a_newer_format_asks_for_a_newer_saen(tmp_path):
 
 def test_container_types_that_saen_never_writes_are_refused(tmp_path):
     path = tmp_path / "half.safetensors"
-    save_file({"codes": np.zeros(3, np.float16)}, path, metadata={"saen": '{"version": 1}'})
+    header = json.dumps({"version": 1, "kind": "hierarchy", "document": {}})
+    save_file({"codes": np.zeros(3, np.float16)}, path, metadata={"saen": header})
     with pytest.raises(FileError, match="not a readable saen file"):
         load(path)
 
@@ -518,3 +519,61 @@ def test_container_a_folder_without_permission_is_named(tmp_path):
             save(Graphs.from_edge_lists([[(0, 1)]]), tmp_path / "toy.saen")
     finally:
         tmp_path.chmod(0o755)
+
+
+# -- crafted files with a right checksum -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("graphs", lambda d, t: t.update(indices=t["indices"].astype(np.uint64) + 2**32)),
+        ("graphs", lambda d, t: t.update(indices=t["indices"].astype(np.float32))),
+        ("graphs", lambda d, t: t.update(indices=np.full(len(t["indices"]), -1, np.int32))),
+        ("graphs", lambda d, t: t.update(indptr=t["indptr"][:0])),
+        ("graphs", lambda d, t: d.pop("name")),
+        ("hierarchy", lambda d, t: t.update(codes=t["codes"].astype(np.uint64) + 2**32)),
+        ("hierarchy", lambda d, t: d["relations"][0].update(n_parts=10**12)),
+        ("hierarchy", lambda d, t: d["relations"][0].update(n_parts=float("inf"))),
+        ("hierarchy", lambda d, t: d.update(names=7)),
+        ("hierarchy", lambda d, t: d.update(vocabulary=float("nan"))),
+        ("hierarchy", lambda d, t: d.update(relations={})),
+        ("compressed", lambda d, t: d.update(objects=["x"] * 3)),
+        ("compressed", lambda d, t: d.update(entries=[float("inf")] * 3)),
+        ("compressed", lambda d, t: t.update({"2.inverse": np.full(2, -1, np.int32)})),
+        ("compressed", lambda d, t: t.update({"2.inverse": np.zeros(2, np.float32)})),
+        ("compressed", lambda d, t: t.update({"2.inverse": np.zeros((2, 1), np.uint8)})),
+    ],
+)
+def test_container_crafted_contents_are_refused(tmp_path, kind, change):
+    graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
+    hierarchy = Ego().decompose(graphs)
+    thing = {"graphs": graphs, "hierarchy": hierarchy, "compressed": compress(hierarchy)}[kind]
+    path = tmp_path / "thing.saen"
+    save(thing, path)
+    _, document, tensors = container.read(path)
+    change(document, tensors)
+    container.write(path, kind, document, tensors)
+    with pytest.raises(FileError, match="damaged"):
+        load(path)
+
+
+def test_container_one_long_string_does_not_widen_all(tmp_path):
+    path = tmp_path / "thing.saen"
+    n = 100_000
+    save(Graphs.from_edge_lists([[]], sizes=[n], node_labels=np.zeros(n, np.uint8)), path)
+    _, document, tensors = container.read(path)
+    document["node_labels.values"] = ["x" * 1_000_000]  # 400 GB as an array
+    container.write(path, "graphs", document, tensors)
+    with pytest.raises(FileError, match="far too long"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": float("inf")}, {"version": "1"}, {"kind": 7}, {"document": []}, {}]
+)
+def test_container_metadata_of_the_wrong_type_is_refused(tmp_path, change):
+    header = {"version": 1, "kind": "graphs", "document": {}} | change
+    if not change:
+        header = []
+    assert "damaged" in str(foreign(tmp_path / "new.saen", {"saen": json.dumps(header)}))

@@ -17,7 +17,7 @@ from saen._util.atomic import (
     atomic_write,
     check_output,
     expand_user,
-    is_same_file,
+    holds_input,
     make_folder,
     swap_folder,
     temporary_beside,
@@ -120,7 +120,7 @@ def output_files(
     for file in files:
         if not file.is_dir():
             check_output(file, force=force, inputs=inputs)
-        elif any(is_same_file(source, file) for source in inputs):
+        elif any(holds_input(file, source) for source in inputs):
             raise FileError("is an input of this command: choose another output", path=file)
         elif not force and any(file.iterdir()):
             raise FileError("already exists (use --force to overwrite)", path=file)

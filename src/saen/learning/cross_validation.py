@@ -46,7 +46,7 @@ from saen.learning.splits import (
     make_splits,
     splits_to_json,
 )
-from saen.learning.targets import as_classes, as_numbers
+from saen.learning.targets import as_classes, as_numbers, class_codes
 from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
 from saen.network.loss import Task
 from saen.network.model import derive_seed
@@ -355,7 +355,7 @@ class _Problem(ABC):
 class _Classes(_Problem):
     def __init__(self, y: ArrayLike) -> None:
         self.labels = as_classes(y)
-        self.classes, self.targets = np.unique(self.labels, return_inverse=True)
+        self.classes, self.targets = class_codes(self.labels)
         if len(self.classes) < 2:
             n = len(self.classes)
             raise InputError(f"cross-validation needs at least two classes, y holds {n}")

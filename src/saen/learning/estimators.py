@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Ints
 from saen._util.progress import bar
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
@@ -38,7 +38,7 @@ from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
-from saen.learning.targets import as_classes, as_numbers
+from saen.learning.targets import as_classes, as_numbers, class_codes
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Plan
 from saen.network.loss import Task
@@ -257,7 +257,10 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
         if not 0 <= number <= depth:
             raise InputError(f"levels are 0 … {depth}, not {level}")
         vectors = outputs(self.network_, compressed.hierarchy, level=number)
-        return compressed.decompress(number, vectors.flatten(1).double().cpu().numpy())
+        unique: NDArray[np.float64] = vectors.flatten(1).double().cpu().numpy()
+        what = "example" if number == depth else f"object (level {number})"
+        _check_finite(unique, compressed.unique_of(number), what)
+        return compressed.decompress(number, unique)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -311,7 +314,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         """Train on data X with classes y, shape (n,)."""
         self.validate()
         labels = as_classes(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = class_codes(labels)
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
@@ -460,24 +463,24 @@ def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _check_finite(values: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
-    """Raise `InputError`, naming the first example, if an output is NaN or infinite.
+def _check_finite(values: NDArray[np.float64], rows: Ints, what: str = "example") -> None:
+    """Raise `InputError`, naming the first example or object, if an output is NaN or infinite.
 
     `values` has one row per unique example, `rows` the row of every example.
     """
     finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     if not np.all(finite):
         bad = np.flatnonzero(~np.asarray(finite)[rows])
-        raise NotFiniteError(int(bad[0]), len(bad))
+        raise NotFiniteError(int(bad[0]), len(bad), what)
 
 
 class NotFiniteError(InputError):
     """The outputs for some examples, `first` of them the first, are NaN or infinite."""
 
-    def __init__(self, first: int, count: int, start: int = 0) -> None:
+    def __init__(self, first: int, count: int, what: str = "example") -> None:
         others = f" (and for {count - 1:,} others)" if count > 1 else ""
         super().__init__(
-            f"the output for example {start + first} is NaN or infinite{others}: its attributes "
+            f"the output for {what} {first} is NaN or infinite{others}: its attributes "
             "are probably far outside the range that the model was trained on"
         )
         self.first, self.count = first, count

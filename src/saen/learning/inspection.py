@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +141,15 @@ def _linear(header: Header) -> dict[str, Any]:
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies that `fit` found."""
-    from saen.decompositions.registry import decomposition_class, parameters
+    from saen.data.vocabulary import Vocabulary
+    from saen.decompositions.registry import decomposition_class
 
-    known = {field.name for field in parameters(decomposition_class(decomposition["name"]))}
-    return {key: value for key, value in decomposition.items() if key == "name" or key in known}
+    found = {
+        field.name
+        for field in fields(decomposition_class(decomposition["name"]))
+        if field.metadata.get("fitted") is Vocabulary
+    }
+    return {key: value for key, value in decomposition.items() if key not in found}
 
 
 def _checkpoint(header: Header) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def load_preset(name_or_path: str) -> Preset:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise FileError(f"not valid TOML ({error})", path=path) from None
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
