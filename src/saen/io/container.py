@@ -139,7 +139,7 @@ def write(
     metadata = _metadata(kind, document, arrays)
     header, keys = _header(metadata, {key: (a.dtype, a.shape) for key, a in arrays.items()})
     # Not by safetensors itself: it would leave a file of its own behind when it is killed.
-    with atomic_write(path, durable=durable) as temporary, temporary.open("wb") as file:
+    with atomic_write(path, durable=durable) as temporary, temporary.open("wb", 2**20) as file:
         size = file.write(header)
         for key in keys:
             size += file.write(arrays[key].reshape(-1).view(np.uint8).data)
