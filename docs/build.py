@@ -62,6 +62,7 @@ def main() -> None:
         else:
             print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
+    (DOCS / "reliability.md").write_text(reliability_page(), encoding="utf-8")
     replace_table(DOCS / "compression.md", "compression", compression_table())
     replace_table(DOCS / "comparison.md", "peers", peers_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())
@@ -129,6 +130,49 @@ def _summary(command: Any) -> str:
 
 def _example_as_code(text: str) -> str:
     return re.sub(r"Example: (.+)", r"Example: `\1`", text)
+
+
+# -- reliability -------------------------------------------------------------------------------
+
+
+RELIABILITY = """
+# Reliability
+
+What `saen` is tested against beyond ordinary tests, with the counts of the last campaigns. Each
+campaign is a command that anybody can repeat; this page is generated from what the commands wrote
+to `docs/results/reliability` (`make docs`).
+
+What must hold after a fault: a command ends with all its files, or with one line that says what is
+wrong. It never shows a traceback, never leaves a half-written file under a final name, and, repeated,
+ends with the same bytes as a command that nothing disturbed. What is promised about interruptions,
+locks, threads and processes is on the pages [evaluate](evaluate.md#splits-and-run-directories) and
+[training](training.md#guarantees); limits of numbers are on [limits](limits.md#numbers).
+"""
+
+
+def reliability_page() -> str:
+    """The page reliability.md: what every campaign in docs/results/reliability did and found."""
+    lines = [RELIABILITY.strip()]
+    for file in sorted((RESULTS / "reliability").glob("*.json")):
+        report = json.loads(file.read_text("utf-8"))
+        lines += ["", f"## {str(report['campaign']).capitalize()}", ""]
+        if about := report.get("about"):
+            lines += [about, ""]
+        lines += [f"Command: `{report['command']}`", "", "| what | count |", "|---|---:|"]
+        lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in report["counts"].items()]
+        found = [f"- {_cell(each)}" for each in report["found"]]
+        lines += ["", *(["Found and still open:", "", *found] if found else ["Nothing is open."])]
+        if fixed := report.get("fixed"):
+            lines += ["", "Found and mended:", "", *(f"- {_cell(each)}" for each in fixed)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    """A number or words for one cell of a table, or one item of a list."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(words.replace("|", "\\|").split())
 
 
 # -- figures and measurements ------------------------------------------------------------------

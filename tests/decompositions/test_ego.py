@@ -170,7 +170,11 @@ def test_several_labels_are_a_tuple():
 
 
 def test_node_labels_are_the_default_and_degrees_where_there_are_none():
-    assert Ego().fit(labelled()).node_labels == "degree"
+    assert Ego().fit(labelled()).node_labels == "log-degree:4"
+    attributed = labelled(node_attributes=np.zeros((5, 2)))
+    assert Ego(node_labels="core,auto").fit(attributed).node_labels == (
+        "core,log-degree:4,attributes"
+    )
     assert Ego().fit(labelled(node_labels=np.arange(5))).node_labels == "node"
     assert Ego(node_labels="degree").fit(labelled(node_labels=np.arange(5))).node_labels == "degree"
 
@@ -441,12 +445,12 @@ def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
         ),
         (
             {"node_labels": "degre"},
-            "unknown label 'degre' (did you mean degree?): choose from node, degree, core, "
+            "unknown label 'degre' (did you mean degree?): choose from auto, node, degree, core, "
             "triangles, log-degree, log-core, log-triangles, distance, attributes",
         ),
         (
             {"node_labels": "node,?"},
-            "unknown label '?': choose from node, degree, core, triangles, log-degree, log-core, "
+            "unknown label '?': choose from auto, node, degree, core, triangles, log-degree, log-core, "
             "log-triangles, distance, attributes",
         ),
         ({"node_labels": "core:2"}, "the label 'core' takes no argument, found 'core:2'"),

@@ -33,7 +33,14 @@ from saen._util.atomic import is_temporary
 from tests.faults.injection import ERRORS, KILLS, Fault, Outcome, run, start
 
 CAMPAIGNS = {"faults": ERRORS, "kills": KILLS}
-COMMAND = "make faults"
+ABOUT = {
+    "faults": "Every system call of a command that opens for writing, writes, syncs, renames or "
+    "removes a file is made to fail, one at a time: with a full disk (half of the write succeeds, "
+    "and the disk stays full), with a permission error and with an I/O error. Calls of libraries "
+    "in C, C++ and Rust are included.",
+    "kills": "At the same system calls the process is killed (SIGKILL, also within a write), "
+    "terminated (SIGTERM) or interrupted (SIGINT, Ctrl-C).",
+}
 
 Tree = dict[str, bytes]
 
@@ -122,25 +129,30 @@ class Counts:
     outcomes: Counter[str] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
 
-    def to_json(self, campaign: str) -> dict[str, object]:
+    def to_json(self, campaign: str, every: int) -> dict[str, object]:
         """For docs/reliability.md."""
+        places = "all of them" if every == 1 else f"at every {every}th place"
         return {
             "campaign": campaign,
-            "command": COMMAND,
+            "command": "make faults",
+            "about": ABOUT[campaign],
             "counts": {
-                "injections": sum(self.injections.values()),
-                **{f"injected: {name}": n for name, n in sorted(self.injections.items())},
-                **{f"calls of {name}": n for name, n in self.calls.items()},
-                **{f"ended: {name}": n for name, n in sorted(self.outcomes.items())},
+                f"injections ({places})": sum(self.injections.values()),
+                **dict(sorted(self.injections.items())),
+                **{f"ended with {name}": n for name, n in sorted(self.outcomes.items())},
+                **{f"system calls of saen {name}": n for name, n in self.calls.items()},
             },
             "found": self.found,
         }
 
 
 def tree(folder: Path) -> Tree:
-    """All files of a folder but locks, and empty folders, which end with a slash."""
+    """All files of a folder but locks, and empty folders, which end with a slash.
+
+    Pages hold the command that made them: whether it had to be forced does not matter.
+    """
     files = {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): path.read_bytes().replace(b" --force", b"")
         for path in folder.rglob("*")
         if path.is_file() and path.name != ".lock"
     }
@@ -208,7 +220,7 @@ class Injector:
         wrong = _judge_first(first, scenario, before, left, wanted, fault, removal=removal)
         if not wrong and differences(left, wanted):
             wrong = self._repeat(scenario, folder, wanted)
-        how = {0: "success", 2: "error message"}.get(first.code, "killed or interrupted")
+        how = {0: "success", 2: "an error message"}.get(first.code, "the signal")
         return how, wrong
 
     def _repeat(self, scenario: Scenario, folder: Path, wanted: Tree) -> str:
@@ -303,7 +315,7 @@ def main() -> int:
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         for name, counts in result.items():
-            text = json.dumps(counts.to_json(name), indent=1, ensure_ascii=False)
+            text = json.dumps(counts.to_json(name, options.every), indent=1, ensure_ascii=False)
             (options.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     return int(any(counts.found for counts in result.values()))
 
