@@ -450,8 +450,8 @@ def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
         ),
         (
             {"node_labels": "node,?"},
-            "unknown label '?': choose from auto, node, degree, core, triangles, log-degree, log-core, "
-            "log-triangles, distance, attributes",
+            "unknown label '?': choose from auto, node, degree, core, triangles, log-degree, "
+            "log-core, log-triangles, distance, attributes",
         ),
         ({"node_labels": "core:2"}, "the label 'core' takes no argument, found 'core:2'"),
         (

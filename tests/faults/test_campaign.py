@@ -23,7 +23,7 @@ def check(folder: Path, *arguments: str) -> None:
 
 
 def test_faults_of_writes_leave_an_error_message_and_nothing_else(tmp_path: Path) -> None:
-    check(tmp_path, "--only", "compress", "--only", "convert, CSV", "--every", "4")
+    check(tmp_path, "--only", "convert, CSV", "--only", "convert, binary", "--every", "5")
 
 
 @pytest.mark.slow
