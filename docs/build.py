@@ -143,7 +143,7 @@ campaign is a command that anybody can repeat; this page is generated from what 
 to `docs/results/reliability` (`make docs`).
 
 What must hold after a fault: a command ends with all its files, or with one line that says what is
-wrong. It never shows a traceback, never leaves a half-written file under a final name, and ends with
+wrong. It never shows a traceback or leaves a half-written file under a final name, and ends with
 the same bytes as an undisturbed command when it is repeated. What is promised about interruptions,
 locks, threads and processes is on the pages [evaluate](evaluate.md#splits-and-run-directories) and
 [training](training.md#guarantees); limits of numbers are on [limits](limits.md#numbers).
