@@ -1,4 +1,4 @@
-"""SAEN in PyTorch: from aggregation of parts to the training of many networks at once."""
+"""SAEN in PyTorch: shift, aggregate, extract, for many networks at once."""
 
 import os
 
