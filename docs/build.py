@@ -161,15 +161,16 @@ def reliability_page() -> str:
     lines = [RELIABILITY.strip()]
     for file in sorted((RESULTS / "reliability").glob("*.json")):
         report = json.loads(file.read_text("utf-8"))
-        lines += ["", f"## {str(report['campaign']).capitalize()}", ""]
+        title = report["campaign"]
+        lines += ["", f"## {title[0].upper()}{title[1:]}", ""]
         if about := report.get("about"):
             lines += [about, ""]
         lines += [f"Command: `{report['command']}`", "", "| what | count |", "|---|---:|"]
         lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in report["counts"].items()]
         found = [f"- {_cell(each)}" for each in report["found"]]
-        lines += ["", *(["Found and still open:", "", *found] if found else ["Nothing is open."])]
-        if fixed := report.get("fixed"):
-            lines += ["", "Found and mended:", "", *(f"- {_cell(each)}" for each in fixed)]
+        lines += ["", *(["Found:", "", *found] if found else ["This run found nothing."])]
+        if fixed := report.get("found before and fixed"):
+            lines += ["", "Found before and fixed:", "", *(f"- {_cell(each)}" for each in fixed)]
     return "\n".join(lines) + "\n"
 
 
