@@ -23,9 +23,9 @@ def check(folder: Path, *arguments: str) -> None:
 
 
 def test_faults_of_writes_leave_an_error_message_and_nothing_else(tmp_path: Path) -> None:
-    check(tmp_path, "--only", "convert, CSV", "--only", "convert, binary", "--every", "5")
+    check(tmp_path, "--only", "convert, CSV", "--only", "convert, binary", "--every", "9")
 
 
 @pytest.mark.slow
 def test_faults_of_long_runs_are_resumed_from(tmp_path: Path) -> None:
-    check(tmp_path, "--only", "train", "--only", "evaluate --out", "--every", "11")
+    check(tmp_path, "--only", "train", "--only", "evaluate --out", "--every", "23")
