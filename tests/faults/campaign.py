@@ -32,6 +32,7 @@ from pathlib import Path
 from saen._util.atomic import is_temporary
 from tests.faults.injection import ERRORS, KILLS, Fault, Outcome, run, start
 
+MODULE = "python -m tests.faults.campaign"
 CAMPAIGNS = {"faults": ERRORS, "kills": KILLS}
 ABOUT = {
     "faults": "Every system call of a command that opens for writing, writes, syncs, renames or "
@@ -44,7 +45,6 @@ ABOUT = {
 
 FIXED = {
     "faults": [
-        "an fsync that fails was not an error",
         "TUDataset zips of equal graphs differed by the time of day",
     ],
     "kills": [
@@ -149,7 +149,7 @@ class Counts:
         places = "all of them" if every == 1 else f"at every {every}th place"
         return {
             "campaign": campaign,
-            "command": "make faults",
+            "command": "make faults" if every == 1 else f"{MODULE} --every {every}",
             "about": ABOUT[campaign],
             "counts": {
                 f"injections ({places})": sum(self.injections.values()),
