@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/datasets),)
 export SAEN_DATA ?= $(abspath ../shared/datasets)
 endif
 
-.PHONY: demo test test-slow lint fuzz bench bench-quick docs site clean
+.PHONY: demo test test-slow lint fuzz faults bench bench-quick docs site clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -31,6 +31,9 @@ test-slow: .venv/installed
 fuzz: .venv/installed
 	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/io/test_fuzz.py tests/properties
 	SAEN_FUZZ=200 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/data tests/decompositions
+
+faults: .venv/installed
+	$(BIN)/python -m tests.faults.campaign --out docs/results/reliability
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -265,7 +265,7 @@ def test_a_model_of_documents_wants_documents(model: Path, tmp_path: Path) -> No
 
 
 def test_a_model_over_word_vectors_is_given_their_file_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("words.txt").write_text("yes 1 0\nno 0 1\n")
@@ -281,11 +281,11 @@ def test_a_model_over_word_vectors_is_given_their_file_again(
     ]
     for command in commands:
         # Not even from the folder where a file of that name lies.
-        message = fails(monkeypatch, capsys, *command)
+        message = fails(*command)
         assert message.startswith("trained with the word vectors of 'words.txt': name that file")
         invoke(*command, "--vectors", "words.txt")
     Path("other.txt").write_text("yes 0 1\nno 1 0\n")
-    message = fails(monkeypatch, capsys, *commands[0], "--vectors", "other.txt")
+    message = fails(*commands[0], "--vectors", "other.txt")
     assert message.startswith("other.txt: not the word vectors that the model was trained with")
     assert run("inspect", "m.saen")["decomposition"]["file"]["name"] == "words.txt"
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saen
-from saen import FileError, Graphs, Hierarchy, Vocabulary, compress
+from saen import FileError, Graphs, Hierarchy, InputError, Vocabulary, compress
 from saen.data.compression import equivalent
 from saen.data.documents import Documents
 from saen.data.vocabulary import UNSEEN

@@ -11,7 +11,9 @@ from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes, Paths
 from tests.refusals import refuses
 
 ALL = [Ego, Neighbourhoods, Paths, Nodes, Edges]
-KINDS = "node, degree, core, triangles, log-degree, log-core, log-triangles, distance, attributes"
+KINDS = (
+    "auto, node, degree, core, triangles, log-degree, log-core, log-triangles, distance, attributes"
+)
 
 
 @pytest.mark.parametrize("decomposition", ALL)

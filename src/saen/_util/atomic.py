@@ -42,17 +42,12 @@ def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         special = is_special(target)
-        if special:
-            handle, name = tempfile.mkstemp()
-            os.close(handle)
-            temporary = Path(name)
-        else:
-            temporary = temporary_beside(target)
-            # Made here and now, so that a place that cannot be written is found before the work.
-            temporary.touch(exist_ok=False)
+        temporary = temporary_beside(Path(tempfile.gettempdir(), "device") if special else target)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
     try:
+        # Made here and now, so that a place that cannot be written is found before the work.
+        temporary.touch(mode=0o600 if special else 0o666, exist_ok=False)
         mode = stat.S_IMODE((target if target.is_file() else temporary).stat().st_mode)
         yield temporary
         if special:
@@ -218,6 +213,10 @@ def _is_running(process: int) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the content of a file has reached the disk."""
-    with path.open("rb") as file, suppress(OSError):  # not every file system can
-        os.fsync(file.fileno())
+    """Wait until the content of a file has reached the disk, on file systems that can tell."""
+    with path.open("rb") as file:
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise

@@ -8,6 +8,7 @@ damaged file raises an error and never runs code.
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import zlib
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from saen._util.arrays import Array, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
@@ -154,12 +154,13 @@ def write(
     """
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
     metadata = _metadata(kind, document, arrays)
-    with atomic_write(path, durable=durable) as temporary:
-        try:
-            save_file(arrays, temporary, metadata=metadata)
-        except SafetensorError as error:
-            raise FileError(f"cannot be written ({error})", path=path) from error
-        return temporary.stat().st_size
+    header, keys = _header(metadata, {key: (a.dtype, a.shape) for key, a in arrays.items()})
+    # Not by safetensors itself: it would leave a file of its own behind when it is killed.
+    with atomic_write(path, durable=durable) as temporary, temporary.open("wb", 2**20) as file:
+        size = file.write(header)
+        for key in keys:
+            size += file.write(arrays[key].reshape(-1).view(np.uint8).data)
+    return size
 
 
 @dataclass(frozen=True)
@@ -276,16 +277,27 @@ def _file_size(
     layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
     kind: str,
 ) -> int:
-    """Bytes of a safetensors file: a length, a JSON header padded to eight bytes, the data."""
-    header: dict[str, Any] = {"__metadata__": _metadata(kind, document, {})}
+    """Bytes of the file that `write` would write."""
+    header, _ = _header(_metadata(kind, document, {}), layout)
+    return len(header) + sum(dtype.itemsize * math.prod(shape) for dtype, shape in layout.values())
+
+
+def _header(
+    metadata: dict[str, str], layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+) -> tuple[bytes, list[str]]:
+    """How a safetensors file begins: a length, and JSON padded to eight bytes; keys in order."""
+    header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     # safetensors lays out wide types first, in the order of its own list of types.
     order = {np.dtype(dtype): rank for rank, dtype in enumerate(_DTYPES.values())}
-    for key, (dtype, shape) in sorted(layout.items(), key=lambda kv: (-order[kv[1][0]], kv[0])):
-        start, end = end, end + dtype.itemsize * int(np.prod(shape))
+    keys = sorted(layout, key=lambda key: (-order[layout[key][0]], key))
+    for key in keys:
+        dtype, shape = layout[key]
+        start, end = end, end + dtype.itemsize * math.prod(shape)
         header[key] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
-    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
-    return 8 + -(-length // 8) * 8 + end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text, keys
 
 
 def _reason(error: BaseException) -> str:

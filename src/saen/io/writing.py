@@ -200,7 +200,12 @@ def _write_zip(graphs: Graphs, path: Path) -> None:
         write_tu(graphs, scratch, path.stem)
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(scratch.iterdir()):
-                archive.write(file, f"{path.stem}/{file.name}")
+                # Without the time of day, so that equal graphs make equal files.
+                member = zipfile.ZipInfo(f"{path.stem}/{file.name}")
+                member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                member.file_size = file.stat().st_size
+                with file.open("rb") as source, archive.open(member, "w") as sink:
+                    shutil.copyfileobj(source, sink)
 
 
 @contextmanager

@@ -70,6 +70,7 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
     slope: float = _parameter(0.2, Real)
     normalisation: str = _parameter("batch", StrOptions(set(NORMALISATIONS)))
     dropout: float = _parameter(0.0, Interval(Real, 0, 1, closed="left"))
+    output_activation: bool = _parameter(False, "boolean")
     n_models: int = _parameter(3, _COUNT)
     epochs: int = _parameter(40, Interval(Integral, 0, None, closed="left"))
     batch_size: int | str = _parameter("auto", _COUNT, StrOptions({"auto", "all"}))
@@ -140,6 +141,7 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             slope=self.slope,
             normalisation=self.normalisation,
             dropout=self.dropout,
+            output_activation=self.output_activation,
         )
 
     def training_settings(self, n: int, seed: int = 0) -> Settings:
@@ -283,7 +285,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     radii, node_labels : parameters of a decomposition given by name; `auto` may be joined with
         others, as in `auto,degree`.
     hidden : sizes of the hidden layers of every level, bottom first, without the output layer.
-    slope, normalisation, dropout : see `saen.Architecture`.
+    slope, normalisation, dropout, output_activation : see `saen.Architecture`.
     n_models : networks to train; their probabilities are averaged.
     epochs, batch_size, learning_rate, schedule, weight_decay : see `saen.Settings`; `batch_size`
         may be `auto` or `all`.

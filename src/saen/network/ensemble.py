@@ -170,13 +170,14 @@ class _Group:
         self, file: Path | None, until: int | None, validate: bool, progress: Progress | None
     ) -> tuple[NDArray[np.float64], History]:
         """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
-        if file is not None and file.exists():
+        checkpoint = None if file is None else file.with_suffix(".checkpoint")
+        if file is not None and checkpoint is not None and file.exists():
+            checkpoint.unlink(missing_ok=True)  # of a run that was killed between the two
             _, document, tensors = container.read(file)
             history = History(**document["history"])
             if progress is not None:
                 progress(len(self.runs) * len(history.loss))
             return np.array(tensors["outputs"]), history
-        checkpoint = None if file is None else file.with_suffix(".checkpoint")
         rows, history = self._train(checkpoint, until, validate, progress)
         if file is not None and checkpoint is not None:
             document = {"history": asdict(history), "networks": len(self.runs)}

@@ -37,7 +37,8 @@ class Architecture:
     - `slope`: negative slope of the Leaky ReLU after every layer but the last of the top level;
     - `normalisation`: `batch` normalises the aggregates of every level above the bottom (and the
       bottom vectors) by the mean and variance over the training objects; `none` does not;
-    - `dropout`: share of units dropped after each hidden layer above the bottom.
+    - `dropout`: share of units dropped after each hidden layer above the bottom;
+    - `output_activation`: the Leaky ReLU follows the last layer of the top level as well.
 
     Raises `InputError` for sizes, normalisations or dropout rates that are out of range.
 
@@ -52,6 +53,7 @@ class Architecture:
     slope: float = 0.01
     normalisation: str = "none"
     dropout: float = 0.0
+    output_activation: bool = False
 
     def __post_init__(self) -> None:
         if len(self.layers) != len(self.roles) + 1 or not all(self.layers):
@@ -434,6 +436,7 @@ class LaterLayers(nn.Module):
         self.slope = architecture.slope
         self.dropout = architecture.dropout if level else 0.0
         self.is_top = level == len(architecture.roles)
+        self.ends_linear = self.is_top and not architecture.output_activation
         pairs = list(pairwise(architecture.layers[level]))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.empty(n_models, i, o)) for i, o in pairs]
@@ -449,7 +452,9 @@ class LaterLayers(nn.Module):
             if hidden and layer == last:
                 return x
             x = torch.baddbmm(bias[:, None], x, weight)
-        return x if self.is_top else self.activate(x, noise)
+        if self.ends_linear:
+            return x
+        return self.activate(x, None if self.is_top else noise)  # outputs are never dropped
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""

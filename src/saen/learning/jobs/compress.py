@@ -69,7 +69,7 @@ def compress_dataset(
 
     >>> report = compress_dataset("threads", dataset_decomposition("threads", "nodes"))
     >>> [level["unique"] for level in report.to_json()["levels"]]
-    [78, 300]
+    [25, 300]
     """
     if out is not None:
         check_output(out, force=force, inputs=input_files(name))
