@@ -27,6 +27,7 @@ class Stop(StrEnum):
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -34,7 +35,8 @@ def command(
         Stop,
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
-            "peek: best epoch on the test folds, for comparison with papers that do so."
+            "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
+            "best is always nested."
         ),
     ] = Stop.fixed,
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
@@ -94,6 +96,7 @@ def command(
         "radii": options.parse_radii(radii),
         "epochs": epochs,
         "n_models": n_models,
+        "budget": budget,
     }
     report = evaluate_dataset(
         Job(name, preset, overrides, seed, device),

@@ -29,7 +29,8 @@ MAX_LISTED_CLASSES = 8
 def command(
     data: options.Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
-    preset: options.PresetName = "modern",
+    preset: options.OptionalPreset = None,
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -60,7 +61,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    from saen.learning.jobs.job import Job
+    from saen.learning.jobs.job import Job, default_preset
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
@@ -75,7 +76,9 @@ def command(
         "radii": options.parse_radii(radii),
         "epochs": epochs,
         "n_models": models,
+        "budget": budget,
     }
+    preset = preset or default_preset(overrides)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 
@@ -116,10 +119,11 @@ def _print_facts(facts: DataFacts) -> None:
 
 
 def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_model, describe_times
+    from saen.report.summaries import describe_model, describe_times, describe_tried
 
     print_lines(
         {
+            **describe_tried(getattr(result.model, "tried_", [])),
             "written": f"{result.path} ({human_bytes(result.bytes)}): "
             f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
             "time": describe_times(result.seconds),

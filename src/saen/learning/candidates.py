@@ -22,10 +22,11 @@ from saen.learning.selection import Candidate
 from saen.learning.trainers import Estimator
 
 BUDGETS = ("quick", "normal", "thorough")
-SMALL = 2000
-"""Examples up to which networks are also tried with strong regularisation."""
-HUGE_ENTRIES = 60_000_000
-"""Nodes and neighbours of all graphs above which a single network is tried."""
+LARGE = 2000
+"""Examples from which on networks are trained longer: smaller collections are soon overfitted."""
+FEW_EPOCHS, MANY_EPOCHS = 30, 80
+MAX_LINKS = 100_000_000
+"""Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
 
 class _Listed(NamedTuple):
@@ -83,60 +84,39 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
 
 
 def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
-    labelled = graphs.node_labels is not None
-    attributes = graphs.node_attributes is not None
     kinds = graphs.edge_labels is not None or graphs.directed
-    edges = "edges=roles" if kinds else ""
+    edges = ["edges=roles"] if kinds else []
+    ego, counted = (f"{name}({edges[0]})" if edges else name for name in ("ego", "neighbourhoods"))
+    labelled = graphs.node_labels is not None
     own = "node" if labelled else "log-degree:4"
-    counted = "neighbourhoods" + (f"({edges})" if edges else "")
-    ego = "ego" + (f"({edges})" if edges else "")
-    deep = f"neighbourhoods(depth={4 if labelled else 3}{', ' * bool(edges)}{edges})"
-    huge = graphs.n_nodes + len(graphs.indices) > HUGE_ENTRIES
+    deep = f"neighbourhoods({', '.join([f'depth={4 if labelled else 3}', *edges])})"
+    epochs = MANY_EPOCHS if len(graphs) >= LARGE else FEW_EPOCHS
 
-    yield _Listed("part counts", False, {"decomposition": counted, "node_labels": own})
+    def counts(name: str, labels: str) -> _Listed:
+        return _Listed(name, False, {"decomposition": counted, "node_labels": labels})
+
+    def networks(name: str, parts: str, labels: str, budget: str, **others: Any) -> _Listed:
+        settings = {"decomposition": parts, "node_labels": labels, "epochs": epochs, **others}
+        return _Listed(name, True, settings, budget)
+
     if labelled:
-        yield _Listed(
-            "part counts, degree",
-            False,
-            {"decomposition": counted, "node_labels": "node,log-degree:1"},
-        )
+        yield counts("part counts", "node")
+        yield counts("part counts, degree", "node,log-degree:1")
     else:
+        yield counts("part counts", "log-degree:2")
+        yield counts("part counts, degree and triangles", "degree,triangles")
+    yield networks("ego networks", ego, own, "quick")
+    yield networks("ego networks, degree", ego, f"{own},degree", "normal")
+    if graphs.n_nodes + len(graphs.indices) <= MAX_LINKS:
+        yield networks("neighbourhood networks", deep, own, "normal")
+    if graphs.node_attributes is not None:
+        yield networks("ego networks, attributes", ego, f"{own},attributes", "normal")
+    if kinds:
         yield _Listed(
-            "part counts, degree and triangles",
+            "part counts, edges ignored",
             False,
-            {"decomposition": counted, "node_labels": "degree,triangles"},
+            {"decomposition": "neighbourhoods", "node_labels": "node" if labelled else "degree"},
+            "thorough",
         )
-    yield _Listed("ego networks", True, {"decomposition": ego, "node_labels": own})
-    if huge:
-        return
-    yield _Listed(
-        "neighbourhood networks", True, {"decomposition": deep, "node_labels": own}, "normal"
-    )
-    if labelled:
-        yield _Listed(
-            "ego networks, degree",
-            True,
-            {"decomposition": ego, "node_labels": "node,log-degree:1"},
-            "normal",
-        )
-    if attributes:
-        yield _Listed(
-            "ego networks, attributes",
-            True,
-            {"decomposition": ego, "node_labels": f"{own},attributes"},
-            "normal",
-        )
-    if len(graphs) <= SMALL:
-        yield _Listed(
-            "ego networks, regularised",
-            True,
-            {
-                "decomposition": ego,
-                "node_labels": own,
-                "hidden": [[16], [16], [16]],
-                "weight_decay": 1.0,
-                "dropout": 0.1,
-                "epochs": 20,
-            },
-            "normal",
-        )
+    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1}
+    yield networks("ego networks, regularised", ego, own, "thorough", **narrow)
