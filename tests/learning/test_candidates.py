@@ -29,8 +29,10 @@ def test_candidates_use_edge_labels_and_directions_as_roles():
     bonds = graphs(node_labels=list("CCCCOC"), edge_labels=["single", "double"] * 2)
     arrows = graphs(node_labels=list("CCCCOC"), directed=True)
     for data, roles in ((plain, False), (bonds, True), (arrows, True)):
-        specs = [each.estimator.spec.decomposition for each in default_candidates(data)]
-        assert any("edges=roles" in spec for spec in specs) == roles
+        edges = {
+            each.estimator.prepare(data).decomposition.edges for each in default_candidates(data)
+        }
+        assert edges == {"roles" if roles else "none"}
 
 
 def test_candidates_try_attributes_both_with_and_without():

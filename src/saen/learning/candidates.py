@@ -84,16 +84,15 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
 
 
 def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
-    kinds = graphs.edge_labels is not None or graphs.directed
-    edges = ["edges=roles"] if kinds else []
-    ego, counted = (f"{name}({edges[0]})" if edges else name for name in ("ego", "neighbourhoods"))
     labelled = graphs.node_labels is not None
     own = "node" if labelled else "log-degree:4"
-    deep = f"neighbourhoods({', '.join([f'depth={4 if labelled else 3}', *edges])})"
+    deep = f"neighbourhoods(depth={4 if labelled else 3})"
     epochs = MANY_EPOCHS if len(graphs) >= LARGE else FEW_EPOCHS
 
-    def counts(name: str, labels: str) -> _Listed:
-        return _Listed(name, False, {"decomposition": counted, "node_labels": labels})
+    def counts(
+        name: str, labels: str, budget: str = "quick", parts: str = "neighbourhoods"
+    ) -> _Listed:
+        return _Listed(name, False, {"decomposition": parts, "node_labels": labels}, budget)
 
     def networks(name: str, parts: str, labels: str, budget: str, **others: Any) -> _Listed:
         settings = {"decomposition": parts, "node_labels": labels, "epochs": epochs, **others}
@@ -105,18 +104,14 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
     else:
         yield counts("part counts", "log-degree:2")
         yield counts("part counts, degree and triangles", "degree,triangles")
-    yield networks("ego networks", ego, own, "quick")
-    yield networks("ego networks, degree", ego, f"{own},degree", "normal")
+    yield networks("ego networks", "ego", own, "quick")
+    yield networks("ego networks, degree", "ego", f"{own},degree", "normal")
     if graphs.n_nodes + len(graphs.indices) <= MAX_LINKS:
         yield networks("neighbourhood networks", deep, own, "normal")
     if graphs.node_attributes is not None:
-        yield networks("ego networks, attributes", ego, f"{own},attributes", "normal")
-    if kinds:
-        yield _Listed(
-            "part counts, edges ignored",
-            False,
-            {"decomposition": "neighbourhoods", "node_labels": "node" if labelled else "degree"},
-            "thorough",
-        )
+        yield networks("ego networks, attributes", "ego", f"{own},attributes", "normal")
+    if graphs.edge_labels is not None or graphs.directed:
+        plain = "neighbourhoods(edges=none)"
+        yield counts("part counts, edges ignored", own, "thorough", plain)
     narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1}
-    yield networks("ego networks, regularised", ego, own, "thorough", **narrow)
+    yield networks("ego networks, regularised", "ego", own, "thorough", **narrow)

@@ -59,10 +59,7 @@ class Job:
         for key in overrides:
             if key not in preset.classifier.setting_names():
                 raise InputError(f"{key} does not apply to preset {preset.name}")
-        kind = data_kind(self.data)
-        follows = DECOMPOSITION_OF.get(kind)
-        if preset.model == "blend" and kind == "molecules":
-            follows = None  # its candidates use edge labels wherever there are any
+        follows = DECOMPOSITION_OF.get(data_kind(self.data))
         default = {} if follows is None else {"decomposition": follows}
         return default | settings | overrides
 
