@@ -113,5 +113,6 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
     if graphs.edge_labels is not None or graphs.directed:
         plain = "neighbourhoods(edges=none)"
         yield counts("part counts, edges ignored", own, "thorough", plain)
-    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1}
-    yield networks("ego networks, regularised", "ego", own, "thorough", **narrow)
+    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
+    small = "normal" if len(graphs) < LARGE else "thorough"
+    yield networks("ego networks, regularised", "ego", own, small, **narrow)
