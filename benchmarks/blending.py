@@ -1,7 +1,7 @@
 """`python -m benchmarks.blending DATASET ...`: which rule blends candidates best.
 
 Every rule gets the same predictions of the same candidates on the inner folds of ten training parts
-(seed 100, which no reported number uses), and is scored on the ten test parts. Writes
+(seed 100, which no accuracy table uses), and is scored on the ten test parts. Writes
 docs/results/blending.json and .md; finished networks are kept in .benchmarks/blending.
 """
 
@@ -123,8 +123,8 @@ def report(document: dict[str, Any]) -> str:
     lines = [
         "# Rules for blending",
         "",
-        f"Test accuracy in percent of one 10-fold cross-validation with seed {SEED}, which no other",
-        "reported number uses. All rules get the same predictions of the same candidates on three",
+        f"Test accuracy in percent of one 10-fold cross-validation with seed {SEED}; the accuracy",
+        "tables use other seeds. All rules get the same predictions of the same candidates on three",
         "inner folds of each training part. `python -m benchmarks.blending` writes this page.",
         "",
         f"| rule | {' | '.join(names)} |",

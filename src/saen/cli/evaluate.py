@@ -10,7 +10,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import command_line, heading, print_json, print_lines
+from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -124,3 +124,4 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
+    print_tried([each for each in report.evaluation.tried if "candidate" in each])

@@ -16,6 +16,7 @@ from saen.cli.output import (
     print_json,
     print_levels,
     print_lines,
+    print_tried,
     report_skipped,
     say,
 )
@@ -119,11 +120,11 @@ def _print_facts(facts: DataFacts) -> None:
 
 
 def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_model, describe_times, describe_tried
+    from saen.report.summaries import describe_model, describe_times
 
+    print_tried(getattr(result.model, "tried_", []))
     print_lines(
         {
-            **describe_tried(getattr(result.model, "tried_", [])),
             "written": f"{result.path} ({human_bytes(result.bytes)}): "
             f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
             "time": describe_times(result.seconds),

@@ -108,8 +108,6 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
         + _share("; accuracy on these", duplicates.get("accuracy"))
         + _share(", on the others", rest)
     )
-    if "candidate" in next(iter(evaluation.tried), {}):
-        lines |= describe_tried(evaluation.tried)
     lines["time"] = f"{describe_times(report.seconds)} on {report.device}"
     if document["protocol"]["stop"] == "peek":
         lines["warning"] = (
@@ -155,18 +153,6 @@ def _value(metric: Metric, mean: float | None) -> str:
     if mean is None:
         return "not defined"
     return metric.show(mean) + (" %" if metric.percent else "")
-
-
-def describe_tried(tried: list[dict[str, Any]]) -> dict[str, str]:
-    """The candidates of a blend with their scores on inner folds and their weights.
-
-    >>> describe_tried([{"candidate": "part counts", "score": 0.875, "weight": 0.6}])
-    {'part counts': 'inner score 0.875, weight 60 %'}
-    """
-    return {
-        each["candidate"]: f"inner score {each['score']:.4g}, weight {100 * each['weight']:.0f} %"
-        for each in tried
-    }
 
 
 def describe_model(model: Any) -> str:
