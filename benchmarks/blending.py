@@ -125,7 +125,7 @@ def report(document: dict[str, Any]) -> str:
         "",
         f"Test accuracy in percent of one 10-fold cross-validation with seed {SEED}; the accuracy",
         "tables use other seeds. All rules get the same predictions of the same candidates, on",
-        "three inner folds of each training part. `python -m benchmarks.blending` writes this page.",
+        "three inner folds of each training part. Written by `python -m benchmarks.blending`.",
         "",
         f"| rule | {' | '.join(names)} |",
         f"|---|{'---:|' * len(names)}",

@@ -59,3 +59,12 @@ def test_candidates_are_tried_with_one_network_and_fitted_with_several():
     ]
     assert networks
     assert all(each.trial.n_models == 1 < each.estimator.n_models for each in networks)
+
+
+def test_candidates_use_triangles_in_dense_graphs_only():
+    clique = [(i, j) for i in range(6) for j in range(i)]
+    path = [(i, i + 1) for i in range(6)]
+    for edges, used in ((clique, True), (path, False)):
+        data = saen.Graphs.from_edge_lists([edges, edges])
+        labels = [each.estimator.node_labels for each in default_candidates(data)]
+        assert any("triangles" in each for each in labels) == used

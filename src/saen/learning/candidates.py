@@ -24,7 +24,12 @@ from saen.learning.trainers import Estimator
 BUDGETS = ("quick", "normal", "thorough")
 LARGE = 2000
 """Examples from which on networks are trained longer: smaller collections are soon overfitted."""
-FEW_EPOCHS, MANY_EPOCHS = 30, 80
+EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
+"""Of networks over ego graphs, by the size of the collection; at most, of those over
+neighbourhoods, which cost several times as much."""
+DENSE = 4
+"""Neighbours per node, on average, from which on graphs without labels are told apart by their
+triangles and exact degrees. In sparser ones, such as trees, exact degrees of hubs are nearly unique."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
@@ -51,7 +56,7 @@ def default_candidates(
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, degree and triangles', 'ego networks']
+    ['part counts', 'part counts, coarse degree', 'ego networks']
     """
     if decomposition != "auto" or not isinstance(data, Graphs):
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
@@ -84,35 +89,39 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
 
 
 def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
-    labelled = graphs.node_labels is not None
+    labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
+    dense = n_links >= DENSE * graphs.n_nodes
     own = "node" if labelled else "log-degree:4"
-    deep = f"neighbourhoods(depth={4 if labelled else 3})"
-    epochs = MANY_EPOCHS if len(graphs) >= LARGE else FEW_EPOCHS
+    epochs = EPOCHS_LARGE if len(graphs) >= LARGE else EPOCHS_SMALL
 
-    def counts(
-        name: str, labels: str, budget: str = "quick", parts: str = "neighbourhoods"
-    ) -> _Listed:
-        return _Listed(name, False, {"decomposition": parts, "node_labels": labels}, budget)
+    def counts(name: str, labels: str, budget: str = "quick", **others: Any) -> _Listed:
+        settings = {"decomposition": "neighbourhoods", "node_labels": labels, **others}
+        return _Listed(name, False, settings, budget)
 
-    def networks(name: str, parts: str, labels: str, budget: str, **others: Any) -> _Listed:
-        settings = {"decomposition": parts, "node_labels": labels, "epochs": epochs, **others}
+    def networks(name: str, labels: str, budget: str, **others: Any) -> _Listed:
+        settings = {"decomposition": "ego", "node_labels": labels, "epochs": epochs, **others}
         return _Listed(name, True, settings, budget)
 
-    if labelled:
-        yield counts("part counts", "node")
-        yield counts("part counts, degree", "node,log-degree:1")
+    yield counts("part counts", own if labelled else "log-degree:2")
+    if labelled or not dense:
+        coarse = "node,log-degree:1" if labelled else "log-degree:1"
+        yield counts("part counts, coarse degree", coarse)
     else:
-        yield counts("part counts", "log-degree:2")
-        yield counts("part counts, degree and triangles", "degree,triangles")
-    yield networks("ego networks", "ego", own, "quick")
-    yield networks("ego networks, degree", "ego", f"{own},degree", "normal")
-    if graphs.n_nodes + len(graphs.indices) <= MAX_LINKS:
-        yield networks("neighbourhood networks", deep, own, "normal")
+        yield counts("part counts, triangles", "degree,triangles")
+    yield networks("ego networks", own, "quick")
+    if labelled or dense:
+        yield networks("ego networks, degree", f"{own},degree", "normal")
+    if graphs.n_nodes + n_links <= MAX_LINKS:
+        deep = {
+            "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
+            "epochs": min(epochs, EPOCHS_DEEP),
+        }
+        yield networks("neighbourhood networks", own, "normal", **deep)
     if graphs.node_attributes is not None:
-        yield networks("ego networks, attributes", "ego", f"{own},attributes", "normal")
+        yield networks("ego networks, attributes", f"{own},attributes", "normal")
     if graphs.edge_labels is not None or graphs.directed:
         plain = "neighbourhoods(edges=none)"
-        yield counts("part counts, edges ignored", own, "thorough", plain)
+        yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
     narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
     small = "normal" if len(graphs) < LARGE else "thorough"
-    yield networks("ego networks, regularised", "ego", own, small, **narrow)
+    yield networks("ego networks, regularised", own, small, **narrow)
