@@ -23,8 +23,8 @@ from saen.explanations.explanation import (
     Estimator,
     TopContributions,
     checked,
-    largest_member,
     contrasts,
+    largest_member,
     top_contributions,
 )
 from saen.learning.prediction import predict_chunks

@@ -29,7 +29,7 @@ EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
 neighbourhoods, which cost several times as much."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
-triangles and exact degrees. In sparser ones, such as trees, exact degrees of hubs are nearly unique."""
+triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
