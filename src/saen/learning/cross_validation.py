@@ -37,6 +37,7 @@ from saen.learning.selection import (
     best_one,
     blend,
     describe_members,
+    describe_tried,
     train_chosen,
     try_candidates,
 )
@@ -233,14 +234,9 @@ def _nested(
     trials = try_candidates(trainer, candidates, parts, protocol.inner)
     weights = protocol.rule(trials, trainer.problem)
     tested, inside = train_chosen(trainer, candidates, parts, weights, trials.tested)
-    tried = [
-        {**candidate.name, "score": float(score), "weight": float(weight)}
-        for candidate, score, weight in zip(
-            candidates, trials.scores.mean(axis=1), weights.mean(axis=1), strict=True
-        )
-    ]
+    tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
     if protocol.rule is blend:
-        return _Outer(tested, list(describe_members(candidates, weights, trials, inside)), tried)
+        return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)
     best = weights.argmax(axis=0).tolist()
     chosen = [{**candidates[i].name, **inside[i][column]} for column, i in enumerate(best)]
     return _Outer(tested, chosen, tried)
