@@ -39,6 +39,7 @@ from saen.learning.selection import (
     Candidate,
     Inner,
     blend,
+    describe_tried,
     try_candidates,
 )
 from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
@@ -51,7 +52,7 @@ class Member(NamedTuple):
     name: str
     estimator: Any
     weight: float
-    score: float
+    score: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -141,12 +142,7 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
                 trainer, candidates, [part], Inner(metric, self.inner_folds), prefix
             )
         share = blend(trials, problem)
-        self.tried_ = [
-            {**candidate.name, "score": float(score), "weight": float(weight)}
-            for candidate, score, weight in zip(
-                candidates, trials.scores[:, 0], share[:, 0], strict=True
-            )
-        ]
+        self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
         self.members_ = []
         for index in np.argsort(-share[:, 0], kind="stable").tolist():
             if share[index, 0] == 0:
@@ -162,10 +158,10 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
             _fit_member(member, preparations.of(member), y, weights[:, 0])
             self.members_.append(
                 Member(
-                    candidates[index].name["candidate"],
+                    self.tried_[index]["candidate"],
                     member,
-                    float(share[index, 0]),
-                    float(trials.scores[index, 0]),
+                    self.tried_[index]["weight"],
+                    self.tried_[index]["score"],
                 )
             )
         return self
