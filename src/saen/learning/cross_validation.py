@@ -49,7 +49,15 @@ from saen.learning.splits import (
     make_splits,
     splits_to_json,
 )
-from saen.learning.trainers import Classes, Estimator, Numbers, Problem, Progress, Tested, Trainer
+from saen.learning.trainers import (
+    Classes,
+    Estimator,
+    Numbers,
+    PartOutputs,
+    Problem,
+    Progress,
+    Trainer,
+)
 from saen.network.ensemble import Part
 
 STOPS = ("fixed", "nested", "peek")
@@ -219,7 +227,7 @@ class _Protocol:
 class _Outer:
     """Predictions and curves of all parts, what was chosen for each, and what was tried."""
 
-    tested: Tested
+    tested: PartOutputs
     chosen: list[Any]
     tried: list[dict[str, Any]] = field(default_factory=list)
 

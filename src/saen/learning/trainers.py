@@ -143,7 +143,7 @@ class Numbers(Problem):
 
 
 @dataclass(frozen=True)
-class Tested:
+class PartOutputs:
     """What training on parts gave.
 
     - `outputs`: per part the predictions for its test examples, (tests, …);
@@ -187,7 +187,7 @@ class Trainer:
         self.seconds["compress"] += perf_counter() - start
         return prepared
 
-    def train(self, stage: str, estimator: Estimator, parts: Sequence[Part]) -> Tested:
+    def train(self, stage: str, estimator: Estimator, parts: Sequence[Part]) -> PartOutputs:
         """Train on every part, and predict its test examples."""
         if isinstance(estimator, PartCountsEstimator):
             return self.train_counts(stage, estimator, parts)[0]
@@ -201,7 +201,7 @@ class Trainer:
         *,
         until: int | None = None,
         test_curves: bool = False,
-    ) -> tuple[Tested, PartResults]:
+    ) -> tuple[PartOutputs, PartResults]:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
@@ -222,7 +222,7 @@ class Trainer:
             progress=self._advance,
         )
         self.seconds["train"] += perf_counter() - start
-        return Tested(self.problem.predictions(result.outputs, parts), result.loss), result
+        return PartOutputs(self.problem.predictions(result.outputs, parts), result.loss), result
 
     def train_counts(
         self,
@@ -230,7 +230,7 @@ class Trainer:
         estimator: PartCountsEstimator,
         parts: Sequence[Part],
         folds: Sequence[Folds] | None = None,
-    ) -> tuple[Tested, list[Floats]]:
+    ) -> tuple[PartOutputs, list[Floats]]:
         """Predictions for the tests of every part, and for the held-out examples of its folds.
 
         `folds` are those on which the estimator chooses, in place of its own. Columns and choices
@@ -264,7 +264,7 @@ class Trainer:
                 arrays = {f"tested.{i}": tested for i, (tested, _) in enumerate(known)}
                 arrays |= {f"held_out.{i}": held_out for i, (_, held_out) in enumerate(known)}
                 container.write(file, "predictions", {"chosen": chosen}, arrays)
-        tested = Tested([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
+        tested = PartOutputs([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
         return tested, [held_out for _, held_out in known]
 
     def _advance(self, work: int) -> None:
