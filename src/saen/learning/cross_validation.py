@@ -161,13 +161,14 @@ def cross_validate(
     blended = isinstance(estimator, BlendEstimator)
     compared = [each.estimator for each in candidates] if blended else [estimator]
     prepared = [trainer.prepare(each).compressed for each in compared]
-    rows = np.unique(np.stack([each.top for each in prepared]), axis=1, return_inverse=True)[1]
+    tops = np.stack([each.top for each in prepared])
+    kinds = np.unique(tops, axis=1, return_inverse=True)[1]
     return Evaluation(
         problem.classes,
         targets,
         splits,
         outputs,
-        rows.astype(np.int64).reshape(-1),
+        kinds.astype(np.int64).reshape(-1),
         outer.tested.loss,
         dict(trainer.seconds),
         stop,
