@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,15 @@ def command(line: str, folder: str) -> dict[str, Any]:
     with redirect_stdout(printed):
         watch(what, lambda: app([what, *arguments, *options], standalone_mode=False))
     return {"seconds": watch.seconds, "printed": json.loads(printed.getvalue())}
+
+
+def evaluated(line: str, function: Callable[..., dict[str, Any]] = command) -> dict[str, Any]:
+    """What measuring a `saen evaluate` gives, and its report."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = measure(function, line=line, folder=folder)
+    report = result.pop("printed")
+    accuracy = report["accuracy"]["mean"]
+    return {**result, "command": line, "accuracy": accuracy, "train": report["seconds"]["train"]}
 
 
 # -- the part ----------------------------------------------------------------------------------

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from benchmarks.commands import command
+from benchmarks.commands import evaluated
 from benchmarks.data import available
 from benchmarks.groups import grouped
 from benchmarks.measure import ROOT, measure, measured
@@ -44,18 +43,8 @@ def run(settings: Settings) -> dict[str, Any]:
 
 def _complete(name: str, settings: Settings) -> dict[str, Any]:
     line = COMMAND.format(name=name) + (QUICK if settings.quick else "")
-    with tempfile.TemporaryDirectory() as folder:
-        result = measure(command, line=line, folder=folder)
-    report = result.pop("printed")
-    return {
-        "dataset": name,
-        "command": line,
-        "seconds": result["seconds"]["total"],
-        "cpu_seconds": result["cpu_seconds"],
-        "peak_memory_bytes": result["peak_memory_bytes"],
-        "accuracy": report["accuracy"]["mean"],
-        "extrapolated": False,
-    }
+    result = evaluated(line)
+    return {"dataset": name, **result, "seconds": result["seconds"]["total"], "extrapolated": False}
 
 
 def _extrapolated(name: str, settings: Settings) -> dict[str, Any]:

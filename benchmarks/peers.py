@@ -6,7 +6,6 @@ of epochs, one network per fold.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.commands import command
+from benchmarks.commands import command, evaluated
 from benchmarks.data import THREADS, available, dataset_graphs, load_problem
 from benchmarks.machine import installed
 from benchmarks.measure import Stopwatch, measure, measured
@@ -296,16 +295,9 @@ def _row(name: str, way: str, settings: Settings) -> dict[str, Any]:
 def _saen(name: str, epochs: int) -> dict[str, Any]:
     """The whole command, and the time of one epoch of one model."""
     line = SAEN.format(name=name) + f" --epochs {epochs}"
-    with tempfile.TemporaryDirectory() as folder:
-        result = measure(evaluation, line=line, folder=folder)
-    report = result.pop("printed")
-    return {
-        **result,
-        "command": line,
-        "model_epoch": report["seconds"]["train"] / (FOLDS * epochs),
-        "evaluation": result["seconds"]["total"],
-        "accuracy": report["accuracy"]["mean"],
-    }
+    result = evaluated(line, evaluation)
+    model_epoch = result["train"] / (FOLDS * epochs)
+    return {**result, "model_epoch": model_epoch, "evaluation": result["seconds"]["total"]}
 
 
 def _compare(rows: list[dict[str, Any]]) -> None:

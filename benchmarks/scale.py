@@ -24,6 +24,8 @@ from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.errors import MissingExtraError
 from saen.io.loading import locate
+from saen.report.figures import new_figure, open_frame
+from saen.report.palette import BLUE, GREY
 
 TITLE = "Large datasets"
 
@@ -214,13 +216,9 @@ def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             continue
         seconds = row["generate"]["seconds"]["total"] + row["direct"]["seconds"]["total"]
         whole, chunks = (row[way]["peak_memory_bytes"] for way in ("direct", "streaming"))
+        what = f"{LIKE_LARGEST}: generated, decomposed, compressed"
         checks += [
-            check(
-                f"{LIKE_LARGEST}: generated, decomposed, compressed",
-                seconds,
-                MAX_DIRECT_SECONDS,
-                "s",
-            ),
+            check(what, seconds, MAX_DIRECT_SECONDS, "s"),
             check(f"{LIKE_LARGEST}: peak memory", whole, MAX_DIRECT_MEMORY, "bytes"),
             check(f"{LIKE_LARGEST}, streaming: peak memory", chunks, MAX_STREAMING_MEMORY, "bytes"),
         ]
@@ -334,16 +332,11 @@ def _ball(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _figure(curves: Mapping[str, Mapping[str, Any]]) -> Any:
     """Time against entries, both logarithmic, with the fitted line: one panel per curve."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", extra="plots") from error
-    size = (4.6 * len(curves), 4.2)
-    figure = Figure(figsize=size, facecolor="white", layout="constrained")
-    for axes, (what, curve) in zip(
-        figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True
-    ):
+    figure = new_figure(4.6 * len(curves), 4.2)
+    panels = figure.subplots(1, len(curves), squeeze=False)[0]
+    for axes, (what, curve) in zip(panels, curves.items(), strict=True):
         _panel(axes, what, curve)
+    figure.tight_layout()
     return figure
 
 
@@ -354,16 +347,11 @@ def _panel(axes: Any, what: str, curve: Mapping[str, Any]) -> None:
     seconds = np.array([point["seconds"] for point in curve["points"]])
     fitted = np.exp(curve["intercept"]) * entries ** curve["slope"]
     millions = entries / 1e6
-    axes.plot(millions, fitted, color="#999999", label=f"fitted slope {curve['slope']:.2f}")
-    axes.plot(millions, seconds, "o", color="#0072B2", label="measured (median)")
-    for point in curve["points"]:
-        axes.annotate(
-            point["label"],
-            (point["entries"] / 1e6, point["seconds"]),
-            xytext=(7, -11),
-            textcoords="offset points",
-            size=8,
-        )
+    axes.plot(millions, fitted, color=GREY, label=f"fitted slope {curve['slope']:.2f}")
+    axes.plot(millions, seconds, "o", color=BLUE, label="measured (median)")
+    below: dict[str, Any] = {"xytext": (7, -11), "textcoords": "offset points", "size": 8}
+    for point, *place in zip(curve["points"], millions, seconds, strict=True):
+        axes.annotate(point["label"], place, **below)
     axes.set(
         xscale="log",
         yscale="log",
@@ -376,5 +364,5 @@ def _panel(axes: Any, what: str, curve: Mapping[str, Any]) -> None:
         axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axis.set_minor_locator(ticker.NullLocator())
     axes.margins(x=0.3, y=0.12)
-    axes.spines[["top", "right"]].set_visible(False)
+    open_frame(axes)
     axes.legend(frameon=False, loc="upper left")

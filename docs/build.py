@@ -121,7 +121,7 @@ def command_reference() -> str:
 def _commands(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
     """All commands below a group, as typed, with the context that formats their help."""
     for name in group.list_commands(context):
-        command = group.get_command(context, name)
+        _, command, _ = group.resolve_command(context, [name])
         inner = typer.Context(command, info_name=name, parent=context)
         if hasattr(command, "list_commands"):
             yield from _commands(command, inner)

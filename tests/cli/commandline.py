@@ -1,7 +1,10 @@
 """Commands as users type them, run in this process."""
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from click.testing import Result
@@ -11,27 +14,34 @@ from saen.cli import app, main
 
 runner = CliRunner()
 
+SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
+"""A model that is quick to train."""
 
-def invoke(*arguments: Any) -> Result:
-    """A command that must succeed."""
+
+def invoke(*arguments: Any, code: int = 0) -> Result:
+    """A command that must end with this exit code."""
     result = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == code, result.output
     return result
 
 
-def run(*arguments: Any) -> dict[str, Any]:
+def run(*arguments: Any, code: int = 0) -> dict[str, Any]:
     """What a command says as JSON."""
-    return json.loads(invoke(*arguments, "--json").stdout)
+    return json.loads(invoke(*arguments, "--json", code=code).stdout)
 
 
-def fails(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: Any) -> str:
-    """What a mistake prints: one line on stderr, with exit code 2 and without a traceback."""
-    monkeypatch.setattr("sys.argv", ["saen", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
+def fails(*arguments: Any) -> str:
+    """What a mistake prints last: a message on stderr, with exit code 2 and no traceback."""
+    errors = io.StringIO()
+    with (
+        patch("sys.argv", ["saen", *map(str, arguments)]),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(errors),
+        pytest.raises(SystemExit) as stopped,
+    ):
         main()
     assert stopped.value.code == 2
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    *_, last = captured.err.splitlines()
-    assert last.startswith("saen: ")
-    return last.removeprefix("saen: ")
+    assert "Traceback" not in errors.getvalue()
+    _, saen, message = f"\n{errors.getvalue()}".rpartition("\nsaen: ")
+    assert saen
+    return message.removesuffix("\n")

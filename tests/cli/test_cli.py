@@ -1,6 +1,5 @@
 """The command line as a newcomer types it, in a process of its own where that matters."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,34 +7,13 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
 import saen
-from saen.cli import app, main
-
-runner = CliRunner()
-
-
-def run(*arguments: str) -> dict:
-    result = runner.invoke(app, [*arguments, "--json"], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def fails(monkeypatch, capsys, *arguments: str) -> str:
-    """What a mistake prints: on stderr, with exit code 2 and without a traceback."""
-    monkeypatch.setattr("sys.argv", ["saen", *arguments])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "Traceback" not in captured.err
-    return captured.err
+from tests.cli.commandline import fails, invoke, run
 
 
 def test_the_version_is_printed():
-    assert runner.invoke(app, ["--version"]).stdout == f"saen {saen.__version__}\n"
+    assert invoke("--version").stdout == f"saen {saen.__version__}\n"
 
 
 def test_the_catalog_lists_the_paper_s_eleven_datasets_and_both_versions_of_ptc():
@@ -64,7 +42,7 @@ def test_compressing_reports_levels_sizes_and_ceiling_and_keeps_the_result(tmp_p
 
 
 def test_tables_for_people_name_levels_and_the_ceiling():
-    shown = runner.invoke(app, ["compress", "threads", "--radii", "0,1"]).stdout
+    shown = invoke("compress", "threads", "--radii", "0,1").stdout
     assert "ego graphs" in shown
     assert "ceiling" in shown
 
@@ -91,9 +69,9 @@ def test_evaluating_gives_accuracy_ceilings_and_twins():
     assert 0 <= report["duplicates"]["share"] <= 1
 
 
-def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
+def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
     monkeypatch.setattr("saen.io.catalog.BASE_URL", "http://127.0.0.1:9")
-    assert "Did you mean MUTAG" in fails(monkeypatch, capsys, "compress", "MUTGA")
+    assert "Did you mean MUTAG" in fails("compress", "MUTGA")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +91,8 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch, capsys):
         (("evaluate", "threads", "--folds", "200"), "use fewer folds"),
     ],
 )
-def test_a_mistake_is_one_message_with_exit_code_2(monkeypatch, capsys, arguments, message):
-    assert message in fails(monkeypatch, capsys, *arguments)
+def test_a_mistake_is_one_message_with_exit_code_2(arguments, message):
+    assert message in fails(*arguments)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")

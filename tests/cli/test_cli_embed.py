@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.numpy import load_file
 
 import saen
-from saen import Graphs, SAENClassifier, generate_threads
+from saen import Graphs, SAENClassifier
 from saen.decompositions.registry import make_decomposition
 from saen.io.embeddings import FORMATS, read_embeddings
 from saen.learning.prediction import embed_chunks, owners
@@ -22,26 +22,6 @@ from saen.report.embedding_map import MAX_POINTS, plot_embeddings, project
 from saen.report.figures import evenly_spaced
 from tests.cli.commandline import fails, invoke, run
 from tests.properties.strategies import graph_collections
-
-SMALL: dict[str, Any] = {"epochs": 2, "n_models": 2, "device": "cpu", "hidden": [[3], [5, 4], [6]]}
-
-
-@pytest.fixture(scope="module")
-def threads() -> Graphs:
-    return generate_threads(20, average_nodes=10, seed=1)
-
-
-@pytest.fixture(scope="module")
-def classifier(threads: Graphs) -> SAENClassifier:
-    return SAENClassifier(radii=(0, 1), **SMALL).fit(threads, threads.targets)
-
-
-@pytest.fixture
-def model(classifier: SAENClassifier, threads: Graphs, tmp_path: Path) -> Path:
-    """A model, beside the graphs that it learned from."""
-    classifier.save(tmp_path / "model.saen")
-    saen.save(threads, tmp_path / "threads.saen")
-    return tmp_path / "model.saen"
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -54,8 +34,8 @@ def test_every_format_holds_one_vector_per_graph(
         "out": str(out),
         "level": 2,
         "name": "graphs",
-        "rows": 20,
-        "width": 12,
+        "rows": 30,
+        "width": 24,
     }
     vectors, columns = read_embeddings(out)
     assert_allclose(vectors, classifier.embed(threads), rtol=1e-5, atol=1e-6)
@@ -63,7 +43,7 @@ def test_every_format_holds_one_vector_per_graph(
         assert columns == {}
         return
     assert list(columns) == ["id", "target"]
-    assert_array_equal(columns["id"], np.arange(20))
+    assert_array_equal(columns["id"], np.arange(30))
     assert_array_equal(columns["target"], threads.targets)
 
 
@@ -73,16 +53,16 @@ def test_others_can_read_the_files(threads: Graphs, model: Path) -> None:
         invoke("embed", model, data, "-o", model.with_name(f"e{suffix}"), "--level", 0)
     table = pd.read_csv(model.with_name("e.csv"))
     wide = pd.read_parquet(model.with_name("e.parquet"))
-    names = ["id", "object", "target", *(f"e{i}" for i in range(6))]
+    names = ["id", "object", "target", *(f"e{i}" for i in range(16))]
     assert list(table) == list(wide) == names
     arrays = load_file(model.with_name("e.safetensors"))
     assert_array_equal(arrays["id"], table["id"])
     assert_array_equal(arrays["object"], wide["object"])
     matrix = np.load(model.with_name("e.npy"))
     assert matrix.dtype == np.float32
-    assert matrix.shape == (threads.n_nodes, 6)
+    assert matrix.shape == (threads.n_nodes, 16)
     assert_array_equal(matrix, arrays["vectors"])
-    assert_array_equal(matrix, wide[[f"e{i}" for i in range(6)]])
+    assert_array_equal(matrix, wide[[f"e{i}" for i in range(16)]])
 
 
 @pytest.mark.parametrize(
@@ -97,8 +77,8 @@ def test_rows_of_any_level_say_whose_they_are(
     assert report["level"] == chosen
     assert_allclose(vectors, classifier.embed(threads, chosen), rtol=1e-5, atol=1e-6)
     # A node is one object, and has one ego graph of each of the two radii.
-    each = [threads.sizes, 2 * threads.sizes, np.ones(20, dtype=int)][chosen]
-    assert_array_equal(columns["id"], np.repeat(np.arange(20), each))
+    each = [threads.sizes, 2 * threads.sizes, np.ones(30, dtype=int)][chosen]
+    assert_array_equal(columns["id"], np.repeat(np.arange(30), each))
     assert_array_equal(columns["target"], threads.targets[columns["id"]])
     if chosen < 2:
         numbers = np.concatenate([np.arange(size) for size in each])
@@ -111,7 +91,7 @@ def test_chunks_of_any_size_give_the_same_vectors(
     for level in (None, 2, 1, 0):
         (whole,) = embed_chunks(classifier, threads, level)
         parts = list(embed_chunks(classifier, threads, level, limit=1))
-        assert len(parts) == 20
+        assert len(parts) == 30
         for name in ("graphs", "objects"):
             joined = np.concatenate([getattr(part, name) for part in parts])
             assert_array_equal(joined, getattr(whole, name))
@@ -170,12 +150,11 @@ def test_targets_may_be_missing_or_numbers(
 def test_mistakes_in_embedding_are_one_line(
     model: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
     monkeypatch.chdir(model.parent)
-    assert message in fails(monkeypatch, capsys, "embed", model, "threads.saen", *arguments)
+    assert message in fails("embed", model, "threads.saen", *arguments)
     assert not list(model.parent.glob("*e.*[!n]"))
 
 
@@ -187,9 +166,9 @@ def test_a_map_shows_every_graph_in_the_colour_of_its_class(model: Path, method:
     invoke("embed", model, model.with_name("threads.saen"), "-o", model.with_name("e.parquet"))
     options = ("--method", method, "--by", "target", "--out", model.with_name("map.svg"))
     report = run("plot", "embeddings", model.with_name("e.parquet"), *options)
-    assert (report["points"], report["method"], report["by"]) == (20, method, "target")
+    assert (report["points"], report["method"], report["by"]) == (30, method, "target")
     drawn = model.with_name("map.svg").read_text(encoding="utf-8")
-    for words in ("discussion (10)", "questions (10)", "target", "20 vectors"):
+    for words in ("discussion (15)", "questions (15)", "target", "30 vectors"):
         assert f">{words}<" in drawn or words in drawn
     again = model.with_name("again.svg")
     run("plot", "embeddings", model.with_name("e.parquet"), *options[:-1], again)
@@ -263,7 +242,6 @@ def test_colours_are_by_class_by_number_or_one() -> None:
 def test_mistakes_in_drawing_are_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     name: str,
     content: str,
     options: tuple[str, ...],
@@ -271,8 +249,8 @@ def test_mistakes_in_drawing_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(content)
-    assert message in fails(monkeypatch, capsys, "plot", "embeddings", name, *options)
+    assert message in fails("plot", "embeddings", name, *options)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     for missing in ("no.csv", "no.npy", "no.parquet", "no.safetensors"):
-        told = fails(monkeypatch, capsys, "plot", "embeddings", missing)
+        told = fails("plot", "embeddings", missing)
         assert told.startswith(f"{missing}: no such file")

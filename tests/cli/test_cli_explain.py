@@ -7,10 +7,9 @@ import pytest
 
 import saen
 from saen import SAENClassifier, explain
-from saen.cli import app
 from saen.data.nested import NestedData
 from saen.io.nested import write_nested
-from tests.cli.test_cli import fails, run, runner
+from tests.cli.commandline import fails, invoke, run
 
 pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
 
@@ -32,14 +31,15 @@ def arguments(folder, *more: str) -> list[str]:
 
 
 def test_explain_shows_one_graph_on_the_terminal(folder):
-    shown = runner.invoke(app, arguments(folder, "--graph", "4", "--parts", "3")).stdout
+    shown = invoke(*arguments(folder, "--graph", "4", "--parts", "3")).stdout
     model = SAENClassifier.load(folder / "model.saen")
     explanation = explain(model, saen.load(folder / "talk.saen"), 4, k=3)
     lines = shown.splitlines()
     assert lines[0] == f"talk, graph 4: predicted {explanation.prediction}"
     assert lines[1] == (
-        f"log-odds of [bold]chat: {explanation.output:.3f} "
-        f"(without any parts: {explanation.baseline:.3f})"
+        f"log-odds of {explanation.prediction}: {explanation.output:.3f}, probability "
+        f"{explanation.probability:.3f} "
+        f"(the average graph of the training data: {explanation.baseline:.3f})"
     )
     assert len([line for line in lines if "radius" in line]) == 3
     for part in explanation.parts:
@@ -59,8 +59,10 @@ def test_explain_prints_json_as_python_gives_it(folder):
 
 def test_explain_takes_a_target(folder):
     default = run(*arguments(folder, "-g", "1"))
-    other = run(*arguments(folder, "-g", "1", "--explain-target", "<b>questions</b>"))
-    assert default["target"] == "[bold]chat"
+    names = {"[bold]chat", "<b>questions</b>"}
+    assert default["target"] == default["prediction"]
+    [opposite] = names - {default["target"]}
+    other = run(*arguments(folder, "-g", "1", "--explain-target", opposite))
     assert other["output"] == pytest.approx(-default["output"])
 
 
@@ -68,7 +70,7 @@ def test_explain_shows_the_unique_parts_of_all_graphs(folder):
     printed = run(*arguments(folder, "--parts", "5"))
     assert len(printed["parts"]) == 5
     assert set(printed["targets"]) == {"<b>questions</b>", "[bold]chat"}
-    shown = runner.invoke(app, arguments(folder)).stdout
+    shown = invoke(*arguments(folder)).stdout
     assert "talk: most influential ego graphs" in shown
     assert printed["parts"][0]["towards"] in shown
 
@@ -84,26 +86,24 @@ def test_explain_writes_the_format_of_the_suffix(folder, tmp_path, name, graph):
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_explain_names_mistakes_in_one_line(folder, monkeypatch, capsys, tmp_path):
+def test_explain_names_mistakes_in_one_line(folder, tmp_path):
     def error(*more: str) -> str:
-        return fails(monkeypatch, capsys, *arguments(folder, *more))
+        return fails(*arguments(folder, *more))
 
-    assert error("-g", "30") == "saen: there is no example 30: the examples are 0 … 29\n"
+    assert error("-g", "30") == "there is no example 30: the examples are 0 … 29"
     assert "cannot write 'x.txt': use .html, .json, .svg, .png, .pdf" in error("--out", "x.txt")
     assert "there is no class 'maybe': choose from" in error("-g", "1", "--explain-target", "maybe")
     assert "omit the target" in error("--explain-target", "[bold]chat")
     missing = str(tmp_path / "none.saen")
-    assert "none.saen" in fails(monkeypatch, capsys, "explain", missing, "threads", "-g", "1")
-    assert "holds a graphs, not a model" in fails(
-        monkeypatch, capsys, "explain", str(folder / "talk.saen"), "threads"
-    )
+    assert "none.saen" in fails("explain", missing, "threads", "-g", "1")
+    assert "holds a graphs, not a model" in fails("explain", str(folder / "talk.saen"), "threads")
 
 
-def test_explain_draws_only_graphs(monkeypatch, capsys, tmp_path):
+def test_explain_draws_only_graphs(tmp_path):
     nested = NestedData([[("word", "a")], [("word", "b")]] * 4, [0, 1] * 4)
     write_nested(nested, tmp_path / "n.jsonl")
     SAENClassifier("nested", epochs=0).fit(nested, nested.targets).save(tmp_path / "m.saen")
     files = [str(tmp_path / name) for name in ("m.saen", "n.jsonl", "p.png")]
-    message = fails(monkeypatch, capsys, "explain", *files[:2], "-g", "0", "--out", files[2])
+    message = fails("explain", *files[:2], "-g", "0", "--out", files[2])
     assert "only graphs whose bottom objects are nodes or edges can be drawn" in message
     assert not (tmp_path / "p.png").exists()

@@ -19,7 +19,8 @@ SHORT = {"--out": "-o", "--decomposition": "-d", "--graph": "-g"}
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
+    for name in group.commands:
+        _, command, _ = group.resolve_command(typer.Context(group), [name])
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))
         else:

@@ -17,30 +17,12 @@ from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.io import container
 from saen.learning.prediction import predict_chunks
-from tests.cli.commandline import fails, invoke, run
-
-SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
-
-
-@pytest.fixture(scope="module")
-def threads() -> Graphs:
-    return generate_threads(30, average_nodes=12, seed=1)
+from tests.cli.commandline import SMALL, fails, invoke, run
 
 
 @pytest.fixture(scope="module")
 def new() -> Graphs:
     return generate_threads(17, average_nodes=20, seed=2)
-
-
-@pytest.fixture(scope="module")
-def classifier(threads: Graphs) -> SAENClassifier:
-    return SAENClassifier(**SMALL).fit(threads, threads.targets)
-
-
-@pytest.fixture
-def model(classifier: SAENClassifier, tmp_path: Path) -> Path:
-    classifier.save(tmp_path / "model.saen")
-    return tmp_path / "model.saen"
 
 
 def stored(graphs: Graphs, folder: Path, name: str = "new.saen") -> Path:
@@ -166,7 +148,7 @@ def test_rows_are_written_as_they_come(
 
 
 def test_what_fails_halfway_leaves_the_file_that_was_there(
-    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import saen.learning.prediction
 
@@ -180,7 +162,7 @@ def test_what_fails_halfway_leaves_the_file_that_was_there(
     data = stored(new, tmp_path)
     for name in ("out.csv", "out.jsonl", "out.parquet"):
         (tmp_path / name).write_text("as it was")
-        told = fails(monkeypatch, capsys, "predict", model, data, "-o", tmp_path / name, "--force")
+        told = fails("predict", model, data, "-o", tmp_path / name, "--force")
         assert told == "out of luck"
         assert (tmp_path / name).read_text() == "as it was"
     assert not list(tmp_path.glob(".out*"))
@@ -249,13 +231,13 @@ def test_no_graphs_make_a_table_without_rows(model: Path, new: Graphs, tmp_path:
 
 
 def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    model: Path, tmp_path: Path
 ) -> None:
     good = '{"nodes": 3, "edges": [[0, 1], [1, 2]]}\n'
     bad = '{"nodes": 3, "edges": [[0, 7]]}\n'
     path = tmp_path / "own.jsonl"
     path.write_text(good + bad + good)
-    assert fails(monkeypatch, capsys, "predict", model, path).startswith(f"{path}, line 2: ")
+    assert fails("predict", model, path).startswith(f"{path}, line 2: ")
     result = invoke("predict", model, path, "--skip-bad")
     assert [line[0] for line in result.stdout.splitlines()] == ["i", "0", "2"]  # rows of the input
     assert result.stderr.startswith(f"saen: skipped: {path}, line 2: ")
@@ -265,43 +247,39 @@ def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(
     assert told[-1] == "saen: skipped 12 records in total"
 
 
-def test_a_model_of_documents_wants_documents(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_model_of_documents_wants_documents(model: Path, tmp_path: Path) -> None:
     words = [[[("yes", None, "root")]], [[("no", None, "root")]]] * 4
     documents = Documents.from_sentences(words, targets=["a", "b"] * 4)
     one = SAENClassifier("dependency_paths", epochs=1, n_models=1).fit(documents, documents.targets)
     of_text = tmp_path / "text.saen"
     one.save(of_text)
     graphs = stored(letters(["abc"]), tmp_path)
-    assert fails(monkeypatch, capsys, "predict", of_text, graphs) == (
+    assert fails("predict", of_text, graphs) == (
         f"{of_text} reads documents: documents are read from .conllu files, not from {graphs}"
     )
     text = tmp_path / "own.conllu"
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     assert invoke("predict", of_text, text).stdout.startswith("id,prediction,p_a,p_b,agreement")
-    assert "documents, not graphs" in fails(monkeypatch, capsys, "predict", model, text)
+    assert "documents, not graphs" in fails("predict", model, text)
 
 
 def test_a_model_of_a_newer_format_asks_for_a_newer_saen(
-    classifier: SAENClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    classifier: SAENClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "model.saen"
     with monkeypatch.context() as patch:
         patch.setattr(container, "VERSION", container.VERSION + 1)
         classifier.save(path)
-    assert fails(monkeypatch, capsys, "predict", path, "threads") == (
+    assert fails("predict", path, "threads") == (
         f"{path}: format version 2, but this saen reads up to 1: upgrade saen"
     )
 
 
-def test_a_model_of_hierarchies_is_for_python(
-    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_model_of_hierarchies_is_for_python(threads: Graphs, tmp_path: Path) -> None:
     hierarchy = saen.Ego().decompose(threads)
     path = tmp_path / "model.saen"
     SAENClassifier(**SMALL).fit(hierarchy, threads.targets).save(path)
-    assert "fitted on hierarchies" in fails(monkeypatch, capsys, "predict", path, "threads")
+    assert "fitted on hierarchies" in fails("predict", path, "threads")
 
 
 @pytest.mark.parametrize(
@@ -321,22 +299,21 @@ def test_mistakes_are_one_line(
     new: Graphs,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
     stored(new, tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert message in fails(monkeypatch, capsys, "predict", *arguments)
-    assert {file.name for file in tmp_path.iterdir()} == {"model.saen", "new.saen"}
+    assert message in fails("predict", *arguments)
+    assert {file.name for file in tmp_path.iterdir()} == {"model.saen", "threads.saen", "new.saen"}
 
 
 def test_parquet_without_its_library_names_the_extra(
-    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    model: Path, new: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(new, tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     out = tmp_path / "out.parquet"
-    told = fails(monkeypatch, capsys, "predict", model, tmp_path / "new.saen", "-o", out)
+    told = fails("predict", model, tmp_path / "new.saen", "-o", out)
     assert told == 'this needs pyarrow: pip install "saen[parquet]"'
     assert not out.exists()

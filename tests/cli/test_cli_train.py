@@ -182,12 +182,10 @@ def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None
     assert report["structures"] == 12
 
 
-def test_a_model_is_only_written_over_when_that_is_asked_for(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_model_is_only_written_over_when_that_is_asked_for(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.saen"
     out.write_text("hours of work")
-    told = fails(monkeypatch, capsys, "train", data, "--out", out, *QUICK)
+    told = fails("train", data, "--out", out, *QUICK)
     assert told == (f"{out}: already exists (use --force to overwrite)")
     assert out.read_text() == "hours of work"
     run("train", data, "--out", out, *QUICK, "--force")
@@ -239,8 +237,6 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(
 def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
     threads: Graphs,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     targets: Any,
     options: tuple[Any, ...],
     message: str,
@@ -248,18 +244,18 @@ def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
     graphs = threads._with(name="own")
     path = saved(graphs, targets, tmp_path)
     out = tmp_path / "model.saen"
-    assert message in fails(monkeypatch, capsys, "train", path, "-o", out, *options)
+    assert message in fails("train", path, "-o", out, *options)
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_places_that_cannot_hold_a_model_are_named_before_the_work(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("saen.learning.jobs.job.load_input", None)  # would be the first to work
-    told = fails(monkeypatch, capsys, "train", data, "-o", tmp_path)
+    told = fails("train", data, "-o", tmp_path)
     assert told == f"{tmp_path}: is a folder, not a file"
     nowhere = tmp_path / "no" / "such" / "model.saen"
-    told = fails(monkeypatch, capsys, "train", data, "-o", nowhere)
+    told = fails("train", data, "-o", nowhere)
     assert told == f"{nowhere}: cannot be written (no such folder)"
     assert list(tmp_path.iterdir()) == []
 
@@ -272,26 +268,24 @@ def test_a_class_of_one_member_can_be_learned_without_a_hold_out(
     assert report["classes"] == {"a": 39, "b": 1}
 
 
-def test_a_preset_of_one_s_own_is_used(
-    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_preset_of_one_s_own_is_used(threads: Graphs, tmp_path: Path) -> None:
     preset = tmp_path / "own.toml"
     preset.write_text('[defaults]\nepochs = 1\nn_models = 2\nclass_weight = "balanced"\n')
     path = saved(threads, threads.targets, tmp_path)
     report = run("train", path, "-o", tmp_path / "m.saen", "--preset", preset)
     assert (report["epochs"], report["networks"]) == (1, 2)
     path = saved(threads, threads.sizes / 2, tmp_path)
-    told = fails(monkeypatch, capsys, "train", path, "-o", tmp_path / "n.saen", "--preset", preset)
+    told = fails("train", path, "-o", tmp_path / "n.saen", "--preset", preset)
     assert told == "the preset sets class_weight, but the targets are real numbers"
 
 
 def test_a_training_that_diverges_leaves_nothing_to_go_on_from(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = tmp_path / "wild.toml"
     preset.write_text('[defaults]\nlearning_rate = 1e38\nnormalisation = "none"\nepochs = 9\n')
     options = ("train", data, "-o", tmp_path / "m.saen", "--preset", preset)
-    assert "training diverged in epoch" in fails(monkeypatch, capsys, *options)
+    assert "training diverged in epoch" in fails(*options)
     assert list(tmp_path.iterdir()) == [preset]
 
     def later(run: Any) -> None:
@@ -300,7 +294,7 @@ def test_a_training_that_diverges_leaves_nothing_to_go_on_from(
 
     preset.write_text("[defaults]\nepochs = 9\n")
     monkeypatch.setattr("saen.network.training._Run.check_finite", later)
-    assert fails(monkeypatch, capsys, *options) == "training diverged"
+    assert fails(*options) == "training diverged"
     assert list(tmp_path.iterdir()) == [preset]
 
 
@@ -350,7 +344,7 @@ def test_an_interrupted_run_goes_on_with_what_it_knows(
 
     # Other settings are refused, unless by force, and the same ones go on.
     other = ("train", data, "--models", 1, "--epochs", 2, "--device", "cpu", "-o", out)
-    assert fails(monkeypatch, capsys, *other) == (
+    assert fails(*other) == (
         f"{left} holds a run with other settings (settings): repeat its command to resume it, "
         "or start over with --force"
     )

@@ -42,9 +42,7 @@ def stop_before_removal(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- train -------------------------------------------------------------------------------------
 
 
-def test_train_that_was_stopped_after_writing_the_model_ends_when_repeated(
-    tmp_path, monkeypatch, capsys
-):
+def test_train_that_was_stopped_after_writing_the_model_ends_when_repeated(tmp_path, monkeypatch):
     out = tmp_path / "model.saen"
     with monkeypatch.context() as patch:
         stop_before_removal(patch)
@@ -55,7 +53,7 @@ def test_train_that_was_stopped_after_writing_the_model_ends_when_repeated(
     assert out.read_bytes() == before
     assert report["bytes"] == len(before)
     assert list(tmp_path.iterdir()) == [out]
-    assert "already exists" in fails(monkeypatch, capsys, "train", "threads", "--out", out, *QUICK)
+    assert "already exists" in fails("train", "threads", "--out", out, *QUICK)
 
 
 def test_train_never_takes_over_the_scores_of_other_data(tmp_path, data, monkeypatch):
@@ -79,11 +77,11 @@ def test_train_never_takes_over_the_scores_of_other_data(tmp_path, data, monkeyp
     assert max(report["held_out"]["test"]) < 20
 
 
-def test_train_leaves_a_folder_that_is_not_its_own(tmp_path, monkeypatch, capsys):
+def test_train_leaves_a_folder_that_is_not_its_own(tmp_path):
     folder = tmp_path / ".model.saen.run"
     folder.mkdir()
     (folder / "thesis.tex").write_text("years of work")
-    message = fails(monkeypatch, capsys, "train", "threads", "-o", tmp_path / "model.saen", *QUICK)
+    message = fails("train", "threads", "-o", tmp_path / "model.saen", *QUICK)
     assert "is not a run directory, and contains thesis.tex" in message
     assert (folder / "thesis.tex").read_text() == "years of work"
 
@@ -91,20 +89,20 @@ def test_train_leaves_a_folder_that_is_not_its_own(tmp_path, monkeypatch, capsys
 # -- evaluate ----------------------------------------------------------------------------------
 
 
-def test_evaluate_leaves_a_summary_that_is_not_its_own(tmp_path, monkeypatch, capsys):
+def test_evaluate_leaves_a_summary_that_is_not_its_own(tmp_path):
     (tmp_path / "summary.json").write_text('{"mine": true}')
-    message = fails(monkeypatch, capsys, "evaluate", "threads", "--out", tmp_path, *QUICK)
+    message = fails("evaluate", "threads", "--out", tmp_path, *QUICK)
     assert "is not a run directory, and contains summary.json" in message
     assert json.loads((tmp_path / "summary.json").read_text()) == {"mine": True}
 
 
-def test_a_flipped_digit_in_a_run_directory_is_found(tmp_path, monkeypatch, capsys):
+def test_a_flipped_digit_in_a_run_directory_is_found(tmp_path):
     out = tmp_path / "run"
     invoke("evaluate", "threads", "--out", out, "--repeats", 1, "--folds", 2, *QUICK)
     for name in ("summary.json", "settings.json"):
         good = (out / name).read_text()
         (out / name).write_text(good.replace('"seed": 0', '"seed": 4'))
-        assert "the checksum does not match" in fails(monkeypatch, capsys, "inspect", out)
+        assert "the checksum does not match" in fails("inspect", out)
         (out / name).write_text(good)
     shutil.rmtree(out)
 
@@ -129,23 +127,21 @@ def test_a_flipped_digit_in_a_run_directory_is_found(tmp_path, monkeypatch, caps
         (("convert", "threads"), "t.jsonl"),
     ],
 )
-def test_an_existing_file_is_never_overwritten_unasked(
-    tmp_path, model, monkeypatch, capsys, command, out
-):
+def test_an_existing_file_is_never_overwritten_unasked(tmp_path, model, command, out):
     (tmp_path / out).write_text("mine")
     words = [model if word == "MODEL" else word for word in command]
-    message = fails(monkeypatch, capsys, *words, tmp_path / out)
+    message = fails(*words, tmp_path / out)
     assert message == f"{tmp_path / out}: already exists (use --force to overwrite)"
     assert (tmp_path / out).read_text() == "mine"
 
 
-def test_force_overwrites_but_never_the_input(tmp_path, model, data, monkeypatch, capsys):
+def test_force_overwrites_but_never_the_input(tmp_path, model, data):
     out = tmp_path / "out.jsonl"
     invoke("predict", model, data, "--out", out)
     invoke("predict", model, data, "--out", out, "--force")
     before = data.read_bytes()
     for words in (("predict", model, data, "--out", data), ("convert", data, data)):
-        message = fails(monkeypatch, capsys, *words, "--force")
+        message = fails(*words, "--force")
         assert message == f"{data}: is an input of this command: choose another output"
     assert data.read_bytes() == before
 
@@ -184,14 +180,14 @@ def attributed(path: Path, values: list[float]) -> Path:
     return path
 
 
-def test_a_prediction_that_is_not_a_number_is_an_error(tmp_path, monkeypatch, capsys):
+def test_a_prediction_that_is_not_a_number_is_an_error(tmp_path):
     small = attributed(tmp_path / "small.jsonl", [n / 10 for n in range(20)])
     huge = attributed(tmp_path / "huge.jsonl", [0.1, 0.2, 1e38, 0.3])
     model = tmp_path / "model.saen"
     labels = ("--node-labels", "attributes")
     invoke("train", small, "--out", model, "--no-holdout", *labels, *QUICK)
     for out in ("-", tmp_path / "p.jsonl"):
-        message = fails(monkeypatch, capsys, "predict", model, huge, "--out", out)
+        message = fails("predict", model, huge, "--out", out)
         assert "the output for example 2 is NaN or infinite" in message
     assert not (tmp_path / "p.jsonl").exists()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing, shuffle
 
 from saen import Documents, Ego, Graphs, Hierarchy, InputError, NestedData, compress
+from tests.refusals import refuses
 
 
 def graphs(n: int) -> Graphs:
@@ -163,9 +166,8 @@ def test_targets_may_be_numbers_columns_or_strings_of_pandas(make):
     ],
 )
 def test_targets_of_another_shape_or_type_are_refused(make, targets, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         make(3).with_targets(targets)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("make", WITH_TARGETS)
@@ -175,6 +177,18 @@ def test_targets_are_part_of_equality(make):
     for i, one in enumerate(collections):
         for j, other in enumerate(collections):
             assert (one == other) == (i == j)
+
+
+@pytest.mark.parametrize("make", [graphs, documents])
+def test_collections_concatenate_with_their_targets_and_a_common_name(make):
+    one, concatenate = make(2), type(make(2)).concatenate
+    joined = concatenate([one.with_targets(["a", "bb"]), one.with_targets(["c", "d"])])
+    assert (joined.targets.tolist(), joined.name) == (["a", "bb", "c", "d"], "toy")
+    assert concatenate([one, replace(one, name="other")]).name == ""
+    with refuses("collection 1 has no targets"):
+        concatenate([one, one.with_targets(None)])
+    with refuses("nothing to concatenate: the list of collections is empty"):
+        concatenate([])
 
 
 def test_hierarchy_of_a_selection_shares_what_is_repeated():

@@ -32,6 +32,7 @@ from saen.io.container import file_bytes, original_bytes
 from tests.properties.strategies import graph_collections, hierarchies
 from tests.references import hierarchies as reference
 from tests.references.hierarchies import same_arrays
+from tests.refusals import refuses
 
 
 def bags(n: int, *parents: list[int]) -> Relation:
@@ -48,20 +49,6 @@ def squares_and_paths() -> Hierarchy:
 
 
 # -- C and D -----------------------------------------------------------------------------------
-
-
-def test_compute_cd_gives_the_matrices_of_the_paper_s_example():
-    M = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 0]])
-    C, D = compute_cd(M)
-    assert C.toarray().tolist() == [
-        [1 / 2, 0, 0, 1 / 2, 0],
-        [0, 1, 0, 0, 0],
-        [0, 0, 1 / 2, 0, 1 / 2],
-    ]
-    assert D.toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
-    assert (C @ M).tolist() == [[0, 0, 0], [1, 0, 1], [1, 1, 0]]
-    assert (D @ (C @ M)).tolist() == M.tolist()
-    assert (C @ D).toarray().tolist() == np.eye(3).tolist()
 
 
 matrices = st.tuples(st.integers(0, 7), st.integers(0, 3)).flatmap(
@@ -93,9 +80,8 @@ def test_compute_cd_leaves_the_matrix_as_it_was():
     M = sparse.coo_array((data, (rows, columns)), shape=(2, 2))
     compute_cd(M)
     assert M.data.tolist() == [1, 2, 0]
-    with pytest.raises(InputError) as error:
+    with refuses("a matrix has two axes, found shape (3,)"):
         compute_cd([1, 2, 3])
-    assert str(error.value) == "a matrix has two axes, found shape (3,)"
 
 
 # -- what is merged ----------------------------------------------------------------------------
@@ -147,18 +133,6 @@ def test_compress_adds_counts_only_where_parts_were_merged():
     assert alone.hierarchy.relations[0].counts is None
 
 
-def test_compress_merges_all_empty_parents():
-    labels = Attributes(np.array([0]), Vocabulary(["a"]))
-    compressed = compress(Hierarchy(labels, [bags(1, [], [0], [], [0, 0])]))
-    assert reference.first_met(compressed.top.tolist()) == [0, 1, 0, 2]
-
-
-def test_compress_tells_the_same_part_twice_from_once():
-    labels = Attributes(np.array([0, 0]), Vocabulary(["a"]))
-    compressed = compress(Hierarchy(labels, [bags(2, [0, 0], [0], [0, 1], [1])]))
-    assert reference.first_met(compressed.top.tolist()) == [0, 1, 0, 1]
-
-
 @pytest.mark.parametrize("n", [300, 5_000, 70_000])
 def test_compress_handles_large_levels_like_small_ones(n):
     """Rows × codes pass 2^16 and 2^32 on the way."""
@@ -197,14 +171,6 @@ def test_keys_of_a_number_are_the_same_in_32_and_64_bits():
     )
     assert np.array_equal(compress(narrow).keys[0], compress(wide).keys[0])
     assert merge([compress(narrow), compress(wide)]).top.tolist() == [0, 0]
-
-
-def test_compress_compares_labels_and_numbers():
-    attributes = Attributes(
-        np.array([0, 0, 1, 0, -1]), Vocabulary(["a", "b"]), np.array([[1.0], [2], [1], [1], [1]])
-    )
-    compressed = compress(Hierarchy(attributes, [bags(5, [0])]))
-    assert reference.first_met(compressed.unique_of(0).tolist()) == [0, 1, 2, 0, 3]
 
 
 # -- keys --------------------------------------------------------------------------------------
@@ -261,12 +227,6 @@ def test_keys_stay_what_they_are():
         ],
         ["3dbb15c60768fc4ae2bd6f2792bf02cc"],
     ]
-
-
-def test_keys_do_not_depend_on_what_else_the_vocabulary_holds():
-    few = Attributes(np.array([0]), Vocabulary(["N"]))
-    many = Attributes(np.array([3]), Vocabulary([1, 2, "C", "N", "O"]))
-    assert np.array_equal(attribute_keys(few), attribute_keys(many))
 
 
 def test_keys_tell_types_roles_labels_and_the_unseen_apart():
@@ -332,17 +292,6 @@ def test_compress_tells_a_thousand_collisions_apart(monkeypatch):
 # -- shards and streams ------------------------------------------------------------------------
 
 
-def test_merge_joins_shards_with_different_vocabularies():
-    def bag(values: list[object]) -> Hierarchy:
-        labels = Attributes(np.arange(len(values)), Vocabulary(values))
-        return Hierarchy(labels, [bags(len(values), *[[part] for part in range(len(values))])])
-
-    merged = merge([compress(bag(["a", "c"])), compress(bag(["b", "c", 1]))])
-    # Vocabularies sort their values: the second shard holds 1, "b", "c".
-    assert reference.first_met(merged.top.tolist()) == [0, 1, 2, 3, 1]
-    assert merged.hierarchy.attributes.vocabulary == Vocabulary(["a", "b", "c", 1])
-
-
 def test_compress_stream_holds_one_hierarchy_at_a_time():
     alive: list[int] = []
 
@@ -395,18 +344,15 @@ def test_top_only_drops_the_lower_inverse_and_nothing_else(drawn):
     assert (top.objects, top.entries) == (full.objects, full.entries)
     assert top != full
     assert same_arrays(merge([top, full]), merge([full, full]).top_only())
-    with pytest.raises(InputError) as error:
+    with refuses("the inverse of level 1 was dropped"):
         top.unique_of(1)
-    assert str(error.value) == "the inverse of level 1 was dropped"
 
 
 def test_merge_and_compress_stream_refuse_nothing_at_all():
-    with pytest.raises(InputError) as error:
+    with refuses("nothing to merge: the list of shards is empty"):
         merge([])
-    assert str(error.value) == "nothing to merge: the list of shards is empty"
-    with pytest.raises(InputError) as error:
+    with refuses("nothing to compress: there are no hierarchies"):
         compress_stream([])
-    assert str(error.value) == "nothing to compress: there are no hierarchies"
 
 
 def test_extend_refuses_other_levels():
@@ -442,9 +388,8 @@ def test_compressed_hierarchies_are_equal_when_everything_is(hierarchy):
 def test_compressed_refuses_an_inverse_that_does_not_fit(changes, message):
     labels = Attributes(np.array([0]), Vocabulary(["C"]))
     settings = {"inverse": ([0], [0]), "objects": (1, 1), "entries": (0, 1), **changes}
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         Compressed(Hierarchy(labels, [bags(1, [0])]), **settings)
-    assert str(error.value) == message
 
 
 # -- uses --------------------------------------------------------------------------------------
@@ -461,11 +406,8 @@ def test_ceiling_is_the_best_answer_per_unique_graph(pairs):
 
 
 def test_ceiling_needs_one_target_per_graph():
-    with pytest.raises(InputError) as error:
+    with refuses("expected one unique graph and one target per graph, found shapes (3,) and (1,)"):
         ceiling([0, 0, 1], ["a"])
-    assert str(error.value) == (
-        "expected one unique graph and one target per graph, found shapes (3,) and (1,)"
-    )
 
 
 def test_equivalent_is_false_for_another_shape():

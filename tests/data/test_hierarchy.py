@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Attributes, Ego, Graphs, Hierarchy, InputError, Relation, Vocabulary
+from saen import Attributes, Ego, Graphs, Hierarchy, Relation, Vocabulary
 from saen.data.compression import equivalent
 from tests.properties.strategies import (
     collections,
@@ -19,6 +19,7 @@ from tests.properties.strategies import (
 )
 from tests.references import hierarchies as reference
 from tests.references.hierarchies import contents
+from tests.refusals import refuses
 
 CN = Vocabulary(["C", "N"])
 
@@ -49,10 +50,6 @@ def test_x_is_one_hot_labels_then_vectors(hierarchy):
     assert X.shape == (len(hierarchy.attributes), hierarchy.attributes.width)
 
 
-def test_an_unseen_label_is_a_row_of_zeros():
-    assert words(1, -1).matrix().toarray().tolist() == [[0, 1], [0, 0]]
-
-
 @given(hierarchies(kinds=("codes", "both")), vocabularies)
 def test_recoding_keeps_the_labels_that_the_other_vocabulary_has(hierarchy, vocabulary):
     before = hierarchy.attributes
@@ -72,10 +69,6 @@ def test_recoding_keeps_the_labels_that_the_other_vocabulary_has(hierarchy, voca
         (
             {"vocabulary": CN, "vectors": np.zeros((1, 1))},
             "codes and a vocabulary go together",
-        ),
-        (
-            {"codes": np.array([0.0]), "vocabulary": CN},
-            "codes must be a flat array of signed integers",
         ),
         (
             {"codes": np.array([[0]]), "vocabulary": CN},
@@ -112,9 +105,8 @@ def test_recoding_keeps_the_labels_that_the_other_vocabulary_has(hierarchy, voca
     ],
 )
 def test_attributes_that_make_no_sense_are_refused(arguments, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         Attributes(**arguments)
-    assert str(error.value) == message
 
 
 def test_attributes_are_equal_when_labels_and_numbers_are():
@@ -187,7 +179,7 @@ def test_relations_differ_in_roles_parts_counts_and_names():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indptr": ()}, "indptr must start at 0 and never decrease"),
+        ({"indptr": ()}, "indptr must be a flat array of integers that starts with 0"),
         ({"indptr": (1, 3)}, "indptr must start at 0 and never decrease"),
         ({"indptr": (0, 2, 1, 3)}, "indptr must start at 0 and never decrease"),
         ({"indptr": (0, 2)}, "indptr ends at 2, with 3 parts and 3 roles"),
@@ -207,16 +199,14 @@ def test_relations_differ_in_roles_parts_counts_and_names():
     ],
 )
 def test_relations_that_make_no_sense_are_refused(changes, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         bags(**changes)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("role", ["part", 2, -1])
 def test_an_unknown_role_has_no_matrix(role):
-    with pytest.raises(InputError) as error:
+    with refuses(f"no role {role!r}: choose from root, elem"):
         bags().matrix(role)
-    assert str(error.value) == f"no role {role!r}: choose from root, elem"
 
 
 def test_a_relation_says_what_it_is():
@@ -330,9 +320,8 @@ def test_levels_have_names_even_when_nobody_gives_any():
     ],
 )
 def test_hierarchies_that_make_no_sense_are_refused(arguments, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         Hierarchy(*arguments)
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
@@ -367,6 +356,5 @@ def test_hierarchies_that_make_no_sense_are_refused(arguments, message):
     ],
 )
 def test_hierarchies_that_do_not_fit_cannot_be_joined(parts, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         Hierarchy.concatenate(parts)
-    assert str(error.value) == message

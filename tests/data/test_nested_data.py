@@ -11,6 +11,7 @@ from saen import InputError, Vocabulary
 from saen.data.nested import NestedData
 from tests.references import nested as reference
 from tests.references.nested import collections
+from tests.refusals import refuses
 
 PETS = [
     {"sentence": [{"word": ["the", "dog", "barks"]}, {"word": ["the", "dog", "barks"]}]},
@@ -89,11 +90,8 @@ def test_different_structures_are_not_equal(drawn):
             assert (NestedData([one], levels=levels) == NestedData([other], levels=levels)) == same
 
 
-def test_equality_looks_at_targets_and_levels_but_not_at_the_name():
+def test_equality_looks_at_levels_but_not_at_the_name():
     assert pets() == pets(name="pets")
-    assert pets() != pets().with_targets(["dog", "cat", "cat"])
-    assert pets() != pets().with_targets(None)
-    assert pets().with_targets(None) == pets().with_targets(None)
     assert pets() != NestedData(PETS, pets().targets)
     assert pets() != PETS
 
@@ -146,9 +144,6 @@ def test_representations_say_what_there_is():
     assert repr(pets(name="pets")) == (
         "NestedData(pets: 5 words → 3 sentences → 3 notes; 3 classes)"
     )
-    assert repr(NestedData([[("x", 1)]], [0.5])) == (
-        "NestedData(1 level 0 → 1 level 1; real targets)"
-    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,6 @@ def test_representations_say_what_there_is():
         ([[], 5], "example 1: expected parts, found 5"),
         (["dog"], "example 0: expected parts, found 'dog'"),
         ([("x", 1)], "example 0: expected parts, found ('x', 1)"),
-        ([None], "example 0: expected parts, found None"),
         ([b"dog"], "example 0: expected parts, found b'dog'"),
         ([["xy"]], "example 0, part 0: expected a (role, part) pair, found 'xy'"),
         (
@@ -168,7 +162,6 @@ def test_representations_say_what_there_is():
         ([[("", 1)]], "example 0, part 0: a role is a non-empty string, found ''"),
         ([{3: [1]}], "example 0, part 0: a role is a non-empty string, found 3"),
         ([{"x": "dog"}], "example 0: expected a list of parts of role 'x', found 'dog'"),
-        ([{"x": 7}], "example 0: expected a list of parts of role 'x', found 7"),
         (
             [{"x": {"y": [7]}}],
             "example 0: expected a list of parts of role 'x', found {'y': [7]}",
@@ -177,11 +170,6 @@ def test_representations_say_what_there_is():
             [[("y", 1), ("x", 1), ("x", 2.5)]],
             "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
             "these, not 2.5",
-        ),
-        (
-            [[("x", 1), ("x", True)]],
-            "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
-            "these, not True",
         ),
         (
             [[("x", (1, 1)), ("x", (1, True))]],
@@ -199,11 +187,6 @@ def test_representations_say_what_there_is():
             "(labels lie 1 level below the top)",
         ),
         (
-            [{"x": [{"y": [1, 2]}, {"y": [1, [("z", 1)]]}]}],
-            "example 0, part 1 of role 'x', part 1 of role 'y': expected a label, found parts "
-            "(labels lie 2 levels below the top)",
-        ),
-        (
             [[("x", [("y", 1)])], [("x", 1)]],
             "example 1, part 0 of role 'x': expected parts, found the label 1 "
             "(labels lie 2 levels below the top)",
@@ -216,24 +199,21 @@ def test_representations_say_what_there_is():
     ],
 )
 def test_what_is_no_structure_is_refused_with_its_place(items, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         NestedData(items)
-    assert str(error.value) == message
 
 
 def test_declared_levels_say_how_deep_labels_lie():
-    with pytest.raises(InputError) as error:
-        NestedData([[("x", 1)]], levels=LEVELS)
-    assert str(error.value) == (
+    with refuses(
         "example 0, part 0 of role 'x': expected parts, found the label 1 "
         "(labels lie 2 levels below the top)"
-    )
-    with pytest.raises(InputError) as error:
-        NestedData([[("x", [])]], levels=LEVELS[:2])
-    assert str(error.value) == (
+    ):
+        NestedData([[("x", 1)]], levels=LEVELS)
+    with refuses(
         "example 0, part 0 of role 'x': expected a label, found parts "
         "(labels lie 1 level below the top)"
-    )
+    ):
+        NestedData([[("x", [])]], levels=LEVELS[:2])
 
 
 def test_a_list_that_holds_itself_is_refused():
@@ -264,9 +244,8 @@ def test_errors_of_a_generator_are_its_own():
     ],
 )
 def test_levels_that_make_no_sense_are_refused(levels, message):
-    with pytest.raises(InputError) as error:
+    with refuses(message):
         NestedData([], levels=levels)
-    assert str(error.value) == message
 
 
 # -- targets and slices ------------------------------------------------------------------------

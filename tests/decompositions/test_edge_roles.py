@@ -1,23 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from saen import Graphs, InputError, Vocabulary
+from saen import Graphs, Hierarchy, Vocabulary
+from saen.decompositions import Ego, Neighbourhoods, Paths
 from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
-from tests.properties.labelled import LabelledGraphs, labelled_collections, values_of
+from tests.properties.labelled import labelled_collections, values_of
+from tests.properties.strategies import graph_collections
 from tests.references import hierarchies as reference
+from tests.refusals import refuses
 
 DIRECTIONS = ["both", "out", "in"]
-
-
-def degrees(drawn: LabelledGraphs, direction: str) -> list[int]:
-    return [
-        degree
-        for size, edges in zip(drawn.sizes, drawn.edge_lists, strict=True)
-        for degree in reference.degrees(size, edges, drawn.directed, direction)
-    ]
 
 
 # -- who is joined with whom, and how ----------------------------------------------------------
@@ -47,14 +45,6 @@ def test_edges_are_numbered_as_the_graphs_list_them(drawn):
     assert drawn.graphs.edges().tolist() == [[u, v] for u, v, _ in drawn.all_edges()]
 
 
-def test_a_neighbour_both_ways_stands_twice():
-    arrows = Graphs.from_edge_lists([[(0, 1), (1, 0)]], directed=True, edge_labels=[5, 6])
-    links = Links.of(arrows)
-    assert links.neighbours.tolist() == [1, 1, 0, 0]
-    rows = set(zip(*(kind.tolist() for kind in links.kinds), links.edges.tolist(), strict=True))
-    assert rows == {(5, "out", 0), (6, "in", 1), (6, "out", 1), (5, "in", 0)}
-
-
 def test_each_side_of_an_undirected_edge_sees_its_own_label():
     edge = Graphs.from_edges([(0, 1), (1, 0)], [2], edge_labels=["there", "back"])
     assert Links.of(edge).kinds[0].tolist() == ["there", "back"]
@@ -66,76 +56,86 @@ def test_kinds_are_called_by_their_parts():
     assert kind_names(Vocabulary([("a", 7, "out"), ("a", 7, "in")])) == ["a 7 in", "a 7 out"]
 
 
+# -- edges as roles ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edges", ["roles", "objects"])
+@pytest.mark.parametrize("decomposition", [Ego((0, 1, 2)), Neighbourhoods(2)])
+@given(st.booleans(), st.sampled_from([1, 1, 2]), st.data())
+def test_kinds_of_edges_that_were_not_fitted_are_left_out(
+    decomposition, edges, directed, width, data
+):
+    known, new = (data.draw(labelled_collections(directed, width)) for _ in range(2))
+    fitted = replace(decomposition, node_labels="degree", edges=edges).fit(known.graphs)
+    free = replace(fitted, vocabulary=None, kinds=None)
+    found, fresh = fitted.decompose(new.graphs), free.decompose(new.graphs)
+    names = fitted.decompose(known.graphs).relations[0].alphabet
+    assert found.relations[0].alphabet == names
+    assert found.attributes == fresh.attributes.recoded(fitted.vocabulary)
+    for number in range(found.relations[0].n_parents):
+        kept = [entry for entry in named_entries(fresh, number) if entry[0] in names]
+        assert named_entries(found, number) == kept
+
+
+def named_entries(hierarchy: Hierarchy, number: int) -> list[tuple[str, int]]:
+    """(role, part) of every entry of an object of level 1, sorted."""
+    relation = hierarchy.relations[0]
+    entries = reference.entries_of(relation, number)
+    return sorted((relation.alphabet[role], part) for role, part, _ in entries)
+
+
+@pytest.mark.parametrize("decomposition", [Ego((0, 1, 2)), Neighbourhoods(2), Paths((1,))])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@given(st.data())
+def test_edges_without_labels_and_directions_have_no_roles(decomposition, direction, data):
+    drawn = data.draw(graph_collections(directed=False if direction == "both" else None))
+    plain = replace(decomposition, direction=direction)
+    with_roles = replace(plain, edges="roles")
+    assert with_roles.decompose(drawn.graphs) == plain.decompose(drawn.graphs)
+    assert with_roles.fit(drawn.graphs) == plain.fit(drawn.graphs)
+
+
+@pytest.mark.parametrize("decomposition", [Ego(), Neighbourhoods(), Paths()])
+def test_graphs_without_the_kinds_that_were_fitted_are_refused(decomposition):
+    bonds = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["single", "double"])
+    fitted = replace(decomposition, edges="roles").fit(bonds)
+    with refuses(
+        "these graphs have neither edge labels nor directions, but the decomposition was fitted "
+        "on edges of the kinds double, single"
+    ):
+        fitted.decompose(Graphs.from_edge_lists([[(0, 1)]]))
+
+
 # -- edges as objects --------------------------------------------------------------------------
-
-
-def edge_reference(drawn: LabelledGraphs, ends: list[object]) -> list[object]:
-    """What `edge_values` says, from the labels of all nodes."""
-    out: list[object] = []
-    for u, v, labels in drawn.all_edges():
-        pair = [ends[u], ends[v]]
-        out.append(("edge", *(pair if drawn.directed else sorted(pair)), *labels))
-    return out
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @given(labelled_collections())
 def test_the_value_of_an_edge_is_the_labels_of_its_ends_and_its_own(direction, drawn):
     codes, values = edge_values(drawn.graphs, "degree", direction)
-    expected = edge_reference(drawn, degrees(drawn, direction))
+    expected = drawn.edge_values(drawn.degrees(direction))
     assert [values[code] for code in codes] == expected
     assert len(values) == len(set(values)) == len(set(expected))
     if drawn.graphs.node_labels is not None:
-        ends = [
-            (label, degree)
-            for label, degree in zip(
-                drawn.graphs.node_labels.tolist(), degrees(drawn, direction), strict=True
-            )
-        ]
+        labels = drawn.graphs.node_labels.tolist()
+        ends = list(zip(labels, drawn.degrees(direction), strict=True))
         codes, values = edge_values(drawn.graphs, "node,degree", direction)
-        assert [values[code] for code in codes] == edge_reference(drawn, ends)
+        assert [values[code] for code in codes] == drawn.edge_values(ends)
 
 
 @given(labelled_collections())
 def test_bottom_objects_are_the_nodes_then_the_edges(drawn):
-    nodes = degrees(drawn, "both")
-    expected = [*nodes, *edge_reference(drawn, nodes)]
+    nodes = drawn.degrees()
+    expected = [*nodes, *drawn.edge_values(nodes)]
     attributes = nodes_and_edges(drawn.graphs, "degree", None)
     assert values_of(attributes) == expected
     assert attributes.vocabulary == Vocabulary(expected)
 
 
-def test_directed_edges_go_from_source_to_target_and_undirected_ones_have_no_order():
-    pairs, labels = [[(1, 0)]], np.array(["A", "B"])
-    arrow = Graphs.from_edge_lists(pairs, directed=True, node_labels=labels, edge_labels=["x"])
-    assert edge_values(arrow, "node")[1] == [("edge", "B", "A", "x")]
-    line = Graphs.from_edge_lists(pairs, node_labels=labels, edge_labels=["x"])
-    assert edge_values(line, "node")[1] == [("edge", "A", "B", "x")]
-
-
-def test_a_loop_is_an_edge_from_its_node_to_itself():
-    loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]], edge_labels=[[1, 2], [3, 4]])
-    codes, values = edge_values(loop, "degree")
-    assert [values[code] for code in codes] == [("edge", 3, 3, 1, 2), ("edge", 1, 3, 3, 4)]
-    assert Links.of(loop).neighbours.tolist() == [1, 0]
-
-
-def test_empty_collections_have_no_links_and_no_edges():
-    for sizes in ([], [0, 2]):
-        graphs = Graphs.from_edge_lists([[] for _ in sizes], sizes=sizes)
-        links = Links.of(graphs)
-        assert links.indptr.tolist() == [0] * (sum(sizes) + 1)
-        assert links.kinds == []
-        codes, values = edge_values(graphs, "degree")
-        assert (codes.tolist(), values) == ([], [])
-        assert values_of(nodes_and_edges(graphs, "degree", None)) == [0] * sum(sizes)
-
-
 def test_edges_as_objects_leave_no_room_for_node_attributes():
     graphs = Graphs.from_edge_lists([[(0, 1)]], node_attributes=[[0.5], [1.5]])
-    with pytest.raises(InputError) as error:
+    with refuses("edges as objects have no node attributes: leave 'attributes' out"):
         nodes_and_edges(graphs, "degree,attributes", None)
-    assert str(error.value) == "edges as objects have no node attributes: leave 'attributes' out"
 
 
 def test_the_kind_of_a_single_label_is_the_label_itself():

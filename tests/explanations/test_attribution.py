@@ -43,18 +43,34 @@ class Reference:
         a = np.zeros(relation.n_roles * width)
         for role, part, count in listed:
             a[role * width : (role + 1) * width] += count * self.h[level - 1][part]
-        G = self._integrated(level, a, g)
-        empty = float(g @ self._f(level, torch.zeros(1, len(a)).double())[0].numpy()) + share
         is_top = level == self.hierarchy.depth
+        r = self._typical(level, len(a)) if is_top else np.zeros_like(a)
+        G = self._integrated(level, r, a, g)
+        empty = float(g @ self._f(level, torch.from_numpy(r)[None])[0].numpy()) + share
+        instead = (G * r).reshape(relation.n_roles, width).sum(axis=1)
+        in_role = [sum(n for each, _, n in listed if each == role) for role in range(len(instead))]
+        lacking = sum(v for v, n in zip(instead, in_role, strict=True) if n == 0)
         for entry, (role, part, count) in enumerate(listed, start=first):
             told = count * G[role * width : (role + 1) * width]
-            part_share = 0.0 if is_top else count * empty / sum(n for _, _, n in listed)
+            total = sum(n for _, _, n in listed)
+            if is_top:
+                part_share = -count * (instead[role] / in_role[role] + lacking / total)
+            else:
+                part_share = count * empty / total
             self.entries[level - 1][entry] += told @ self.h[level - 1][part] + part_share
             self._give(level - 1, part, told, part_share)
 
-    def _integrated(self, level: int, a: Any, g: Any, points: int = 4000) -> Any:
+    def _typical(self, level: int, size: int) -> Any:
+        """The mean aggregate of the training examples, or zeros where it is not known."""
+        if self.network.architecture.normalisation != "batch":
+            return np.zeros(size)
+        mean = self.state[f"levels.{level}.norm.mean"][:, self.model].ravel()
+        seen = self.state[f"levels.{level}.seen"][:, self.model]
+        return (mean * seen.repeat_interleave(size // len(seen))).numpy()
+
+    def _integrated(self, level: int, r: Any, a: Any, g: Any, points: int = 4000) -> Any:
         t = (torch.arange(points).double() + 0.5) / points
-        line = (t[:, None] * torch.from_numpy(a)).requires_grad_()
+        line = (torch.from_numpy(r) + t[:, None] * torch.from_numpy(a - r)).requires_grad_()
         (self._f(level, line) @ torch.from_numpy(g)).mean().backward()
         return line.grad.sum(dim=0).numpy()
 

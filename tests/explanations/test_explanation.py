@@ -25,6 +25,7 @@ from saen import (
     explain,
     explain_collection,
 )
+from saen.decompositions.node_labels import describe_label
 from saen.explanations import attribution
 from saen.explanations.explanation import Explanation
 from tests.references.networks import random_hierarchy
@@ -49,14 +50,15 @@ def assert_complete(explanation: Explanation) -> None:
 
 def test_explain_adds_up_to_the_mean_logit_of_the_networks(threads, model):
     for index in (0, 7, 33):
-        explanation = explain(model, threads, index)
+        explanation = explain(model, threads, index, target="questions")
         assert_complete(explanation)
         network = model.network_
         logits = network(compress(model.decomposition_.decompose(threads[index]))).detach()
         assert explanation.output == pytest.approx(logits.mean().item(), rel=1e-4)
-        empty = Graphs.from_edge_lists([[]], sizes=[0])
-        nothing = network(compress(model.decomposition_.decompose(empty))).detach()
-        assert explanation.baseline == pytest.approx(nothing.mean().item(), rel=1e-4)
+        assert explanation.reference == "the average graph of the training data"
+        assert explanation.probability == pytest.approx(
+            model.predict_proba(threads[index : index + 1])[0, 1]
+        )
         assert [len(level) for level in explanation.contributions] == list(
             explanation.decomposed.hierarchy.sizes
         )
@@ -66,7 +68,8 @@ def test_explain_of_the_first_of_two_classes_flips_all_signs(threads, model):
     one, other = (explain(model, threads, 3, target=t) for t in ("questions", "discussion"))
     for a, b in zip(one.contributions, other.contributions, strict=True):
         np.testing.assert_allclose(a, -b)
-    assert (explain(model, threads, 3).target, one.prediction) == ("questions", other.prediction)
+    assert explain(model, threads, 3).target == one.prediction == other.prediction
+    assert one.probability + other.probability == pytest.approx(1)
     assert one.evidence(1.0) == other.evidence(-1.0) == "for questions"
     assert one.evidence(-1.0) == other.evidence(1.0) == "for discussion"
 
@@ -117,7 +120,7 @@ def test_explain_of_a_graph_without_nodes_is_the_baseline(model):
     explanation = explain(model, Graphs.from_edge_lists([[]], sizes=[0]))
     assert explanation.output == pytest.approx(explanation.baseline)
     assert explanation.parts == ()
-    assert explanation.top_parts(level=0) == []
+    assert explanation.top_parts(level=0) == ()
 
 
 def test_explain_takes_unseen_labels_and_isolated_nodes(model):
@@ -158,7 +161,7 @@ def test_explain_finds_the_nodes_of_a_motif_that_decides():
         best = explanation.parts[0]
         assert motif <= set(best.bottom.tolist())
         assert best.inside is not None
-        assert best.inside.sum() == pytest.approx(best.contribution)
+        assert best.inside.sum() * best.count == pytest.approx(best.contribution)
     assert np.mean(hits) >= 0.9
 
 
@@ -166,15 +169,21 @@ def test_parts_name_their_node_roles_and_labels(threads, model):
     explanation = explain(model, threads, 2, k=4)
     assert len(explanation.parts) == 4
     strengths = [abs(part.contribution) for part in explanation.parts]
-    assert strengths == sorted(np.abs(explanation.contributions[1]), reverse=True)[:4]
+    assert strengths == sorted(strengths, reverse=True)
+    every = explanation.top_parts(k=10_000)
+    assert sum(part.count for part in every) == len(explanation.contributions[1])
+    total = sum(part.contribution for part in every)
+    assert total == pytest.approx(explanation.contributions[1].sum())
+    assert len({(part.what, part.roles) for part in every}) == len(every)
     labels = model.decomposition_.decompose(threads[2]).attributes
     for part in explanation.parts:
         node, radius = divmod(part.number, 2)
         assert (part.level, part.node, part.roles) == (1, node, (f"radius {radius}",))
-        assert part.what.startswith(f"root {labels.vocabulary[labels.codes[node]]}")
+        label = describe_label("log-degree:4", labels.vocabulary[labels.codes[node]])
+        assert part.what.startswith(f"root {label}")
         near = threads[2].adjacency()[[node]].indices.tolist() if radius else []
         assert sorted({node, *near}) == part.bottom.tolist()
-        assert part.inside.sum() == pytest.approx(part.contribution)
+        assert part.inside.sum() * part.count == pytest.approx(part.contribution)
     node = explanation.top_parts(level=0, k=1)[0]
     assert (node.node, node.bottom.tolist()) == (node.number, [node.number])
     assert "root" in node.roles
@@ -199,7 +208,7 @@ def test_explain_takes_every_decomposition_of_graphs(threads, decomposition, cen
         assert (part.node is not None) == centred
         if part.node is not None:
             assert part.node in explanation.decomposed.nodes[part.bottom]
-        assert part.inside.sum() == pytest.approx(part.contribution)
+        assert part.inside.sum() * part.count == pytest.approx(part.contribution)
     nodes, edges = explanation.decomposed.nodes, explanation.decomposed.edges
     assert ((nodes >= 0) ^ (edges >= 0)).all()
     if "distance" in decomposition:
@@ -234,9 +243,10 @@ def test_explain_of_nested_data_counts_their_parts():
     pairs = [[("word", "yes")] * (3 - n) + [("word", "no")] * n for n in (0, 1, 2, 3)] * 6
     data = NestedData(pairs, [0, 0, 1, 1] * 6, levels=("words", "notes"))
     model = SAENClassifier("nested", epochs=15, n_models=1).fit(data, data.targets)
-    explanation = explain(model, data, 1)
+    explanation = explain(model, data, 1, target=1)
     assert_complete(explanation)
     by_word = {part.what: part.contribution for part in explanation.top_parts()}
+    assert [part.count for part in explanation.top_parts()] in ([1, 2], [2, 1])
     assert by_word["no"] > by_word["yes"]
 
 
@@ -285,7 +295,7 @@ def test_explain_collection_is_the_sum_over_examples(threads, model):
     occurrences, holders = np.zeros_like(totals), np.zeros_like(totals)
     start = 0
     for index in range(len(some)):
-        explanation = explain(model, some, index, k=1)
+        explanation = explain(model, some, index, target="questions", k=1)
         classes = compressed.unique_of(1)[start : start + len(explanation.contributions[1])]
         start += len(classes)
         np.add.at(totals, classes, explanation.contributions[1])

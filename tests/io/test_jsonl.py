@@ -16,6 +16,7 @@ from saen import FileError, Graphs, load_dataset
 from saen.io.loading import read_graphs
 from saen.io.records import SkippedWarning
 from saen.io.writing import write_graphs
+from tests.io.refusals import bad_file
 from tests.properties.plain import PlainGraphs, plain_graphs
 
 
@@ -25,12 +26,6 @@ def written(folder: Path, *lines: Any, name: str = "x.jsonl") -> Path:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     file.write_text("\n".join(texts) + "\n", encoding="utf-8", newline="")
     return file
-
-
-def refusal(file: Path, **options: Any) -> str:
-    with pytest.raises(FileError) as caught:
-        read_graphs(file, **options)
-    return str(caught.value).removeprefix(str(file))
 
 
 def as_line(plain: PlainGraphs, graph: int, ids: bool, objects: bool) -> dict[str, Any]:
@@ -180,31 +175,14 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": [{"id": 1}, {}], "edges": []}, "node 1 has no 'id', but others have one"),
         ({"nodes": [{"id": [1]}], "edges": []}, "node 0: the id must be an integer or a string, "
                                                 "not [1]"),
-        ({"nodes": [{"label": 1}, {}], "edges": []}, "node 1 has no 'label', but others have one"),
         ({"nodes": [{"color": 1}], "edges": []},
          'node 0 has an unknown key "color"; known keys: id, label, attributes'),
-        ({"nodes": [1, "a"], "edges": []}, 'node 1: the label is "a", but that of node 0 is 1: '
+        ({"nodes": [1, "a"], "edges": []}, "node 1: the label is 'a', but that of node 0 is 1: "
                                            "use only strings or only integers"),
-        ({"nodes": [1, 1.5], "edges": []}, "node 1: the label must be an integer or a string, "
-                                           "not 1.5"),
-        ({"nodes": [None], "edges": []}, "node 0: the label must be an integer or a string, not "
-                                         "null"),
-        ({"nodes": [10**30], "edges": []}, "one of the node labels does not fit into 64 bits"),
-        ({"nodes": ["a\0"], "edges": []}, "one of the node labels contains a null character"),
         (r'{"nodes": ["\ud800"], "edges": []}', "one of the node labels contains an unpaired "
                                                 "surrogate"),
-        ({"nodes": [[1], [1, 2]], "edges": []}, "node labels that are lists must have one length, "
-                                                "at least 1"),
-        ({"nodes": [{"attributes": [1]}, {"attributes": [1, 2]}], "edges": []},
-         "node 1: 2 attributes, but node 0 has 1"),
-        ({"nodes": [{"attributes": ["a"]}], "edges": []},
-         'node 0: the attributes must be a list of numbers, not ["a"]'),
         ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
          "NaN is not supported: numbers must be finite"),
-        ('{"nodes": [{"attributes": [1e999]}], "edges": []}',
-         "one of the node attributes is too large"),
-        ({"nodes": [{"attributes": [10**400]}], "edges": []},
-         "one of the node attributes is too large"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
         ({"nodes": 1, "edges": [], "target": [1]}, "the target must be a string or a number, "
                                                    "not [1]"),
@@ -225,7 +203,7 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
 )  # fmt: skip
 def test_jsonl_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, reason: str) -> None:
     # First, so that it is not compared with another graph.
-    assert refusal(written(tmp_path, "", line)) == f", line 2: {reason}"
+    assert bad_file(written(tmp_path, "", line)) == f", line 2: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +224,7 @@ def test_jsonl_a_bad_line_is_named_with_its_reason(tmp_path: Path, line: Any, re
     ],
 )  # fmt: skip
 def test_jsonl_graphs_of_one_file_go_together(tmp_path: Path, line: Any, reason: str) -> None:
-    assert refusal(written(tmp_path, GOOD, line)) == f", line 2: {reason}"
+    assert bad_file(written(tmp_path, GOOD, line)) == f", line 2: {reason}"
 
 
 def test_jsonl_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None:
@@ -260,25 +238,25 @@ def test_jsonl_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None
 def test_jsonl_an_empty_file_is_an_error(tmp_path: Path) -> None:
     for content in (b"", b"\n \r\n", b"\xef\xbb\xbf\n"):
         (tmp_path / "x.jsonl").write_bytes(content)
-        assert refusal(tmp_path / "x.jsonl") == ": the file is empty"
+        assert bad_file(tmp_path / "x.jsonl") == ": the file is empty"
 
 
 def test_jsonl_a_file_that_is_not_there_or_is_a_folder(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "no.jsonl") == ": no such file or folder"
+    assert bad_file(tmp_path / "no.jsonl") == ": no such file or folder"
 
 
 def test_jsonl_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     file.write_bytes(b'{"nodes": 1, "edges": []}\n{"nodes": ["caf\xe9"], "edges": []}\n')
-    assert refusal(file) == ", line 2: not UTF-8 (byte 0xe9 at column 16)"
+    assert bad_file(file) == ", line 2: not UTF-8 (byte 0xe9 at column 16)"
 
 
 def test_jsonl_labels_of_some_graphs_only_are_an_error_that_counts_them(tmp_path: Path) -> None:
     bare = {"nodes": [1, 2], "edges": [[0, 1]]}
-    assert refusal(written(tmp_path, GOOD, bare, GOOD, bare)) == (
+    assert bad_file(written(tmp_path, GOOD, bare, GOOD, bare)) == (
         ": 2 of 4 graphs have no target (first: line 2); either all graphs need one, or none"
     )
-    assert refusal(written(tmp_path, bare, GOOD)) == (
+    assert bad_file(written(tmp_path, bare, GOOD)) == (
         ": 1 of 2 graphs has no target (first: line 1); either all graphs need one, or none"
     )
 

@@ -11,6 +11,7 @@ import pytest
 from saen import DatasetNotFoundError, FileError, InputError, compress
 from saen.decompositions import Nested
 from saen.io.stdlib import PACKAGES, stdlib_functions
+from tests.io.refusals import refusal
 
 SOURCE = '''
 """A module."""
@@ -174,9 +175,7 @@ def test_stdlib_every_package_is_there_and_its_labels_are_types_of_syntax(packag
 )
 def test_stdlib_what_is_not_there_is_refused(library, packages, n, error, message):
     (library / "bad.py").write_text("(", encoding="utf-8")
-    with pytest.raises(error) as raised:
-        stdlib_functions(packages, n)
-    assert str(raised.value) == message.format(folder=library)
+    assert refusal(error, stdlib_functions, packages, n) == message.format(folder=library)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import tracemalloc
 from pathlib import Path
@@ -11,73 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, MissingExtraError, load_dataset
 from saen.io.loading import read_graphs
-from tests.properties.plain import PlainGraphs, plain_graphs, words
-
-# Numbers as text would come back as numbers.
-table_graphs = plain_graphs(min_size=1, text=words)
+from tests.io.refusals import bad_file
 
 
 def table(file: Path, text: str) -> Path:
     file.write_text(text, encoding="utf-8", newline="")
     return file
-
-
-def refusal(file: Path, named: Path | None = None, **options: Any) -> str:
-    with pytest.raises(FileError) as caught:
-        read_graphs(file, **options)
-    return str(caught.value).removeprefix(str(named or file))
-
-
-def rows_of(plain: PlainGraphs, names: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """The three tables of a collection whose nodes are called after their numbers."""
-    edges, nodes, targets = [], [], []
-    for graph, name in enumerate(names):
-        for node in range(plain.sizes[graph]):
-            row = {"graph": name, "node": f"v{node}"}
-            if plain.node_labels is not None:
-                row["label"] = plain.node_labels[graph][node]
-            if plain.node_attributes is not None:
-                row |= {f"x{n}": x for n, x in enumerate(plain.node_attributes[graph][node])}
-            nodes.append(row)
-        for number, (u, v) in enumerate(plain.edges[graph]):
-            row = {"graph": name, "source": f"v{u}", "target": f"v{v}"}
-            if plain.edge_labels is not None:
-                row["label"] = plain.edge_labels[graph][number]
-            if plain.edge_attributes is not None:
-                row |= {f"x{n}": x for n, x in enumerate(plain.edge_attributes[graph][number])}
-            edges.append(row)
-        target = "" if plain.targets is None else plain.targets[graph]
-        targets.append({"graph": name, "target": target})
-    return {"edges": edges, "nodes": nodes, "targets": targets}
-
-
-@given(table_graphs.filter(lambda plain: any(plain.edges)), st.data())
-def test_tables_read_as_the_graphs_that_they_list_whatever_the_order_of_their_rows(
-    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.mktemp("tables")
-    names = data.draw(st.permutations(["a", "7", "é", "70", "a b"]))[: len(plain.sizes)]
-    rows = rows_of(plain, names)
-    rows["edges"] = data.draw(st.permutations(rows["edges"]))
-    # The nodes of a graph keep their order; those of several may be mixed.
-    turns = data.draw(st.permutations([row["graph"] for row in rows["nodes"]]))
-    queues = {name: [row for row in rows["nodes"] if row["graph"] == name] for name in names}
-    rows["nodes"] = [queues[name].pop(0) for name in turns]
-    for kind, listed in rows.items():
-        with (folder / f"{kind}.csv").open("w", encoding="utf-8", newline="") as file:
-            # In quotes, blanks at the ends of text are kept.
-            writer = csv.DictWriter(file, listed[0].keys(), quoting=csv.QUOTE_NONNUMERIC)
-            writer.writeheader()
-            writer.writerows(listed)
-    expected = plain.graphs()
-    if expected.targets is not None and expected.targets.dtype.kind == "U":
-        expected = expected.with_targets([text.strip() for text in expected.targets])
-    assert read_graphs(folder / "edges.csv", directed=plain.directed) == expected
 
 
 EDGES = "graph,source,target\na,1,2\na,2,10\nb,x,y\n"
@@ -192,7 +133,7 @@ LABELLED = "graph,source,target,label,w\n"
     ],
 )  # fmt: skip
 def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason: str) -> None:
-    assert refusal(table(tmp_path / "x.csv", LABELLED + rows)) == reason
+    assert bad_file(table(tmp_path / "x.csv", LABELLED + rows)) == reason
 
 
 @pytest.mark.parametrize(
@@ -211,12 +152,12 @@ def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason:
     ],
 )  # fmt: skip
 def test_an_invalid_table_is_refused(tmp_path: Path, text: str, reason: str) -> None:
-    assert refusal(table(tmp_path / "x.csv", text)) == reason
+    assert bad_file(table(tmp_path / "x.csv", text)) == reason
 
 
 def test_table_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"graph,source,target\na,1,2\na,caf\xe9,2\n")
-    assert refusal(tmp_path / "x.csv") == ", line 3: not UTF-8 (byte 0xe9 at column 6)"
+    assert bad_file(tmp_path / "x.csv") == ", line 3: not UTF-8 (byte 0xe9 at column 6)"
 
 
 NO_TARGET = "1 of 2 graphs has no target (first: 'b'); either all graphs need one, or none"
@@ -248,7 +189,7 @@ NO_TARGET = "1 of 2 graphs has no target (first: 'b'); either all graphs need on
 def test_tables_that_do_not_go_together(tmp_path: Path, kind: str, text: str, reason: str) -> None:
     table(tmp_path / "edges.csv", EDGES)
     table(tmp_path / f"{kind}.csv", text)
-    assert refusal(tmp_path / "edges.csv", named=tmp_path) == f"/{reason}"
+    assert bad_file(tmp_path / "edges.csv", named=tmp_path) == f"/{reason}"
 
 
 def test_table_bad_graphs_are_skipped_with_all_their_rows(tmp_path: Path) -> None:
@@ -312,7 +253,7 @@ def test_table_short_rows_of_a_wide_table_take_no_memory(tmp_path: Path) -> None
     file = table(tmp_path / "x.csv", header + "\n" + "a\n" * 25_000)
     tracemalloc.start()
     try:
-        assert refusal(file) == ", line 2: 1 column, expected 903"
+        assert bad_file(file) == ", line 2: 1 column, expected 903"
         assert tracemalloc.get_traced_memory()[1] < 2**27 + 300 * file.stat().st_size
     finally:
         tracemalloc.stop()
@@ -322,7 +263,7 @@ def test_table_one_long_label_among_many_takes_no_memory(tmp_path: Path) -> None
     rows = [f"a,{n},{n},x\n" for n in range(20_000)]
     text = "graph,source,target,label\na,0,1," + "y" * 5_000 + "\n" + "".join(rows)
     file = table(tmp_path / "x.csv", text)
-    assert refusal(file) == (
+    assert bad_file(file) == (
         ": one of 20,001 values in column label has 5,000 characters, which is too long"
     )
 
@@ -351,7 +292,7 @@ def test_table_a_bad_row_of_parquet_is_named_by_its_number(
     tmp_path: Path, columns: dict[str, Any], reason: str
 ) -> None:
     base = {"graph": ["a", "a"], "source": [1, 1], "target": [2, 3]}
-    assert refusal(parquet(tmp_path / "x.parquet", **base | columns)) == reason
+    assert bad_file(parquet(tmp_path / "x.parquet", **base | columns)) == reason
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64])
@@ -371,14 +312,14 @@ def test_table_damaged_parquet_is_a_file_error(tmp_path: Path) -> None:
         (b"nonsense", ": invalid Parquet"),
     ):
         file.write_bytes(content)
-        assert refusal(file).startswith(reason)
+        assert bad_file(file).startswith(reason)
 
 
 def test_table_parquet_that_claims_too_much_is_refused(tmp_path: Path) -> None:
     n = 30_000_000
     zeros = np.zeros(n, dtype=np.int8)
     file = parquet(tmp_path / "x.parquet", graph=zeros, source=zeros, target=zeros)
-    assert refusal(file).endswith(
+    assert bad_file(file).endswith(
         "bytes that claim 30,000,000 rows of 3 columns look like a compression bomb"
     )
 
@@ -422,7 +363,7 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_table_a_bad_molecule_is_named_by_its_line(tmp_path: Path, text: str, reason: str) -> None:
     pytest.importorskip("rdkit")
-    assert refusal(table(tmp_path / "x.csv", text)) == reason
+    assert bad_file(table(tmp_path / "x.csv", text)) == reason
 
 
 def test_table_bad_molecules_are_skipped(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from saen._util.arrays import segment_ids, segment_reduce
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.threads import _follow, _kinds_of_answers, _Users, generate_threads
+from tests.io.refusals import refusal
 
 
 def test_threads_the_same_arguments_give_the_same_graphs_and_another_seed_others():
@@ -115,9 +116,7 @@ def test_threads_no_graphs_at_all_is_an_empty_collection():
     ],
 )
 def test_threads_arguments_that_are_invalid_are_named(arguments, message):
-    with pytest.raises(InputError) as caught:
-        generate_threads(**arguments)
-    assert str(caught.value) == message
+    assert refusal(InputError, generate_threads, **arguments) == message
 
 
 def simple_statistics(graphs):

@@ -15,7 +15,8 @@ from saen import FileError, Graphs, InputError
 from saen.io import archive, tu
 from saen.io.catalog import catalog
 from saen.io.loading import locate
-from saen.io.tu import read_tu
+from saen.io.tu import read_tu, write_tu
+from tests.properties.plain import PlainGraphs, numbers, plain_graphs
 
 # A triangle, an edge and a node on its own.
 TOY = {
@@ -309,101 +310,21 @@ def test_tu_errors_inside_a_zip_name_zip_and_member(tmp_path: Path) -> None:
 # -- the law -----------------------------------------------------------------------------------
 
 
-@st.composite
-def collections(draw: st.DrawFn) -> Graphs:
-    """Random graphs with random columns."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    sizes = np.array(draw(st.lists(st.integers(0, 5), max_size=5)), dtype=np.int64)
-    directed = draw(st.booleans())
-    starts = np.cumsum(sizes) - sizes
-    pairs = [
-        (start + a, start + b)
-        for start, size in zip(starts, sizes, strict=True)
-        for a in range(size)
-        for b in range(size)
-        if (directed or a <= b) and rng.random() < 0.4
-    ]
-    n_nodes, n_edges = int(sizes.sum()), len(pairs)
-    columns: dict[str, Any] = {}
-    for prefix, length in (("node", n_nodes), ("edge", n_edges)):
-        width = draw(st.integers(0, 3))
-        if width and length:
-            labels = rng.integers(-(2**40), 2**40, (length, width))
-            columns[f"{prefix}_labels"] = labels[:, 0] if width == 1 else labels
-        width = draw(st.integers(0, 3))
-        if width and length:
-            columns[f"{prefix}_attributes"] = rng.normal(size=(length, width)) * 1e-7
-    # Without targets the text cannot tell that empty graphs follow the last node.
-    kinds = ["classes", "reals"] + (["none"] if len(sizes) and sizes[-1] else [])
-    kind = draw(st.sampled_from(kinds))
-    if kind != "none":
-        real = rng.normal(size=len(sizes))
-        columns["targets"] = real if kind == "reals" else np.rint(real).astype(np.int64)
-    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Graphs.from_edges(edges, sizes, directed=directed, **columns)
-
-
-def as_text(graphs: Graphs, rng: random.Random) -> dict[str, bytes]:
-    """TUDataset's text of a collection, in random orders and manners."""
-    graph_of = np.repeat(np.arange(len(graphs)), graphs.sizes)
-    # Any order of the nodes, except that those of one graph keep theirs.
-    indicator = np.array(rng.sample(graph_of.tolist(), len(graph_of)), dtype=np.int64)
-    line = np.argsort(indicator, kind="stable")
-    node = np.argsort(line)
-    rows = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr))
-    entries = list(range(len(rows)))
-    labelled = graphs.edge_labels is not None or graphs.edge_attributes is not None
-    if not graphs.directed and not labelled:
-        entries = [e for e in entries if rows[e] <= graphs.indices[e] or rng.random() < 0.5]
-    entries += [e for e in entries if rng.random() < 0.1]
-    rng.shuffle(entries)
-
-    def lines(values: Any) -> list[str]:
-        comma = rng.choice([",", ", "])
-        rows = [value if isinstance(value, list) else [value] for value in values.tolist()]
-        return [comma.join(map(repr, row)) for row in rows]
-
-    parts = {
-        "A": lines(np.column_stack([line[rows], line[graphs.indices]])[entries] + 1),
-        "graph_indicator": lines(indicator + 1),
-    }
-    if graphs.targets is not None:
-        real = graphs.targets.dtype.kind == "f"
-        parts["graph_attributes" if real else "graph_labels"] = lines(graphs.targets)
-    for key in ("node_labels", "node_attributes"):
-        if getattr(graphs, key) is not None:
-            parts[key] = lines(getattr(graphs, key)[node])
-    for key in ("edge_labels", "edge_attributes"):
-        if getattr(graphs, key) is not None:
-            parts[key] = lines(getattr(graphs, key)[entries])
-    newline = rng.choice(["\n", "\r\n"])
-    return {
-        part: rng.choice([b"", b"\xef\xbb\xbf"])
-        + newline.join(texts).encode()
-        + newline.encode() * rng.choice([0, 1, 3])
-        for part, texts in parts.items()
-    }
-
-
-@settings(deadline=None, max_examples=200)
-@given(collections(), st.randoms(use_true_random=False), st.booleans())
-def test_tu_what_is_written_as_text_is_read_back_equal(
-    graphs: Graphs, rng: random.Random, zipped: bool
+@given(plain_graphs(min_size=1, text=numbers), st.randoms(use_true_random=False))
+def test_tu_what_is_written_is_read_back_equal_in_any_manner_and_chunks(
+    tmp_path_factory: pytest.TempPathFactory, plain: PlainGraphs, rng: random.Random
 ) -> None:
-    parts = as_text(graphs, rng)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tu, "CHUNK_BYTES", rng.choice([200, 2**22]))
+    folder, graphs = tmp_path_factory.mktemp("tu"), plain.graphs()
+    write_tu(graphs, folder, "toy")
+    newline = rng.choice([b"\n", b"\r\n"])
+    for file in folder.iterdir():
+        text = file.read_bytes().rstrip().replace(b",", rng.choice([b",", b", "]))
+        text = rng.choice([b"", b"\xef\xbb\xbf"]) + text.replace(b"\n", newline)
+        file.write_bytes(text + newline * rng.choice([0, 1, 3]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tu, "CHUNK_BYTES", rng.choice([400, 2**22]))
         patch.setattr(archive, "_STEP", rng.choice([7, 2**14]))
-        path = Path(folder)
-        if zipped:
-            path = path / "any.zip"
-            with zipfile.ZipFile(path, "w", rng.choice([0, 8, 12, 14])) as target:
-                for part, text in parts.items():
-                    target.writestr(f"toy_{part}.txt", text)
-        else:
-            write(path, dict(parts))
-        back = read_tu(path, directed=graphs.directed)
-    assert back == graphs
+        assert read_tu(folder, directed=plain.directed) == graphs
 
 
 @given(st.binary(max_size=60))

@@ -202,7 +202,6 @@ def test_a_kind_of_another_day_is_described_by_its_arrays(tmp_path: Path) -> Non
 def test_what_saen_did_not_write_is_said_to_be_foreign(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
     name: str,
     content: Any,
     message: str,
@@ -210,7 +209,7 @@ def test_what_saen_did_not_write_is_said_to_be_foreign(
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert message in fails(monkeypatch, capsys, "inspect", name)
+    assert message in fails("inspect", name)
 
 
 def test_a_newer_format_and_damaged_metadata_are_named(

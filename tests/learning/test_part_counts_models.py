@@ -276,7 +276,7 @@ def test_the_preset_names_its_model(tmp_path):
         load_preset(str(own))
 
 
-def test_commands_take_the_preset(tmp_path, monkeypatch, capsys):
+def test_commands_take_the_preset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "quick.toml").write_text(
         'model = "part_counts"\n[defaults]\n'
@@ -297,7 +297,7 @@ def test_commands_take_the_preset(tmp_path, monkeypatch, capsys):
     assert {"e.npy", "one.html", "all.svg", "p.svg", "r.html"} <= {
         path.name for path in tmp_path.iterdir()
     }
-    message = fails(monkeypatch, capsys, *line, "--epochs", "3")
+    message = fails(*line, "--epochs", "3")
     assert message == "epochs does not apply to preset quick"
 
 

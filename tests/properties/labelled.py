@@ -46,47 +46,13 @@ class LabelledGraphs(DrawnGraphs):
             first += size
         return sorted(found)
 
-    def renamed(self, names: list[list[int]]) -> Graphs:
-        """The same graphs with other numbers for their nodes: `names[g][v]` instead of v."""
-        edge_lists = [
-            [(name[u], name[v]) for u, v in edges]
-            for name, edges in zip(names, self.edge_lists, strict=True)
+    def edge_values(self, ends: list[Any]) -> list[Value]:
+        """The labels of all edges as objects, from the labels of all nodes."""
+        return [
+            ("edge", *(pair if self.directed else sorted(pair)), *labels)
+            for u, v, labels in self.all_edges()
+            for pair in [[ends[u], ends[v]]]
         ]
-        firsts = np.cumsum([0, *self.sizes])
-        order = np.concatenate(
-            [np.empty(0, np.int64)]
-            + [first + np.argsort(name) for first, name in zip(firsts[:-1], names, strict=True)]
-        ).astype(np.int64)
-        labels = self.graphs.node_labels
-        return labelled_graphs(
-            edge_lists,
-            self.sizes,
-            self.directed,
-            None if labels is None else labels[order],
-            self.edge_labels,
-            0
-            if self.graphs.edge_labels is None
-            else int(np.prod(self.graphs.edge_labels.shape[1:])),
-        )
-
-
-def labelled_graphs(
-    edge_lists: list[list[tuple[int, int]]],
-    sizes: list[int],
-    directed: bool,
-    node_labels: np.ndarray | None,
-    edge_labels: list[list[Value]],
-    width: int,
-) -> Graphs:
-    """The collection of these lists; `width` says how many labels an edge has."""
-    rows = [labels for graph in edge_labels for labels in graph]
-    column = None
-    if width:
-        column = np.array(rows).reshape(-1, width) if rows else np.empty((0, width), np.int64)
-        column = column[:, 0] if width == 1 else column
-    return Graphs.from_edge_lists(
-        edge_lists, sizes, directed=directed, node_labels=node_labels, edge_labels=column
-    )
 
 
 @st.composite
@@ -100,9 +66,17 @@ def labelled_collections(
     labels = [
         [tuple(draw(value) for _ in range(width)) for _ in edges] for edges in drawn.edge_lists
     ]
-    node_labels = drawn.graphs.node_labels
-    graphs = labelled_graphs(
-        drawn.edge_lists, drawn.sizes, drawn.directed, node_labels, labels, width
+    column = None
+    if width:
+        rows = [row for graph in labels for row in graph]
+        column = np.array(rows).reshape(-1, width) if rows else np.empty((0, width), np.int64)
+        column = column[:, 0] if width == 1 else column
+    graphs = Graphs.from_edge_lists(
+        drawn.edge_lists,
+        drawn.sizes,
+        directed=drawn.directed,
+        node_labels=drawn.graphs.node_labels,
+        edge_labels=column,
     )
     return LabelledGraphs(graphs, drawn.sizes, drawn.edge_lists, drawn.directed, labels)
 

@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from saen import Attributes, Graphs, Hierarchy, Relation, Vocabulary
+from tests.references import hierarchies as reference
 
 LABELS = [0, 1, 7, -3, "1", "C", "", "π", (1, "1"), (1, 1), ("C",), (7, "C", 0)]
 ROLES = ["root", "elem", "carry", "radius 0", "π"]
@@ -151,6 +152,23 @@ class DrawnGraphs:
     sizes: list[int]
     edge_lists: list[list[tuple[int, int]]]
     directed: bool
+
+    def degrees(self, direction: str = "both") -> list[int]:
+        """Of all nodes, slow and literal."""
+        return [
+            degree
+            for size, edges in zip(self.sizes, self.edge_lists, strict=True)
+            for degree in reference.degrees(size, edges, self.directed, direction)
+        ]
+
+    def neighbours(self, direction: str = "both") -> list[set[int]]:
+        """The other nodes beside every node, numbered across the graphs, slow and literal."""
+        out: list[set[int]] = []
+        for size, edges in zip(self.sizes, self.edge_lists, strict=True):
+            first = len(out)
+            near = reference.neighbours(size, edges, self.directed, direction)
+            out += [{first + u for u in others if u != v} for v, others in enumerate(near)]
+        return out
 
 
 @st.composite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -177,6 +177,21 @@ def degrees(size: int, edges: Edges, directed: bool, direction: str) -> list[int
     if not directed or direction == "both":
         return [a + b for a, b in zip(out, into, strict=True)]
     return out if direction == "out" else into
+
+
+def refined(
+    colours: Sequence[Hashable], near: Sequence[Collection[int]], rounds: int
+) -> list[list[int]]:
+    """Weisfeiler-Lehman: the colour of every node after 0, 1, … rounds, numbered as met."""
+    out = [first_met(colours)]
+    for _ in range(rounds):
+        old = out[-1]
+        out.append(
+            first_met(
+                [(old[v], tuple(sorted([old[u] for u in near[v]]))) for v in range(len(near))]
+            )
+        )
+    return out
 
 
 def log_bin(degree: int, per_doubling: int) -> int:

@@ -168,18 +168,16 @@ def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "train"])
-def test_report_that_cannot_be_written_is_refused_before_the_work(
-    tmp_path, monkeypatch, capsys, command
-):
+def test_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, command):
     def work(*_, **__):
         raise AssertionError
 
     monkeypatch.setattr("saen.learning.jobs.job.load_input", work)
     out = ["--out", tmp_path / "run"]
-    error = fails(monkeypatch, capsys, command, "threads", *out, "--report", tmp_path)
+    error = fails(command, "threads", *out, "--report", tmp_path)
     assert error == f"{tmp_path}: is a folder: name a file, such as report.html in it"
     nowhere = tmp_path / "no" / "page.html"
-    error = fails(monkeypatch, capsys, command, "threads", *out, "--report", nowhere)
+    error = fails(command, "threads", *out, "--report", nowhere)
     assert error == f"{nowhere}: cannot be written (there is no folder {nowhere.parent})"
     assert list(tmp_path.iterdir()) == []
 

@@ -1,15 +1,17 @@
 """Explanations as pages and pictures: text as text, colours as contributions."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import saen
-from saen import Graphs, SAENClassifier, SAENRegressor, explain, explain_collection
+from saen import Documents, Graphs, SAENClassifier, SAENRegressor, explain, explain_collection
 from saen.data.nested import NestedData
 from saen.report.explanation_drawing import can_draw, draw_explanation, draw_part
 from saen.report.explanation_page import write_explanation
+from saen.report.molecule_drawing import draw_molecule
 from tests.report.html_reader import pairs, read_html, tables
 from tests.report.pictures import artists
 
@@ -50,7 +52,9 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
     assert all(drawing.attributes["aria-label"] for drawing in page.all("svg"))
     parts, nodes, balance = tables(page)
     assert [row[-1] for row in parts[1:]] == [part.what for part in explanation.parts]
-    assert len(nodes) == 1 + 4
+    assert [row[1] for row in nodes[1:]] == [
+        str(part.count) for part in explanation.top_parts(level=0, k=4)
+    ]
     assert balance[0] == ["level", "attributed", "not attributed", "sum", "output"]
     assert {row[3] for row in balance[1:]} == {row[4] for row in balance[1:]}
     assert pairs(page)["decomposition: radii"] == "[0, 1]"
@@ -115,8 +119,54 @@ def test_draw_explanation_of_a_large_graph_says_what_is_left_out():
     star = Graphs.from_edge_lists([[(0, i) for i in range(1, 400)], [(0, 1)]])
     model = SAENRegressor(radii=(0, 1), epochs=1, n_models=1).fit(star, star.sizes)
     figure = draw_explanation(explain(model, star, 0))
-    assert len(artists(figure)["graph-nodes"].get_offsets()) == 300
-    assert any("showing 300 of 400 nodes" in text.get_text() for text in figure.texts)
+    shown = len(artists(figure)["graph-nodes"].get_offsets())
+    assert shown <= 120
+    assert any(f"{shown} of 400 nodes" in text.get_text() for text in figure.texts)
+
+
+def test_a_large_graph_is_drawn_around_its_strongest_parts():
+    """The strong parts in colour, what surrounds them without; the rest is left out."""
+    chain = [(i, i + 1) for i in range(399)]
+    graphs = Graphs.from_edge_lists(
+        [chain] * 8, [400] * 8, node_labels=np.tile(np.where(np.arange(400) == 77, "N", "C"), 8)
+    )
+    labels = graphs.node_labels.copy()
+    labels[np.arange(0, 8, 2) * 400 + 77] = "C"
+    graphs = replace(graphs, node_labels=labels)
+    model = SAENClassifier("ego(radii=(1,))", epochs=10, n_models=1).fit(graphs, np.arange(8) % 2)
+    explanation = explain(model, graphs, 1, k=3)
+    assert 77 in {part.node for part in explanation.parts} | {76, 78}
+    figure = draw_explanation(explanation)
+    assert len(artists(figure)["graph-nodes"].get_offsets()) < 60
+
+
+def test_molecules_are_drawn_by_rdkit_with_contributions_on_atoms_and_bonds(tmp_path):
+    pytest.importorskip("rdkit", reason="needs the extra 'chem'")
+    smiles = ["CC(=O)O", "c1ccccc1O", "CCO", "C[N+](C)(C)C"] * 3
+    graphs = saen.from_smiles(smiles)
+    model = SAENClassifier("ego(edges=objects)", epochs=2).fit(graphs, np.arange(12) % 2)
+    page = written(tmp_path, explain(model, graphs, 1, k=2))
+    drawing = page.all("svg")[0]
+    bonds = {e.attributes.get("class", "") for e in drawing.all("path")}
+    assert any(name.startswith("bond-") for name in bonds)
+    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        write_explanation(tmp_path / f"m{suffix}", explain(model, graphs, 1))
+        assert (tmp_path / f"m{suffix}").read_bytes().startswith(start)
+    plain = saen.generate_threads(3, average_nodes=5, seed=0)
+    assert draw_molecule(plain[0], np.zeros(plain[0].n_nodes), np.zeros(plain[0].n_edges)) is None
+
+
+def test_documents_are_shown_as_text_with_coloured_words(tmp_path):
+    bites = [("dogs", 1, "nsubj"), ("bite<b>", None, "root"), ("men", 1, "obj")]
+    sleep = [("men", 1, "nsubj"), ("sleep", None, "root")]
+    texts = Documents.from_sentences([[bites, sleep], [sleep]] * 4, targets=["long", "short"] * 4)
+    model = SAENClassifier("dependency_paths", epochs=3, n_models=1).fit(texts, texts.targets)
+    explanation = explain(model, texts, 0)
+    page = written(tmp_path, explanation)
+    sentences = [e for e in page.all("p") if e.attributes.get("class") == "text"]
+    assert [s.text.split() for s in sentences] == [["dogs", "bite<b>", "men"], ["men", "sleep"]]
+    numbers = [e.attributes["title"].replace("−", "-") for s in sentences for e in s.all("span")]
+    np.testing.assert_allclose([float(n) for n in numbers], explanation.contributions[0], rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def test_the_page_holds_all_graphs_and_nothing_from_elsewhere(folder):
     assert data["conflicts"] == [[0, 40]]
 
 
-def test_the_command_refuses_what_exists_and_other_suffixes(folder, tmp_path, monkeypatch, capsys):
+def test_the_command_refuses_what_exists_and_other_suffixes(folder, tmp_path):
     both = folder / "model.saen", folder / "talk.saen"
 
     def refused(out):
-        return fails(monkeypatch, capsys, "explore", *both, "--out", out)
+        return fails("explore", *both, "--out", out)
 
     assert "already exists" in refused(folder / "page.html")
     assert "an .html file" in refused(tmp_path / "page.png")

@@ -1,9 +1,11 @@
-"""Modules that are imported when they are first used."""
+"""Modules that are imported when they are first used, and those that may be missing."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
+
+from saen.errors import MissingExtraError
 
 
 class LazyModule:
@@ -22,3 +24,11 @@ class LazyModule:
     def __getattr__(self, attribute: str) -> Any:
         """Import the module and look up the attribute there."""
         return getattr(import_module(self.__name__), attribute)
+
+
+def import_extra(module: str, library: str, *, extra: str) -> Any:
+    """A module of an optional library; `MissingExtraError` says which extra to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(library, extra=extra) from None

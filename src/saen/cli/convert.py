@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines, report_skipped
 from saen.errors import FileError
-
-
-class Format(StrEnum):
-    """What a folder is to hold."""
-
-    tu = "tu"
-    graphml = "graphml"
 
 
 def command(
@@ -31,7 +23,8 @@ def command(
         ),
     ],
     format: Annotated[
-        Format | None, typer.Option(help="What to write into a folder: tu or graphml.")
+        Literal["tu", "graphml"] | None,
+        typer.Option(help="What to write into a folder: tu or graphml."),
     ] = None,
     nodes: options.NodesFile = None,
     targets: options.TargetsFile = None,

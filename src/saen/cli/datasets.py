@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, table
-from saen.io.catalog import CatalogEntry, catalog, find_entry
+from saen.io.catalog import catalog, find_entry
 from saen.io.loading import load_dataset, locate
 
 
@@ -31,17 +32,11 @@ def command(
 def _list(json: bool) -> None:
     places = {entry.name: locate(entry.name) for entry in catalog().values()}
     if json:
+        keys = ("name", "title", "group", "graphs", "classes")
         rows = [
-            {
-                "name": entry.name,
-                "title": entry.title,
-                "group": entry.group,
-                "graphs": entry.graphs,
-                "classes": entry.classes,
-                "present": places[entry.name] is not None,
-                "path": str(places[entry.name]) if places[entry.name] else None,
-            }
-            for entry in catalog().values()
+            {key: getattr(entry, key) for key in keys}
+            | {"present": place is not None, "path": str(place) if place else None}
+            for entry, place in zip(catalog().values(), places.values(), strict=True)
         ]
         print_json({"datasets": rows})
         return
@@ -59,10 +54,9 @@ def _describe(name: str, json: bool) -> None:
     graphs = load_dataset(name)
     entry = find_entry(name)
     found = graphs.summary()
-    paper = _paper(entry)
+    paper = asdict(entry.paper) if entry is not None and entry.paper is not None else None
     if json:
-        document: dict[str, Any] = {"name": graphs.name or name, **found, "paper": paper}
-        print_json(document)
+        print_json({"name": graphs.name or name, **found, "paper": paper})
         return
     heading(graphs.name or name)
     out = table("", "found", "paper")
@@ -77,13 +71,3 @@ def _describe(name: str, json: bool) -> None:
     console().print(out)
     if entry is not None and entry.note:
         console().print(f"\n{entry.note}", style="dim")
-
-
-def _paper(entry: CatalogEntry | None) -> dict[str, Any] | None:
-    if entry is None or entry.paper is None:
-        return None
-    return {
-        "graphs": entry.paper.graphs,
-        "average_nodes": entry.paper.average_nodes,
-        "average_max_degree": entry.paper.average_max_degree,
-    }

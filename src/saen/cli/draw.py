@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,20 +12,13 @@ from saen.cli.output import print_json, print_line
 from saen.errors import InputError
 
 
-class Figure(StrEnum):
-    """Which of the two figures."""
-
-    decomposition = "decomposition"
-    compression = "compression"
-
-
 def command(
     name: options.Name,
     graph: Annotated[int, typer.Option("--graph", "-g", help="Index of the example, from 0.")] = 0,
     figure: Annotated[
-        Figure,
+        Literal["decomposition", "compression"],
         typer.Option(help="The example beside its hierarchy, or before and after compression."),
-    ] = Figure.decomposition,
+    ] = "decomposition",
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"
     ),
@@ -53,7 +45,7 @@ def command(
     what = parsed.takes.removesuffix("s")
     if not 0 <= graph < len(data):
         raise InputError(f"there is no {what} {graph}: the {parsed.takes} are 0 … {len(data) - 1}")
-    draw = draw_decomposition if figure is Figure.decomposition else draw_compression
+    draw = draw_decomposition if figure == "decomposition" else draw_compression
     title = f"{data.name or name}, {what} {graph}"
     save_figure(draw(data[graph : graph + 1], parsed, title), out)
     if json:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,14 +15,6 @@ if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
 
 
-class Stop(StrEnum):
-    """How the number of epochs is decided."""
-
-    fixed = "fixed"
-    nested = "nested"
-    peek = "peek"
-
-
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
@@ -32,13 +23,13 @@ def command(
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
     stop: Annotated[
-        Stop,
+        Literal["fixed", "nested", "peek"],
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
             "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
             "best is always nested."
         ),
-    ] = Stop.fixed,
+    ] = "fixed",
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
     folds: Annotated[int, typer.Option(help="Folds of each cross-validation.")] = 10,
     seed: options.Seed = 0,
@@ -90,14 +81,7 @@ def command(
         check_output(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
-    overrides = {
-        "decomposition": decomposition,
-        "node_labels": node_labels,
-        "radii": options.parse_radii(radii),
-        "epochs": epochs,
-        "n_models": n_models,
-        "budget": budget,
-    }
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
     report = evaluate_dataset(
         Job(name, preset, overrides, seed, device),
         Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,7 +26,7 @@ def command(
         str | None,
         typer.Option(
             "--explain-target",
-            help="The class to explain. [default: the second of two, else the predicted one]",
+            help="The class to explain. [default: the predicted one]",
         ),
     ] = None,
     parts: Annotated[int, typer.Option(min=1, help="How many of the strongest parts.")] = 10,
@@ -90,39 +89,29 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     from saen.report.explanation_page import explanation_title
 
     title = explanation_title(explanation, name)
+    rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
         heading(f"{title}: predicted {explanation.prediction}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
-        line += f" (without any parts: {explanation.baseline:.3f})"
-        print_line(line)
-        shown = table("contribution", "number", "node")
-        words = ("evidence", "role", "made of")
+        if explanation.probability is not None:
+            line += f", probability {explanation.probability:.3f}"
+        print_line(f"{line} ({explanation.reference}: {explanation.baseline:.3f})")
+        headers = ["contribution", "times", "node", "evidence"]
+        for one in explanation.parts:
+            node = "" if one.node is None else one.node
+            evidence = explanation.evidence(one.contribution)
+            rows.append((one, f"{one.contribution:+.4f}", f"×{one.count}", node, evidence))
     else:
         heading(title)
-        shown = table("mean", "total", "occurrences", "examples")
-        words = ("evidence for", "role", "made of")
-    for column in words:
-        shown.add_column(column, justify="left")
-    for row in _rows(explanation):
-        shown.add_row(*row)
-    console().print(shown)
-
-
-def _rows(explanation: Explanation | CollectionExplanation) -> Iterator[tuple[str, ...]]:
-    from saen.explanations.explanation import Explanation
-
-    if isinstance(explanation, Explanation):
-        for part in explanation.parts:
-            yield (
-                f"{part.contribution:+.4f}",
-                str(part.number),
-                "" if part.node is None else str(part.node),
-                explanation.evidence(part.contribution),
-                ", ".join(part.roles),
-                part.what,
-            )
-    else:
+        headers = ["mean", "total", "occurrences", "examples", "evidence for"]
         for each in explanation.parts:
             counts = f"{each.occurrences:,}", f"{each.examples:,}"
-            words = each.towards, ", ".join(each.part.roles), each.part.what
-            yield f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, *words
+            rows.append(
+                (each.part, f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, each.towards)
+            )
+    shown = table(*headers[:-1])
+    for header in (headers[-1], "role", "made of"):
+        shown.add_column(header, justify="left")
+    for part, *cells in rows:
+        shown.add_row(*cells, ", ".join(part.roles), part.what)
+    console().print(shown)

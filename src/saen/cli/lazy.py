@@ -1,8 +1,8 @@
-"""Commands that are imported when they are looked up: to list them, their names are enough."""
+"""Commands that are imported when they are run: to list them, their names are enough."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -11,32 +11,28 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each from the module `saen.cli.NAME`.
+class LazyGroup(TyperGroup):
+    """A group whose `summaries` have the name of each command and its line in help and completion.
 
-    Such a module has a function `command`, or an `app` with commands of its own.
+    A command is the function `command` of the module `saen.cli.NAME`, or its `app` with commands
+    of its own.
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
+    summaries: ClassVar[Mapping[str, str]] = {}
 
-    def __getitem__(self, name: str) -> Any:
-        """The command, which is imported now."""
-        if name not in self.names:
-            raise KeyError(name)
-        return _load(name)
+    def __init__(self, **settings: Any) -> None:
+        listed = {name: TyperCommand(name, help=line) for name, line in self.summaries.items()}
+        super().__init__(**settings | {"commands": listed})
 
-    def __iter__(self) -> Iterator[str]:
-        """Names of commands."""
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        """Number of commands."""
-        return len(self.names)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was typed, which is imported now, and its arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and load_command(listed.name or ""), rest
 
 
 @cache
-def _load(name: str) -> Any:
+def load_command(name: str) -> Any:
+    """The command of a module."""
     module = import_module(f"saen.cli.{name}")
     if hasattr(module, "app"):
         group = typer.main.get_group(module.app)
@@ -45,27 +41,3 @@ def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False)
     single.command(name)(module.command)
     return typer.main.get_command(single)
-
-
-class LazyGroup(TyperGroup):
-    """A group of lazy commands; `summaries` has the line that help and completion show of each."""
-
-    summaries: ClassVar[Mapping[str, str]] = {}
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": LazyCommands(self.summaries)})
-        listed = {name: TyperCommand(name, help=line) for name, line in self.summaries.items()}
-        self.listing = TyperGroup(**settings | {"commands": listed})
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names of commands, in order."""
-        return [*self.summaries]
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help of the group."""
-        self.listing.format_help(ctx, formatter)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Commands, or options, that start with what was typed."""
-        context = typer.Context(self.listing, info_name=ctx.info_name)
-        return self.listing.shell_complete(context, incomplete)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -104,3 +104,22 @@ def parse_radii(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(radius) for radius in text.split(","))
     except ValueError:
         raise InputError(f"radii are integers such as 0,1, not {text!r}") from None
+
+
+def overrides(
+    decomposition: str | None,
+    node_labels: str | None,
+    radii: str | None,
+    epochs: int | None,
+    n_models: int | None,
+    budget: str | None,
+) -> dict[str, Any]:
+    """Settings instead of a preset's, by the names of the estimators' parameters."""
+    return {
+        "decomposition": decomposition,
+        "node_labels": node_labels,
+        "radii": parse_radii(radii),
+        "epochs": epochs,
+        "n_models": n_models,
+        "budget": budget,
+    }

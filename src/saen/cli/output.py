@@ -119,7 +119,7 @@ class DataTable(Table):
         super().add_row(*(Text(printable(str(cell))) for cell in cells), **options)
 
 
-def table(*columns: str) -> Table:
+def table(*columns: str) -> DataTable:
     """A table whose first column is text and whose other columns are numbers."""
     out = DataTable(box=None, pad_edge=False)
     for index, column in enumerate(columns):

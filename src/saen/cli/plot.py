@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,13 +13,6 @@ from saen.cli.output import print_json, print_line
 app = typer.Typer(no_args_is_help=True, help="Plot what other commands wrote.")
 
 
-class Method(StrEnum):
-    """How vectors are projected to a plane."""
-
-    pca = "pca"
-    tsne = "tsne"
-
-
 @app.command()
 def embeddings(
     file: Annotated[Path, typer.Argument(help="Vectors that saen embed wrote.")],
@@ -28,8 +20,9 @@ def embeddings(
         "map.png"
     ),
     method: Annotated[
-        Method, typer.Option(help="pca: the two directions of most variance; tsne: neighbours.")
-    ] = Method.pca,
+        Literal["pca", "tsne"],
+        typer.Option(help="pca: the two directions of most variance; tsne: neighbours."),
+    ] = "pca",
     by: Annotated[
         str | None,
         typer.Option(help="Column that colours the points. [default: target, where there is one]"),
@@ -46,7 +39,7 @@ def embeddings(
     from saen.report.figures import check_figure
 
     check_figure(out, force=force, inputs=[file])
-    result = draw_embedding_map(file, out, method=method.value, by=by, seed=seed)
+    result = draw_embedding_map(file, out, method=method, by=by, seed=seed)
     if json:
         print_json(result.to_json())
     else:

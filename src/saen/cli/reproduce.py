@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,19 +14,11 @@ if TYPE_CHECKING:
     from saen.paper.reproduce import Table
 
 
-class What(StrEnum):
-    """Which of the paper's tables."""
-
-    statistics = "statistics"
-    parameters = "parameters"
-    accuracy = "accuracy"
-    compression = "compression"
-    kernel = "kernel"
-    all = "all"
+What = Literal["statistics", "parameters", "accuracy", "compression", "kernel", "all"]
 
 
 def command(
-    what: Annotated[What, typer.Argument(help="Which of the paper's tables.")] = What.all,
+    what: Annotated[What, typer.Argument(help="Which of the paper's tables.")] = "all",
     datasets: Annotated[
         str | None, typer.Option(help="Names separated by commas. [default: all that are here]")
     ] = None,
@@ -48,7 +39,7 @@ def command(
     from saen.paper.reproduce import reproduce
 
     names = None if datasets is None else datasets.split(",")
-    tables = reproduce(what.value, names, out, device=device, say=_say)
+    tables = reproduce(what, names, out, device=device, say=_say)
     if json:
         print_json({name: each.data for name, each in tables.items()})
         return

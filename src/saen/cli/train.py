@@ -22,7 +22,7 @@ from saen.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.train import DataFacts, FitReport
+    from saen.learning.jobs.train import DataFacts
 
 MAX_LISTED_CLASSES = 8
 
@@ -66,19 +66,12 @@ def command(
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.summaries import describe_hold_out
+    from saen.report.summaries import describe_hold_out, describe_model, describe_times
 
     if page is not None:
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
-    overrides = {
-        "decomposition": decomposition,
-        "node_labels": node_labels,
-        "radii": options.parse_radii(radii),
-        "epochs": epochs,
-        "n_models": models,
-        "budget": budget,
-    }
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
     preset = preset or default_preset(overrides)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
@@ -98,8 +91,15 @@ def command(
         write_training_report(page, result, command_line(), preset)
     if json:
         print_json(result.to_json())
-    else:
-        _print_model(result)
+        return
+    print_tried(getattr(result.model, "tried_", []))
+    model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
+    print_lines(
+        {
+            "written": f"{result.path} ({human_bytes(result.bytes)}): {model}",
+            "time": describe_times(result.seconds),
+        }
+    )
 
 
 def _print_facts(facts: DataFacts) -> None:
@@ -117,16 +117,3 @@ def _print_facts(facts: DataFacts) -> None:
         lines["ceiling"] = describe_ceiling(facts.ceiling)
     print_lines(lines)
     print_levels(facts.levels)
-
-
-def _print_model(result: FitReport) -> None:
-    from saen.report.summaries import describe_model, describe_times
-
-    print_tried(getattr(result.model, "tried_", []))
-    print_lines(
-        {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): "
-            f"{describe_model(result.model)}, trained on all {result.facts.structures:,}",
-            "time": describe_times(result.seconds),
-        }
-    )

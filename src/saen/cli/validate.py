@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,8 +14,6 @@ from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError
 from saen.io.loading import data_kind, load_data, load_dataset
-
-Data = Graphs | Documents | NestedData
 
 
 def command(
@@ -30,8 +28,10 @@ def command(
 
     Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
     """
+    from saen.learning.unused import unused_by_default
+
     problems: list[FileError] = []
-    found: Data | None
+    found: Graphs | Documents | NestedData | None
     try:
         kind = data_kind(source)
         if kind in ("graphs", "molecules"):
@@ -49,73 +49,46 @@ def command(
         found = None
         problems.append(error)
     problems.sort(key=lambda error: (str(error.path), error.line or 0))
+    unused = unused_by_default(source, found)
     if json:
-        print_json(_report(source, found, problems, limit))
+        print_json(
+            {
+                "ok": not problems,
+                "count": 0 if found is None else len(found),
+                "summary": found.summary() if isinstance(found, Graphs) else None,
+                "unused": unused,
+                "n_problems": len(problems),
+                "problems": [
+                    {"path": str(error.path), "line": error.line, "message": str(error)}
+                    for error in problems[:limit]
+                ],
+            }
+        )
     else:
-        _print(source, found, problems, limit)
+        heading(source)
+        for line in [*_description(found), *map("note: {}".format, unused)]:
+            print_line(line)
+        print_line(plural(len(problems), "problem") if problems else "no problems")
+        for problem in problems[:limit]:
+            print_line(f"  {problem}")
+        if len(problems) > limit:
+            print_line(f"  … and {len(problems) - limit:,} more")
     if problems:
         raise typer.Exit(2)
 
 
-def _report(
-    source: str,
-    found: Data | None,
-    problems: list[FileError],
-    limit: int,
-) -> dict[str, Any]:
-    return {
-        "ok": not problems,
-        "count": 0 if found is None else len(found),
-        "summary": found.summary() if isinstance(found, Graphs) else None,
-        "unused": _unused(source, found),
-        "n_problems": len(problems),
-        "problems": [
-            {"path": str(error.path), "line": error.line, "message": str(error)}
-            for error in problems[:limit]
-        ],
-    }
-
-
-def _print(
-    source: str,
-    found: Data | None,
-    problems: list[FileError],
-    limit: int,
-) -> None:
-    heading(source)
-    if found is not None:
-        print_line(f"{found!r}")
-    if isinstance(found, Graphs):
-        for line in [*_summary(found), *map("note: {}".format, _unused(source, found))]:
-            print_line(line)
-    if not problems:
-        print_line("no problems")
-        return
-    print_line(plural(len(problems), "problem"))
-    for error in problems[:limit]:
-        print_line(f"  {error}")
-    if len(problems) > limit:
-        print_line(f"  … and {len(problems) - limit:,} more")
-
-
-def _unused(source: str, data: Data | None) -> list[str]:
-    from saen.learning.unused import unused_by_default
-
-    return unused_by_default(source, data)
-
-
-def _summary(graphs: Graphs) -> list[str]:
-    facts = graphs.summary()
+def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
+    if not isinstance(found, Graphs):
+        return [] if found is None else [repr(found)]
+    facts = found.summary()
     keys = ("average_nodes", "average_edges", "average_max_degree")
-    lines = [f"{key.replace('_', ' '):20}{facts[key]:,.2f}" for key in keys]
-    lines.append(f"{'isolated nodes':20}{facts['isolated_nodes']:,}")
+    lines = {key.replace("_", " "): f"{facts[key]:,.2f}" for key in keys}
+    lines["isolated nodes"] = f"{facts['isolated_nodes']:,}"
     if "classes" in facts:
-        counts = ", ".join(f"{label}: {count:,}" for label, count in facts["classes"].items())
-        lines.append(f"{'classes':20}{counts}")
-    elif graphs.targets is None:
-        lines.append(f"{'targets':20}none: graphs can be predicted, but not trained on")
+        counts = facts["classes"].items()
+        lines["classes"] = ", ".join(f"{label}: {count:,}" for label, count in counts)
+    elif found.targets is None:
+        lines["targets"] = "none: graphs can be predicted, but not trained on"
     else:
-        lines.append(
-            f"{'targets':20}real numbers from {graphs.targets.min():g} to {graphs.targets.max():g}"
-        )
-    return lines
+        lines["targets"] = f"real numbers from {found.targets.min():g} to {found.targets.max():g}"
+    return [repr(found), *(f"{name:20}{words}" for name, words in lines.items())]

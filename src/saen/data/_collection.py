@@ -24,13 +24,7 @@ class Collection(ABC):
 
     An integer, a slice, a mask or an array of integers gives a collection of the same type, and so
     does every step of an iteration. `shape` and `ndim` are what scikit-learn's splitters look for.
-
-    `ids`, shape (n,), name the examples in every output: integers or strings, by default the
-    position of each in its input. They go along through indexing and concatenation; like the name
-    of a collection, they say nothing about its content, so `==` and digests do not look at them.
     """
-
-    ids: Array
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -56,6 +50,68 @@ class Collection(ABC):
 
     def __iter__(self) -> Iterator[Self]:
         return (self[index] for index in range(len(self)))
+
+
+class Dataset(Collection):
+    """A collection with targets, ids and a name: what `Graphs`, `Documents` and `NestedData` share.
+
+    `ids`, shape (n,), name the examples in every output: integers or strings, by default the
+    position of each in its input. They go along through indexing and concatenation; like the name
+    of a collection, they say nothing about its content, so `==` and digests do not look at them.
+    """
+
+    targets: Array | None
+    name: str
+    ids: Array
+
+    @classmethod
+    def _unchecked(cls, **fields: Any) -> Self:
+        """Build without checks, from arrays that are right by construction.
+
+        Fields that are left out have the defaults of the class.
+        """
+        self = cls.__new__(cls)
+        self.__setstate__(fields)
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Frozen, because numpy's own copies are writeable again.
+        for key, value in state.items():
+            vars(self)[key] = frozen(value) if isinstance(value, np.ndarray) else value
+
+    def _with(self, **changes: Any) -> Self:
+        return self._unchecked(**{**vars(self), **changes})
+
+    def with_targets(self, targets: ArrayLike | None) -> Self:
+        """The same examples with other targets (or none)."""
+        return self._with(targets=checked_targets(targets, len(self)))
+
+    def with_ids(self, ids: ArrayLike | None) -> Self:
+        """The same examples with other ids (None: their numbers)."""
+        return self._with(ids=checked_ids(ids, len(self)))
+
+    def _per_example(self, rows: Rows) -> dict[str, Any]:
+        """The targets and ids of some examples."""
+        targets = None if self.targets is None else self.targets[rows]
+        return {"targets": targets, "ids": self.ids[rows]}
+
+    def _described(self, content: str, *extras: str) -> str:
+        """For `repr`: name, content, targets and what else there is."""
+        name = f"{self.name}: " if self.name else ""
+        known = () if self.targets is None else (_describe_targets(self.targets),)
+        after = "; " + ", ".join([*known, *extras]) if known or extras else ""
+        return f"{type(self).__name__}({name}{content}{after})"
+
+
+def concatenated(parts: Sequence[Dataset]) -> dict[str, Any]:
+    """Targets, name and ids of all parts, in order; raises `InputError` if there are none."""
+    if not parts:
+        raise InputError("nothing to concatenate: the list of collections is empty")
+    return {
+        "targets": concatenate_columns("targets", [part.targets for part in parts]),
+        "name": parts[0].name if len({part.name for part in parts}) == 1 else "",
+        "ids": _concatenate_ids([part.ids for part in parts]),
+    }
 
 
 def _positions(key: Any, n: int) -> Rows:
@@ -103,6 +159,14 @@ def check_column(name: str, column: Array, n: int, kinds: str) -> None:
         raise InputError(f"{name} must be {allowed} or strings, not {column.dtype}")
 
 
+def check_pointers(name: str, pointers: Array) -> None:
+    """Raise unless an array holds the starts of segments, and the end of the last."""
+    if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
+        raise InputError(f"{name} must be a flat array of integers that starts with 0")
+    if pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any():
+        raise InputError(f"{name} must start at 0 and never decrease")
+
+
 def concatenate_columns(name: str, columns: Sequence[Array | None]) -> Array | None:
     """One column of all; None where nobody has it. All must have it, of one kind and width."""
     values = [column for column in columns if column is not None]
@@ -145,7 +209,7 @@ def checked_ids(ids: ArrayLike | None, n: int) -> Array:
     return owned(column)
 
 
-def concatenate_ids(columns: Sequence[Array]) -> Array:
+def _concatenate_ids(columns: Sequence[Array]) -> Array:
     """All ids in order; where some are strings, integers become strings."""
     text = any(column.dtype.kind == "U" for column in columns)
     return np.concatenate([column.astype(np.str_) if text else column for column in columns])
@@ -174,16 +238,15 @@ def checked_targets(targets: ArrayLike | None, n: int) -> Array | None:
     return owned(column)
 
 
-def equal_targets(one: Array | None, other: Array | None) -> bool:
-    """Whether the targets of two collections are the same; NaN equals NaN."""
+def equal_columns(one: Array | None, other: Array | None) -> bool:
+    """Whether two columns are the same, or both missing; NaN equals NaN."""
     if one is None or other is None:
         return one is other
     real = one.dtype.kind == other.dtype.kind == "f"
     return np.array_equal(one, other, equal_nan=real)
 
 
-def describe_targets(targets: Array) -> str:
-    """In a word or two, for `repr`."""
+def _describe_targets(targets: Array) -> str:
     if targets.dtype.kind == "f":
         return "real targets"
     return plural(len(np.unique(targets)), "class", "classes")

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
 from saen._util.lazy import LazyModule
-from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data._collection import equal_columns
+from saen.data.content_hash import Keys, attribute_keys, level_keys, row_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.errors import InputError
 
@@ -109,13 +110,9 @@ class Compressed:
         return rows[self.unique_of(level)]
 
     @cached_property
-    def keys(self) -> tuple[Keys, ...]:
+    def keys(self) -> list[Keys]:
         """The content key of every unique object, level by level, shape (unique, 2)."""
-        keys = [attribute_keys(self.hierarchy.attributes)]
-        for relation in self.hierarchy.relations:
-            rows = _Rows.of(relation, np.arange(relation.n_parts), relation.n_parts)
-            keys.append(row_keys(rows.indptr, rows.codes, rows.counts, keys[-1], relation.alphabet))
-        return tuple(keys)
+        return level_keys(self.hierarchy)
 
     def top_only(self) -> Compressed:
         """Without the inverse of the lower levels, which training does not need."""
@@ -142,13 +139,8 @@ class Compressed:
         return (
             self.hierarchy == other.hierarchy
             and (self.objects, self.entries) == (other.objects, other.entries)
-            and all(
-                (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
-                for a, b in zip(self.inverse, other.inverse, strict=True)
-            )
+            and all(map(equal_columns, self.inverse, other.inverse))
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         levels = [
@@ -403,22 +395,17 @@ def ceiling(unique: ArrayLike, targets: ArrayLike) -> float:
     >>> ceiling([0, 0, 0, 1], ["a", "a", "b", "b"])
     0.75
     """
-    rows = np.asarray(unique)
-    classes = np.asarray(targets)
+    rows, classes = np.asarray(unique), np.asarray(targets)
     if rows.ndim != 1 or rows.shape != classes.shape:
         raise InputError(
             "expected one unique graph and one target per graph, found shapes "
             f"{rows.shape} and {classes.shape}"
         )
-    _, labels = np.unique(classes, return_inverse=True)
     if not len(rows):
         return 1.0
-    pairs, counts = np.unique(
-        rows.astype(np.int64) * (labels.max() + 1) + labels, return_counts=True
-    )
-    best = np.zeros(int(rows.max()) + 1, dtype=np.int64)
-    np.maximum.at(best, pairs // (labels.max() + 1), counts)
-    return float(best.sum() / len(rows))
+    _, codes = np.unique(classes, return_inverse=True)
+    counts = sparse.csr_array((np.ones(len(rows)), (rows, codes)))  # of (unique graph, class)
+    return float(counts.max(axis=1).sum() / len(rows))
 
 
 def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
@@ -496,7 +483,7 @@ class _Rows:
         return same
 
     def content(self, row: int) -> tuple[Any, ...]:
-        """Something comparable that tells rows apart; only for keys that collide."""
+        """What tells rows apart; only for keys that collide."""
         entries = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
         return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
 
@@ -543,8 +530,8 @@ def _group(
 def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The group of every key and the first object of every group; groups are ordered by key."""
     # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
-    codes, _ = pd.factorize(keys[:, 0])
-    first = np.flatnonzero(_running_max_rises(codes))
+    codes, _ = pd.factorize(keys[:, 0])  # numbered by first appearance
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
     if (keys[first, 1][codes] == keys[:, 1]).all():
         order = np.argsort(keys[first, 0])
         rank = np.empty_like(order)
@@ -555,13 +542,6 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     groups = np.empty(len(keys), dtype=np.int64)
     groups[order] = np.cumsum(new) - 1
     return groups, order[new]
-
-
-def _running_max_rises(codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where a code that numbers values by first appearance is new."""
-    out = np.ones(len(codes), dtype=np.bool_)
-    out[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
-    return out
 
 
 def _split(
@@ -581,14 +561,10 @@ def _split(
         by_content: dict[tuple[Any, ...], list[int]] = {}
         for member in np.flatnonzero(groups == group).tolist():
             by_content.setdefault(content(member), []).append(member)
-        for _, members in sorted(by_content.items(), key=lambda item: _sortable(item[0])):
+        for _, members in sorted(by_content.items(), key=lambda item: repr(item[0])):
             out[members] = len(firsts)
             firsts.append(members[0])
     return out, np.array(firsts, dtype=np.int64)
-
-
-def _sortable(content: tuple[Any, ...]) -> list[tuple[int, Any]]:
-    return [(0, 0) if value is None else (1, value) for value in content]
 
 
 def _compress_attributes(
@@ -604,27 +580,26 @@ def _compress_attributes(
         small, inverse = attributes, np.arange(len(attributes))
     keys = attribute_keys(small)
 
-    def bits(rows: Ints) -> list[Array]:
-        columns = (
-            [] if small.vectors is None else [small.vectors.view(f"u{small.vectors.itemsize}")]
-        )
-        columns += [] if small.codes is None else [small.codes[:, None]]
-        return [column[rows] for column in columns]
+    columns: list[Array] = []
+    if small.vectors is not None:
+        columns.append(small.vectors.view(f"u{small.vectors.itemsize}"))
+    if small.codes is not None:
+        columns.append(small.codes[:, None])
 
     def equal(mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
         same = np.ones(len(mine), dtype=np.bool_)
-        for a, b in zip(bits(mine), bits(theirs), strict=True):
-            same &= (a == b).all(axis=1)
+        for column in columns:
+            same &= (column[mine] == column[theirs]).all(axis=1)
         return same
 
     def content(row: int) -> tuple[Any, ...]:
-        # Values, not codes: codes depend on what else the vocabulary holds.
         out: list[Any] = []
         if small.vectors is not None:
             out += small.vectors[row].astype(np.float64).view(np.uint64).tolist()
         if small.codes is not None and small.vocabulary is not None:
             code = int(small.codes[row])
-            out += [None] if code < 0 else [ord(c) for c in repr(small.vocabulary[code])]
+            # Values, not codes: codes depend on what else the vocabulary holds.
+            out.append(None if code < 0 else small.vocabulary[code])
         return tuple(out)
 
     groups, representatives = _group(keys, equal, content)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Ints, row_blocks, segment_reduce
-from saen.data.hierarchy import Attributes
+from saen.data.hierarchy import Attributes, Hierarchy
 from saen.data.vocabulary import Value
 
 Keys = NDArray[np.uint64]
@@ -92,6 +92,19 @@ def row_keys(
                 np.add, lane, indptr[start : stop + 1] - indptr[start]
             )
     return _masked([_mix(sums[:, i] ^ salt) for i, salt in enumerate(_SALTS)])
+
+
+def level_keys(hierarchy: Hierarchy) -> list[Keys]:
+    """Keys of the objects of every level, bottom first, shape (objects, 2) each."""
+    keys = [attribute_keys(hierarchy.attributes)]
+    for relation in hierarchy.relations:
+        # Stored relations have narrow integers, which cannot hold the codes.
+        indptr, roles, parts = (
+            column.astype(np.int64) for column in (relation.indptr, relation.roles, relation.parts)
+        )
+        codes, counts = roles * relation.n_parts + parts, relation.multiplicity
+        keys.append(row_keys(indptr, codes, counts, keys[-1], relation.alphabet))
+    return keys
 
 
 def _entry_lane(part: Keys, role: Keys, lane: int) -> NDArray[np.uint64]:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, frozen, offsets, owned, ranges
+from saen._util.arrays import Array, offsets, owned, ranges
 from saen._util.strings import plural
 from saen.data._collection import (
-    Collection,
+    Dataset,
     Rows,
+    check_pointers,
     checked_ids,
     checked_targets,
     class_counts,
-    concatenate_columns,
-    concatenate_ids,
-    describe_targets,
-    equal_targets,
+    concatenated,
+    equal_columns,
 )
 from saen.data.graphs import Graphs
 from saen.errors import InputError
@@ -30,7 +29,7 @@ Word = tuple[str, int | None, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Documents(Collection):
+class Documents(Dataset):
     """An immutable, columnar collection of documents: sentences whose words depend on each other.
 
     Document d owns sentences `offsets[d] … offsets[d + 1] - 1`. Each sentence is a graph whose
@@ -43,8 +42,6 @@ class Documents(Collection):
     - `offsets`: (D + 1,)
     - `targets`: (D,) classes (integers or strings) or numbers, or (D, k) floats
     - `ids`: (D,) integers or strings, the name of every document in outputs; by default 0 … D - 1
-
-    Indexing with an integer, a slice, a mask or an array of indices gives another `Documents`.
 
     >>> bites = [("dogs", 1, "nsubj"), ("bite", None, "root"), ("men", 1, "obj")]
     >>> sleep = [("men", 1, "nsubj"), ("sleep", None, "root")]
@@ -66,10 +63,7 @@ class Documents(Collection):
             raise InputError(f"sentences must be Graphs, not {type(self.sentences).__name__}")
         self._check_words()
         pointers = np.asarray(self.offsets)
-        if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
-            raise InputError("offsets must be a flat array of integers that starts with 0")
-        if pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any():
-            raise InputError("offsets must start at 0 and never decrease")
+        check_pointers("offsets", pointers)
         if pointers[-1] != len(self.sentences):
             raise InputError(
                 f"offsets must end at {len(self.sentences)}, the number of sentences, "
@@ -78,12 +72,6 @@ class Documents(Collection):
         object.__setattr__(self, "offsets", owned(pointers.astype(np.int64, copy=False)))
         object.__setattr__(self, "targets", checked_targets(self.targets, len(self)))
         object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        for key in ("offsets", "targets", "ids"):  # numpy's own copies are writeable again
-            if state[key] is not None:
-                object.__setattr__(self, key, frozen(state[key]))
 
     # -- construction ------------------------------------------------------------------------
 
@@ -131,8 +119,7 @@ class Documents(Collection):
             edge_labels=np.array(relations, dtype=np.str_),
         )
         pointers = offsets(np.array(lengths, dtype=np.int64))
-        given = checked_ids(ids, len(lengths))
-        return cls(sentences, pointers, checked_targets(targets, len(lengths)), name, given)
+        return cls(sentences, pointers, name=name).with_targets(targets).with_ids(ids)
 
     @staticmethod
     def concatenate(collections: Iterable[Documents]) -> Documents:
@@ -143,23 +130,11 @@ class Documents(Collection):
         Documents(2 documents, 2 sentences, 2 words)
         """
         parts = list(collections)
-        if not parts:
-            raise InputError("nothing to concatenate: the list of collections is empty")
-        return Documents(
-            Graphs.concatenate([part.sentences for part in parts]),
-            offsets(np.concatenate([part.sizes for part in parts])),
-            concatenate_columns("targets", [part.targets for part in parts]),
-            parts[0].name if len({part.name for part in parts}) == 1 else "",
-            concatenate_ids([part.ids for part in parts]),
+        return Documents._unchecked(
+            **concatenated(parts),
+            sentences=Graphs.concatenate([part.sentences for part in parts]),
+            offsets=offsets(np.concatenate([part.sizes for part in parts])),
         )
-
-    def with_targets(self, targets: ArrayLike | None) -> Documents:
-        """The same documents with other targets (or none)."""
-        return replace(self, targets=checked_targets(targets, len(self)))
-
-    def with_ids(self, ids: ArrayLike | None) -> Documents:
-        """The same documents with other ids (None: their numbers)."""
-        return replace(self, ids=checked_ids(ids, len(self)))
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -203,11 +178,9 @@ class Documents(Collection):
         }
 
     def __repr__(self) -> str:
-        targets = "" if self.targets is None else f"; {describe_targets(self.targets)}"
-        return (
-            f"Documents({self.name + ': ' if self.name else ''}{plural(len(self), 'document')}, "
-            f"{plural(len(self.sentences), 'sentence')}, "
-            f"{plural(self.sentences.n_nodes, 'word')}{targets})"
+        return self._described(
+            f"{plural(len(self), 'document')}, {plural(len(self.sentences), 'sentence')}, "
+            f"{plural(self.sentences.n_nodes, 'word')}"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -217,10 +190,8 @@ class Documents(Collection):
         return (
             self.sentences == other.sentences
             and np.array_equal(self.offsets, other.offsets)
-            and equal_targets(self.targets, other.targets)
+            and equal_columns(self.targets, other.targets)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def _take(self, rows: Rows) -> Documents:
         lengths = self.sizes[rows]
@@ -228,12 +199,10 @@ class Documents(Collection):
             sentences: Any = slice(int(self.offsets[rows.start]), int(self.offsets[rows.stop]))
         else:
             sentences = ranges(self.offsets[rows], lengths)
-        return replace(
-            self,
+        return self._with(
             sentences=self.sentences[sentences],
             offsets=offsets(lengths),
-            targets=None if self.targets is None else self.targets[rows],
-            ids=self.ids[rows],
+            **self._per_example(rows),
         )
 
     def _check_words(self) -> None:

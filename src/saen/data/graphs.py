@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,16 +14,16 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data._adjacency import Entries, is_symmetric
 from saen.data._collection import (
-    Collection,
+    Dataset,
     Rows,
     as_column,
     check_column,
+    check_pointers,
     checked_ids,
-    checked_targets,
     class_counts,
     concatenate_columns,
-    concatenate_ids,
-    describe_targets,
+    concatenated,
+    equal_columns,
 )
 from saen.errors import InputError
 
@@ -40,7 +40,7 @@ _COLUMNS = ("node_offsets", "indptr", "indices", *_PER_NODE, *_PER_ENTRY, "targe
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Graphs(Collection):
+class Graphs(Dataset):
     """An immutable, columnar collection of graphs.
 
     Nodes are numbered across all graphs: graph g owns nodes
@@ -58,9 +58,7 @@ class Graphs(Collection):
     - `ids`: (G,) integers or strings, the name of every graph in outputs; by default 0 … G - 1
     - `extra`: other columns of the input by name, (G,) each, which no model reads
 
-    Indexing with an integer, a slice, a mask or an array of indices gives another `Graphs`, and so
-    does every step of an iteration (of one graph each). Raises `InputError` for arrays that do not
-    describe graphs.
+    Raises `InputError` for arrays that do not describe graphs.
 
     >>> two = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 0)]], targets=["path", "loop"])
     >>> two
@@ -95,22 +93,7 @@ class Graphs(Collection):
         if self.indices.dtype != width:
             object.__setattr__(self, "indices", owned(self.indices.astype(width)))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._freeze()  # numpy's own copies are writeable again
-
     # -- construction ------------------------------------------------------------------------
-
-    @classmethod
-    def _unchecked(cls, **columns: Any) -> Graphs:
-        """Build without checks, from arrays that are right by construction."""
-        self = cls.__new__(cls)
-        for field in fields(cls):
-            object.__setattr__(self, field.name, columns.get(field.name, field.default))
-        if self.ids is None:
-            object.__setattr__(self, "ids", np.arange(len(self)))
-        self._freeze()
-        return self
 
     @classmethod
     def from_edges(
@@ -234,16 +217,15 @@ class Graphs(Collection):
         Graphs(3 graphs, 6 nodes, 3 edges, undirected)
         """
         parts = list(collections)
-        if not parts:
-            raise InputError("nothing to concatenate: the list of collections is empty")
+        per_graph = concatenated(parts)
         if len({part.directed for part in parts}) > 1:
             raise InputError("cannot concatenate directed with undirected graphs")
         nodes = offsets(np.array([part.n_nodes for part in parts]))
-        entries = offsets(np.array([len(part.indices) for part in parts]))
         width = _width(int(nodes[-1]))
         return Graphs._unchecked(
-            node_offsets=_joined([part.node_offsets for part in parts], nodes),
-            indptr=_joined([part.indptr for part in parts], entries),
+            **per_graph,
+            node_offsets=offsets(np.concatenate([part.sizes for part in parts])),
+            indptr=offsets(np.concatenate([np.diff(part.indptr) for part in parts])),
             indices=np.concatenate(
                 [
                     part.indices.astype(width) + width.type(start)
@@ -251,18 +233,12 @@ class Graphs(Collection):
                 ]
             ),
             directed=parts[0].directed,
-            name=parts[0].name if len({part.name for part in parts}) == 1 else "",
-            ids=concatenate_ids([part.ids for part in parts]),
             extra=_joined_extra([part.extra or {} for part in parts]),
             **{
                 key: concatenate_columns(_words(key), [getattr(part, key) for part in parts])
-                for key in (*_PER_NODE, *_PER_ENTRY, "targets")
+                for key in (*_PER_NODE, *_PER_ENTRY)
             },
         )
-
-    def _with(self, **changes: Any) -> Graphs:
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Graphs._unchecked(**{**columns, **changes})
 
     def with_columns(self, **columns: ArrayLike | None) -> Graphs:
         """The same graphs with other columns, targets, ids or name; None removes a column.
@@ -286,10 +262,6 @@ class Graphs(Collection):
         _check_columns(graphs)
         return graphs
 
-    def with_ids(self, ids: ArrayLike | None) -> Graphs:
-        """The same graphs with other ids (None: their numbers)."""
-        return self._with(ids=checked_ids(ids, len(self)))
-
     def with_extra(self, extra: Mapping[str, ArrayLike]) -> Graphs:
         """The same graphs with other `extra` columns, one value per graph in each.
 
@@ -304,10 +276,6 @@ class Graphs(Collection):
                     f"column {name!r}: expected {len(self)} values, found shape {column.shape}"
                 )
         return self._with(extra={name: frozen(column) for name, column in columns.items()} or None)
-
-    def with_targets(self, targets: ArrayLike | None) -> Graphs:
-        """The same graphs with other targets (or none)."""
-        return self._with(targets=checked_targets(targets, len(self)))
 
     def as_undirected(self, *, check: bool = True) -> Graphs:
         """The same entries as undirected graphs.
@@ -446,8 +414,6 @@ class Graphs(Collection):
 
     def __repr__(self) -> str:
         extras = []
-        if self.targets is not None:
-            extras.append(describe_targets(self.targets))
         if self.node_labels is not None:
             extras.append(plural(_n_distinct(self.node_labels), "node label"))
         if self.node_attributes is not None:
@@ -457,31 +423,20 @@ class Graphs(Collection):
         if self.edge_attributes is not None:
             extras.append(plural(self.edge_attributes.shape[1], "edge attribute"))
         loops = f" ({plural(self.n_loops, 'self-loop')})" if self.n_loops else ""
-        return (
-            f"Graphs({self.name + ': ' if self.name else ''}{plural(len(self), 'graph')}, "
-            f"{plural(self.n_nodes, 'node')}, "
+        return self._described(
+            f"{plural(len(self), 'graph')}, {plural(self.n_nodes, 'node')}, "
             f"{plural(self.n_edges, 'edge')}{loops}, "
-            f"{'directed' if self.directed else 'undirected'}"
-            f"{'; ' + ', '.join(extras) if extras else ''})"
+            f"{'directed' if self.directed else 'undirected'}",
+            *extras,
         )
 
     def __eq__(self, other: object) -> bool:
         """Same graphs in the same order with equal columns (name, ids and extra do not matter)."""
         if not isinstance(other, Graphs):
             return NotImplemented
-        if self.directed != other.directed:
-            return False
-        for key in _COLUMNS:
-            mine, theirs = getattr(self, key), getattr(other, key)
-            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
-                real = mine.dtype.kind == theirs.dtype.kind == "f"
-                if not np.array_equal(mine, theirs, equal_nan=real):
-                    return False
-            elif (mine is None) != (theirs is None):
-                return False
-        return True
-
-    __hash__ = None  # type: ignore[assignment]
+        return self.directed == other.directed and all(
+            equal_columns(getattr(self, key), getattr(other, key)) for key in _COLUMNS
+        )
 
     # -- indexing ----------------------------------------------------------------------------
 
@@ -513,22 +468,15 @@ class Graphs(Collection):
         )
 
     def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+        out = self._per_example(graphs)
         if self.extra is not None:
             out["extra"] = {name: frozen(column[graphs]) for name, column in self.extra.items()}
-        per_graph = ("targets", "ids")
-        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries), (per_graph, graphs)):
+        for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries)):
             for key in keys:
                 column = getattr(self, key)
                 if column is not None:
                     out[key] = column[rows]
         return out
-
-    def _freeze(self) -> None:
-        for key in (*_COLUMNS, "ids"):
-            value = getattr(self, key)
-            if value is not None:
-                object.__setattr__(self, key, frozen(value))
 
 
 # -- checks ------------------------------------------------------------------------------------
@@ -537,11 +485,7 @@ class Graphs(Collection):
 def _check_adjacency(graphs: Graphs) -> None:
     """Raise unless the adjacency is CSR with sorted rows."""
     for key in ("node_offsets", "indptr"):
-        pointers = getattr(graphs, key)
-        if pointers.ndim != 1 or len(pointers) == 0 or pointers.dtype.kind not in "iu":
-            raise InputError(f"{key} must be a flat array of integers that starts with 0")
-        if pointers[0] != 0 or (np.diff(pointers) < 0).any():
-            raise InputError(f"{key} must start at 0 and never decrease")
+        check_pointers(key, getattr(graphs, key))
     if len(graphs.indptr) != graphs.n_nodes + 1:
         raise InputError(
             f"indptr has {len(graphs.indptr)} entries, but {graphs.n_nodes} nodes need "
@@ -643,8 +587,3 @@ def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:
     names = [name for name in parts[0] if all(name in part for part in parts)]
     joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
     return {name: frozen(column) for name, column in joined.items()} or None
-
-
-def _joined(pointers: list[NDArray[np.int64]], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    moved = [p[:-1] + start for p, start in zip(pointers, starts[:-1], strict=True)]
-    return np.concatenate([*moved, starts[-1:]])

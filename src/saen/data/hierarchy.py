@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
 from saen._util.lazy import LazyModule
-from saen.data._collection import Collection, Rows
+from saen.data._collection import Collection, Rows, check_pointers, equal_columns
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.errors import InputError
 
@@ -105,12 +105,11 @@ class Attributes:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Attributes):
             return NotImplemented
-        return self.vocabulary == other.vocabulary and all(
-            (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
-            for a, b in ((self.codes, other.codes), (self.vectors, other.vectors))
+        return (
+            self.vocabulary == other.vocabulary
+            and equal_columns(self.codes, other.codes)
+            and equal_columns(self.vectors, other.vectors)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         words = "" if self.vocabulary is None else f", {len(self.vocabulary)} labels"
@@ -158,12 +157,7 @@ class Relation:
             raise InputError(f"role names must be distinct and at least one: {self.alphabet}")
         if not all(isinstance(role, str) and role for role in self.alphabet):
             raise InputError(f"role names must be non-empty strings: {self.alphabet}")
-        if (
-            len(self.indptr) == 0
-            or self.indptr[0] != 0
-            or (self.indptr[1:] < self.indptr[:-1]).any()
-        ):
-            raise InputError("indptr must start at 0 and never decrease")
+        check_pointers("indptr", self.indptr)
         if not int(self.indptr[-1]) == len(self.parts) == len(self.roles):
             raise InputError(
                 f"indptr ends at {self.indptr[-1]}, with {len(self.parts)} parts and "
@@ -263,8 +257,6 @@ class Relation:
             for key in ("indptr", "parts", "roles", "multiplicity")
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         roles = ", ".join(self.alphabet[:6]) + (" …" if self.n_roles > 6 else "")
         return (
@@ -281,8 +273,7 @@ class Hierarchy(Collection):
     level l - 1. `names` says what the objects of each level are, bottom first. L = 1 is Haussler's
     R-convolution.
 
-    Indexing with an integer, a slice, a mask or an array of indices gives the hierarchy of those
-    objects of the top level, with everything below them.
+    Indexing gives the hierarchy of some objects of the top level, with everything below them.
 
     >>> words = Attributes(np.array([0, 1, 0]), Vocabulary(["dog", "the"]))
     >>> bag = Relation([0, 3], [0, 1, 2], [0, 0, 0], ("word",), n_parts=3)
@@ -389,11 +380,12 @@ class Hierarchy(Collection):
             return NotImplemented
         return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
-        levels = [f"{n:,} {name}" for n, name in zip(self.sizes, self.names, strict=True)]
-        return f"Hierarchy({' → '.join(levels)})"
+        return f"Hierarchy({self.chain()})"
+
+    def chain(self) -> str:
+        """The levels in words, bottom first: `3 nodes → 1 graphs`."""
+        return " → ".join(f"{n:,} {name}" for n, name in zip(self.sizes, self.names, strict=True))
 
 
 def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
@@ -412,17 +404,13 @@ def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
 
 
 def _joined_relations(parts: Sequence[Relation]) -> Relation:
-    entries = offsets(np.array([part.n_entries for part in parts]))
     below = offsets(np.array([part.n_parts for part in parts]))
     role = smallest_unsigned(parts[0].n_roles - 1)
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
         counts = np.concatenate([part.multiplicity for part in parts])
     return Relation(
-        np.concatenate(
-            [p.indptr[:-1].astype(np.int64) + e for p, e in zip(parts, entries[:-1], strict=True)]
-            + [entries[-1:]]
-        ),
+        offsets(np.concatenate([np.diff(part.indptr) for part in parts])),
         np.concatenate(
             [p.parts.astype(np.int64) + b for p, b in zip(parts, below[:-1], strict=True)]
         ),

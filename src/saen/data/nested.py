@@ -13,15 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, offsets, ranges
 from saen._util.strings import plural
-from saen.data._collection import (
-    Collection,
-    Rows,
-    checked_ids,
-    checked_targets,
-    describe_targets,
-    equal_targets,
-)
-from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data._collection import Dataset, Rows, checked_ids, checked_targets, equal_columns
+from saen.data.content_hash import level_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Value, Vocabulary, as_value
 from saen.errors import InputError
@@ -31,7 +24,7 @@ NO_ROLE = "part"
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class NestedData(Collection):
+class NestedData(Dataset):
     """An immutable collection of examples, each made of parts of parts, down to labels.
 
     An example is stated by its parts: a list or a generator of `(role, part)` pairs, or a mapping
@@ -43,9 +36,6 @@ class NestedData(Collection):
     example repeats are stored once. `levels` names the levels, bottom first, and thereby says how
     deep labels lie; `targets` holds classes (n,) or real values (n,) or (n, k); `ids` (n,),
     integers or strings, name the examples in outputs (by default 0 … n - 1).
-
-    Indexing with an integer, a slice, a mask or an array of indices gives another `NestedData`, and
-    so does every step of an iteration (of one example each).
 
     >>> def sentence(text):
     ...     for word in text.split():
@@ -90,38 +80,15 @@ class NestedData(Collection):
                 raise InputError(f"{place}: {misfit.trouble}") from None
         hierarchy, starts = reader.finish(names)
         n = len(hierarchy)
-        self._set(hierarchy, starts, checked_targets(targets, n), name, checked_ids(ids, n))
-
-    def _set(
-        self,
-        hierarchy: Hierarchy,
-        starts: Sequence[NDArray[np.int64]],
-        targets: Array | None,
-        name: str,
-        ids: Array,
-    ) -> None:
-        object.__setattr__(self, "hierarchy", hierarchy)
-        object.__setattr__(self, "starts", tuple(frozen(column) for column in starts))
-        object.__setattr__(self, "targets", None if targets is None else frozen(targets))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "ids", frozen(ids))
-
-    @classmethod
-    def _of(cls, *values: Any) -> NestedData:
-        """From the values of the fields, without reading items."""
-        self = cls.__new__(cls)
-        self._set(*values)
-        return self
-
-    def with_targets(self, targets: ArrayLike | None) -> NestedData:
-        """The same examples with other targets (or none)."""
-        checked = checked_targets(targets, len(self))
-        return NestedData._of(self.hierarchy, self.starts, checked, self.name, self.ids)
-
-    def with_ids(self, ids: ArrayLike | None) -> NestedData:
-        """The same examples with other ids (None: their numbers)."""
-        checked = checked_ids(ids, len(self))
-        return NestedData._of(self.hierarchy, self.starts, self.targets, self.name, checked)
+        self.__setstate__(
+            {
+                "hierarchy": hierarchy,
+                "starts": tuple(map(frozen, starts)),
+                "targets": checked_targets(targets, n),
+                "name": name,
+                "ids": checked_ids(ids, n),
+            }
+        )
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -158,27 +125,13 @@ class NestedData(Collection):
         if not isinstance(other, NestedData):
             return NotImplemented
         return (
-            equal_targets(self.targets, other.targets)
+            equal_columns(self.targets, other.targets)
             and self.levels == other.levels
-            and np.array_equal(self._keys(), other._keys())
+            and np.array_equal(level_keys(self.hierarchy)[-1], level_keys(other.hierarchy)[-1])
         )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def _keys(self) -> Keys:
-        """The content key of every example, shape (n, 2)."""
-        keys = attribute_keys(self.hierarchy.attributes)
-        for relation in self.hierarchy.relations:
-            codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-            keys = row_keys(relation.indptr, codes, relation.multiplicity, keys, relation.alphabet)
-        return keys
 
     def __repr__(self) -> str:
-        chain = " → ".join(
-            f"{size:,} {name}" for size, name in zip(self.hierarchy.sizes, self.levels, strict=True)
-        )
-        extra = "" if self.targets is None else f"; {describe_targets(self.targets)}"
-        return f"NestedData({self.name + ': ' if self.name else ''}{chain}{extra})"
+        return self._described(self.hierarchy.chain())
 
     def _take(self, rows: Rows) -> NestedData:
         # The objects of one example lie side by side on every level.
@@ -193,9 +146,11 @@ class NestedData(Collection):
             )
             relations.append(taken.with_parts(taken.parts + shift, int(starts[level][-1])))
         attributes = self.hierarchy.attributes.take(objects[0])
-        hierarchy = Hierarchy(attributes, tuple(relations), self.levels)
-        targets = None if self.targets is None else self.targets[rows]
-        return NestedData._of(hierarchy, starts, targets, self.name, self.ids[rows])
+        return self._with(
+            hierarchy=Hierarchy(attributes, tuple(relations), self.levels),
+            starts=tuple(map(frozen, starts)),
+            **self._per_example(rows),
+        )
 
 
 def level_names(levels: Sequence[str]) -> tuple[str, ...]:

@@ -20,9 +20,9 @@ UNSEEN = -1
 class Vocabulary(Sequence[Value]):
     """Distinct labels in canonical order; the code of a label is its position.
 
-    A label is an integer, a string, or a tuple of these. Integers come before strings, strings
-    before tuples, so that the order does not depend on where the labels were met first, and
-    1 is not "1".
+    A label is an integer, a string, or a tuple (in JSON: a list) of these. Integers come before
+    strings, strings before tuples, so that the order does not depend on where the labels were met
+    first, and 1 is not "1".
 
     >>> Vocabulary(["C", 7, "B", 7])
     Vocabulary(7, 'B', 'C')
@@ -88,15 +88,6 @@ class Vocabulary(Sequence[Value]):
         if len(self) > 8:
             shown.append(f"… {len(self)} in all")
         return f"Vocabulary({', '.join(shown)})"
-
-    def to_json(self) -> list[Any]:
-        """Values as JSON: integers, strings, and lists for tuples."""
-        return list(self._values)
-
-    @classmethod
-    def from_json(cls, values: Iterable[Any]) -> Vocabulary:
-        """The inverse of `to_json`."""
-        return cls(values)
 
 
 def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]:

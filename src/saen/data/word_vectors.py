@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +44,13 @@ def read_word_vectors(
     beginnings = None if wanted is None else {w.partition(" ")[0].encode() for w in wanted}
     vectors: dict[str, NDArray[np.float32]] = {}
     n_lines = 0
-    with _opened(path) as file:
-        announced, width, lines = _shape(_lines(file), path)
-        for number, line in lines:
-            n_lines += 1
-            if beginnings is None or line.partition(b" ")[0] in beginnings:
-                word, vector = _entry(line, width, path, number)
-                if wanted is None or word in wanted:
-                    vectors.setdefault(word, vector)
+    announced, width, lines = _shape(_lines(path), path)
+    for number, line in lines:
+        n_lines += 1
+        if beginnings is None or line.partition(b" ")[0] in beginnings:
+            word, vector = _entry(line, width, path, number)
+            if wanted is None or word in wanted:
+                vectors.setdefault(word, vector)
     if announced is not None and n_lines < announced:
         raise FileError(
             f"ends after {plural(n_lines, 'word')}, but its first line announces {announced:,}",
@@ -62,20 +59,15 @@ def read_word_vectors(
     return list(vectors), np.array(list(vectors.values()), dtype=np.float32).reshape(-1, width)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _lines(path: Path) -> Lines:
+    """Numbered lines without trailing blanks; blank lines are skipped."""
     try:
         with path.open("rb") as file:
-            yield file
+            for number, line in enumerate(file, start=1):
+                if stripped := line.rstrip():
+                    yield number, stripped
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
-
-
-def _lines(file: BinaryIO) -> Lines:
-    """Numbered lines without trailing blanks; blank lines are skipped."""
-    for number, line in enumerate(file, start=1):
-        if stripped := line.rstrip():
-            yield number, stripped
 
 
 def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:

@@ -88,6 +88,10 @@ class Decomposition(ABC):
         """The nodes and edges that the objects of `decompose(data)` stand for, if known."""
         return None
 
+    def describe_label(self, label: Any) -> Any:
+        """A bottom label as readers understand it; the label itself unless it is a code."""
+        return label
+
     def costs(self, data: Any) -> Numbers:
         """About how many entries each example will have, shape (n,): chunks are cut by it."""
         if not isinstance(data, Graphs):

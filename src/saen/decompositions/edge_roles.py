@@ -12,8 +12,8 @@ from scipy import sparse
 from saen._util.arrays import Array, offsets, segment_ids
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
-from saen.data.vocabulary import Value, Vocabulary
-from saen.decompositions.node_labels import label_columns, node_attributes, resolve_labels
+from saen.data.vocabulary import UNSEEN, Value, Vocabulary
+from saen.decompositions.node_labels import label_columns
 from saen.errors import InputError
 
 EDGES_HELP = (
@@ -90,6 +90,28 @@ def coded_links(
     )
 
 
+@dataclass(frozen=True)
+class KnownLinks:
+    """The links of known kinds, sorted by node: both ends, the code of the kind, all roles."""
+
+    nodes: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    roles: tuple[str, ...]
+
+    @staticmethod
+    def of(graphs: Graphs, direction: Direction, kinds: Vocabulary | None) -> KnownLinks | None:
+        """Links with the role `elem KIND`; None where links have no kinds (see `coded_links`)."""
+        coded = coded_links(graphs, direction, kinds)
+        if coded is None:
+            return None
+        links, known, codes = coded
+        seen = codes != UNSEEN
+        roles = tuple(f"elem {kind}" for kind in kind_names(known))
+        nodes = segment_ids(links.indptr)[seen]
+        return KnownLinks(nodes, links.neighbours[seen], codes[seen], roles)
+
+
 def kind_names(kinds: Vocabulary) -> list[str]:
     """The names of the kinds of links in roles.
 
@@ -133,18 +155,6 @@ def edge_values(
         for a, b, *label in list[Any](rows)
     ]
     return local.astype(np.int64), values
-
-
-def bottom_attributes(
-    graphs: Graphs,
-    labels: str,
-    vocabulary: Vocabulary | None,
-    direction: Direction = "both",
-    edges: str = "none",
-) -> Attributes:
-    """Bottom attributes of all nodes, followed by all edges where these are `objects`."""
-    attributes = nodes_and_edges if edges == "objects" else node_attributes
-    return attributes(graphs, resolve_labels(labels, graphs), vocabulary, direction)
 
 
 def nodes_and_edges(

@@ -20,14 +20,13 @@ from saen._util.arrays import (
 )
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.vocabulary import UNSEEN, Vocabulary
+from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
-from saen.decompositions.edge_roles import EDGES_HELP, coded_links, kind_names
+from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
     DIRECTION_HELP,
     LABELS_HELP,
-    distance_pairs,
     rooted_attributes,
     uses_distance,
 )
@@ -77,17 +76,11 @@ class Ego(GraphDecomposition):
         super().__post_init__()
         object.__setattr__(self, "radii", distinct_integers("radii", self.radii))
 
-    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
-        """The labels of the bottom objects."""
-        if not uses_distance(self.node_labels):
-            return super().bottom_vocabulary(graphs)
-        pairs = self._distances(graphs)
-        bottom, _ = rooted_attributes(graphs, self.node_labels, None, self.direction, *pairs)
-        return bottom.vocabulary
-
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
-        links = self._links(graphs) if self.reads_kinds else None
+        links = None
+        if self.reads_kinds:
+            links = KnownLinks.of(graphs, self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
@@ -97,11 +90,8 @@ class Ego(GraphDecomposition):
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Ego graphs are centred on their roots; a node at a distance is that node."""
-        bottom = None
-        if uses_distance(self.node_labels):
-            bottom, _, _ = distance_pairs(graphs.n_nodes, *self._distances(graphs))
         roots = np.repeat(np.arange(graphs.n_nodes), len(self.radii))
-        return self.node_anchors(graphs, roots, None, bottom=bottom)
+        return self.node_anchors(graphs, roots, None)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
@@ -144,15 +134,17 @@ class Ego(GraphDecomposition):
                 roles[place[roots]] = 0  # root
         return Relation(indptr, parts, roles, ROLES, n)
 
-    def _detailed(self, graphs: Graphs, links: _Links | None) -> tuple[Attributes, Relation]:
+    def _detailed(self, graphs: Graphs, links: KnownLinks | None) -> tuple[Attributes, Relation]:
         """Bottom and R_1 where neighbours have kinds, edges are parts, or distances are labels."""
         balls = self._all_balls(graphs)
-        alphabet = ROLES if links is None else ROLES + links.names
+        alphabet = ROLES if links is None else ROLES + links.roles
         runs: list[_Run] = []
         for distance, ring in enumerate(_rings(balls)):
             places = [place for place, radius in enumerate(self.radii) if radius >= distance]
             if links is not None and distance == 1:
-                runs += [_Run(p, links.indptr, links.neighbours, links.roles, 1) for p in places]
+                near = offsets(np.bincount(links.nodes, minlength=graphs.n_nodes))
+                kinds = len(ROLES) + links.codes
+                runs += [_Run(p, near, links.neighbours, kinds, 1) for p in places]
             else:
                 role = min(distance, 1)
                 runs += [_Run(p, ring.indptr, ring.indices, role, distance) for p in places]
@@ -171,7 +163,7 @@ class Ego(GraphDecomposition):
         width = smallest_unsigned(len(alphabet) - 1)
         return bottom, Relation(indptr, parts, roles.astype(width), alphabet, len(bottom))
 
-    def _distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
         rings = _rings(self._all_balls(graphs))
         nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
@@ -180,21 +172,6 @@ class Ego(GraphDecomposition):
     def _all_balls(self, graphs: Graphs) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
         return _balls(graphs.adjacency(self.direction), tuple(range(max(self.radii) + 1)))
-
-    def _links(self, graphs: Graphs) -> _Links | None:
-        """The neighbours of every node by seen kinds; None where links have no kinds at all."""
-        coded = coded_links(graphs, self.direction, self.kinds)
-        if coded is None:
-            return None
-        links, kinds, codes = coded
-        seen = codes != UNSEEN
-        rows = segment_ids(links.indptr)[seen]
-        return _Links(
-            offsets(np.bincount(rows, minlength=graphs.n_nodes)),
-            links.neighbours[seen],
-            len(ROLES) + codes[seen],
-            tuple(f"elem {name}" for name in kind_names(kinds)),
-        )
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
@@ -228,16 +205,6 @@ def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
     counts = [ball.astype(np.int8) for ball in balls]
     between = [sparse.csr_array(a - b) for a, b in zip(counts[1:], counts[:-1], strict=True)]
     return [counts[0], *between]
-
-
-@dataclass(frozen=True)
-class _Links:
-    """The neighbours of every node, one CSR, with a role for each, and the names of the roles."""
-
-    indptr: NDArray[np.int64]
-    neighbours: NDArray[np.int64]
-    roles: Ints
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)

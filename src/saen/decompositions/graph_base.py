@@ -11,8 +11,17 @@ from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import Anchors, Decomposition, Numbers, one_of
-from saen.decompositions.edge_roles import EDGE_MODES, Links, bottom_attributes
-from saen.decompositions.node_labels import check_labels, resolve_labels, uses_distance
+from saen.decompositions.edge_roles import EDGE_MODES, Links, nodes_and_edges
+from saen.decompositions.node_labels import (
+    NEEDS_ROOT,
+    check_labels,
+    describe_label,
+    distance_pairs,
+    node_attributes,
+    resolve_labels,
+    rooted_attributes,
+    uses_distance,
+)
 from saen.errors import InputError
 
 
@@ -55,23 +64,35 @@ class GraphDecomposition(Decomposition):
 
     def bottom(self, graphs: Graphs) -> Attributes:
         """Bottom attributes of all nodes, followed by all edges where these are objects."""
-        return bottom_attributes(
-            graphs, self.node_labels, self.vocabulary, self.direction, self.edges
-        )
+        attributes = nodes_and_edges if self.edges == "objects" else node_attributes
+        labels = resolve_labels(self.node_labels, graphs)
+        return attributes(graphs, labels, self.vocabulary, self.direction)
+
+    def distances(self, graphs: Graphs) -> tuple[Numbers, Numbers]:
+        """Nodes and their distances from some root, for labels with `distance`."""
+        raise InputError(NEEDS_ROOT)
 
     def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
         """The labels of the bottom objects."""
-        return self.bottom(graphs).vocabulary
+        if not uses_distance(self.node_labels):
+            return self.bottom(graphs).vocabulary
+        pairs = self.distances(graphs)
+        bottom, _ = rooted_attributes(graphs, self.node_labels, None, self.direction, *pairs)
+        return bottom.vocabulary
+
+    def describe_label(self, label: Any) -> Any:
+        """The label with ranges of numbers instead of the numbers of logarithmic bins."""
+        return describe_label(self.node_labels, label)
 
     def bottom_name(self) -> str:
         """What the bottom level is called."""
         return "nodes and edges" if self.edges == "objects" else "nodes"
 
-    def node_anchors(
-        self, graphs: Graphs, *upper: Numbers | None, bottom: Numbers | None = None
-    ) -> Anchors:
-        """Anchors with the nodes of the upper levels, and of the bottom unless these are all."""
-        nodes, n_edges = np.arange(graphs.n_nodes) if bottom is None else bottom, graphs.n_edges
+    def node_anchors(self, graphs: Graphs, *upper: Numbers | None) -> Anchors:
+        """Anchors with the nodes of the upper levels, and what the bottom objects are."""
+        nodes, n_edges = np.arange(graphs.n_nodes), graphs.n_edges
+        if uses_distance(self.node_labels):
+            nodes, _, _ = distance_pairs(graphs.n_nodes, *self.distances(graphs))
         edges: Numbers | None = None
         if self.edges == "objects":
             edges = np.concatenate([np.full(len(nodes), -1), np.arange(n_edges)])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from saen._util.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
-from saen.data.vocabulary import UNSEEN, Vocabulary
+from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, integer
-from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links, kind_names
+from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP
 
@@ -32,11 +32,9 @@ class Neighbourhoods(GraphDecomposition):
     Compressing it is Weisfeiler-Lehman colour refinement: the unique objects of depth d are the
     colours after d rounds.
 
-    `edges="roles"` gives neighbours the role `elem KIND` by the label and, in directed graphs
-    followed both ways, the direction of their edge; kinds that `fit` did not see are left out, and
-    graphs without edge labels and directions are decomposed as with `none`. `edges="objects"` adds
-    the edges themselves to the bottom, after the nodes; those at v are parts of (v, 1) with
-    role `edge`.
+    `edges="roles"` gives neighbours the role `elem KIND`, as in `Ego`. `edges="objects"` adds the
+    edges themselves to the bottom, after the nodes; those at v are parts of (v, 1) with role
+    `edge`.
 
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
     >>> hierarchy = Neighbourhoods(depth=2).decompose(path)
@@ -93,26 +91,16 @@ class Neighbourhoods(GraphDecomposition):
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every node, by kind of link where edges are roles."""
         if self.reads_kinds:
-            coded = coded_links(graphs, self.direction, self.kinds)
-            if coded is not None:
-                return self._by_kind(*coded)
+            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            if links is not None:
+                n, ends = graphs.n_nodes, (links.nodes, links.neighbours)
+                return _Around(n, *ends, links.codes + 1, links.roles)
         adjacency = graphs.adjacency(self.direction)
         nodes = segment_ids(adjacency.indptr)
         proper = nodes != adjacency.indices  # a loop makes no node its own neighbour
         others = adjacency.indices[proper]
         elem = np.ones(len(others), dtype=np.uint8)
         return _Around(graphs.n_nodes, nodes[proper], others, elem, ("elem",))
-
-    @staticmethod
-    def _by_kind(links: Links, kinds: Vocabulary, codes: Ints) -> _Around:
-        seen = codes != UNSEEN
-        return _Around(
-            len(links.indptr) - 1,
-            segment_ids(links.indptr)[seen],
-            links.neighbours[seen],
-            codes[seen] + 1,
-            tuple(f"elem {kind}" for kind in kind_names(kinds)),
-        )
 
     def _graphs(self, graphs: Graphs) -> Relation:
         """R_L: the objects of every node belong to its graph with their depth as role."""

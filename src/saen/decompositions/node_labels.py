@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -19,6 +21,8 @@ DIRECTION_HELP = "edges of directed graphs to follow: both, out or in"
 COUNTS = ("degree", "core", "triangles")
 """Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
 KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
+
+NEEDS_ROOT = "the label 'distance' needs a root: use it with ego or paths"
 
 
 def resolve_labels(labels: str, graphs: Graphs) -> str:
@@ -76,7 +80,7 @@ def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") ->
             values = _counts(graphs, count, direction)
             columns.append(values if name == count else _log_bins(values, int(argument or 1)))
         elif name == "distance":
-            raise InputError("the label 'distance' needs a root: use it with ego or paths")
+            raise InputError(NEEDS_ROOT)
     return columns
 
 
@@ -95,6 +99,43 @@ def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]
     values, inverse = np.unique(counts, return_inverse=True)
     bins = [((1 + count) ** per_doubling).bit_length() - 1 for count in values.tolist()]
     return np.array(bins, dtype=np.int64)[inverse]
+
+
+def describe_label(labels: str, label: Any) -> Any:
+    """A label of such a specification, with the range of numbers that a bin stands for.
+
+    >>> describe_label("log-degree:4", 13), describe_label("node,log-degree", ("C", 2))
+    ('9–10', ('C', '3–6'))
+    """
+    kinds = [kind for kind in _listed(labels) if kind != "attributes"]
+    values = label if isinstance(label, tuple) else (label,)
+    if not any(kind.startswith("log-") for kind in kinds):
+        return label
+    if "node" in kinds:  # may be several labels
+        several = ["node"] * (len(values) - len(kinds) + 1)
+        place = kinds.index("node")
+        kinds[place : place + 1] = several
+    if len(kinds) != len(values):  # of an edge
+        return label
+    texts = tuple(
+        _bin_range(value, int(kind.partition(":")[2] or 1)) if kind.startswith("log-") else value
+        for kind, value in zip(kinds, values, strict=True)
+    )
+    return texts if len(texts) > 1 else texts[0]
+
+
+def _bin_range(number: int, per_doubling: int) -> str:
+    """The counts x with floor(b · log2(1 + x)) = number, as text."""
+    low, high = (_first_of_bin(each, per_doubling) for each in (number, number + 1))
+    return str(low) if high - low <= 1 else f"{low}–{high - 1}"
+
+
+def _first_of_bin(number: int, per_doubling: int) -> int:
+    """The least x with (1 + x)^b ≥ 2^number."""
+    x = max(int(2 ** (number / per_doubling)) - 2, 0)
+    while (1 + x) ** per_doubling < 2**number:
+        x += 1
+    return x
 
 
 def core_numbers(graphs: Graphs) -> NDArray[np.int64]:

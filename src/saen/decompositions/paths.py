@@ -20,8 +20,6 @@ from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
     DIRECTION_HELP,
     LABELS_HELP,
-    distance_pairs,
-    resolve_labels,
     rooted_attributes,
     uses_distance,
 )
@@ -44,11 +42,9 @@ class Paths(GraphDecomposition):
     A path and its reverse are one, read in the direction in which its labels come first, unless
     `both_ways` keeps both readings or `direction` gives the paths of a directed graph only one.
 
-    `edges="roles"` gives the node at index i > 0 the role `index i KIND` by the label and, in
-    directed graphs followed both ways, the direction of the edge that leads to it; kinds that `fit`
-    did not see are left out, and graphs without edge labels and directions are decomposed as with
-    `none`. `edges="objects"` adds the edges themselves to the bottom, after the nodes; the i-th
-    edge of a path is its part with role `edge i`.
+    `edges="roles"` gives the node at index i > 0 the role `index i KIND` by the edge that leads to
+    it (kinds are those of `Ego`). `edges="objects"` adds the edges themselves to the bottom, after
+    the nodes; the i-th edge of a path is its part with role `edge i`.
 
     A subgraph has about as many paths as pairs of nodes, which is very many in dense graphs and
     around hubs: keep the radii small there.
@@ -81,11 +77,10 @@ class Paths(GraphDecomposition):
         object.__setattr__(self, "cap", integer("cap", self.cap, 1))
         true_or_false("both_ways", self.both_ways)
 
-    def bottom_vocabulary(self, graphs: Graphs) -> Vocabulary | None:
-        """The labels of the bottom objects, for which only distances need the subgraphs."""
-        if not uses_distance(self.node_labels):
-            return super().bottom_vocabulary(graphs)
-        return self._members(graphs, self._subgraphs(graphs))[0].vocabulary
+    def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The members of all subgraphs and their distances from the centres."""
+        subgraphs = self._subgraphs(graphs)
+        return subgraphs.nodes, subgraphs.distances
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
@@ -110,12 +105,8 @@ class Paths(GraphDecomposition):
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Subgraphs are centred on nodes; paths on none."""
-        bottom = None
-        if uses_distance(self.node_labels):
-            subgraphs = self._subgraphs(graphs)
-            bottom, _, _ = distance_pairs(graphs.n_nodes, subgraphs.nodes, subgraphs.distances)
         centres = np.repeat(np.arange(graphs.n_nodes), len(self.radii))
-        return self.node_anchors(graphs, None, centres, None, bottom=bottom)
+        return self.node_anchors(graphs, None, centres, None)
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """About how many entries all relations have per graph, shape (G,).
@@ -155,7 +146,7 @@ class Paths(GraphDecomposition):
             return self.bottom(graphs), subgraphs.nodes
         return rooted_attributes(
             graphs,
-            resolve_labels(self.node_labels, graphs),
+            self.node_labels,
             self.vocabulary,
             self.direction,
             subgraphs.nodes,

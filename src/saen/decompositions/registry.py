@@ -135,7 +135,7 @@ def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
             "not one of saen's own; fit the model on the Hierarchy that it returns instead"
         )
     fitted = {f.name: getattr(decomposition, f.name) for f in _fitted(type(decomposition))}
-    return settings | {key: None if v is None else v.to_json() for key, v in fitted.items()}
+    return settings | {key: None if v is None else list(v) for key, v in fitted.items()}
 
 
 def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
@@ -144,7 +144,7 @@ def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     cls = _named(values.pop("name"))
     for key in (f.name for f in _fitted(cls)):
         if values.get(key) is not None:
-            values[key] = Vocabulary.from_json(values[key])
+            values[key] = Vocabulary(values[key])
     return cls(**values)
 
 

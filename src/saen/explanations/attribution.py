@@ -1,20 +1,24 @@
 """Contributions: integrated gradients of a network's output, from the top level down.
 
-f_L is the output that is explained as a function of an example's aggregate a_L; the baseline is
-the example without parts, a_L = 0. Along the straight line between them,
+f_L is the output that is explained as a function of an example's aggregate a_L. It is compared with
+a reference r: the mean aggregate of the training examples, or nothing at all (r = 0) where the
+network does not know it. Along the straight line between them,
 
-    G = ∫₀¹ ∇f_L(t·a_L) dt,    f_L(a_L) = f_L(0) + ⟨G, a_L⟩.
+    G = ∫₀¹ ∇f_L(r + t·(a_L - r)) dt,    f_L(a_L) = f_L(r) + ⟨G, a_L - r⟩.
 
 Since a_L = Σ n·(z_π ⊗ h_i) over the entries (role π, part i, count n) of the example, an entry
-contributes n·⟨G_π, h_i⟩, and these add up to f_L(a_L) - f_L(0). So part i receives the linear
-function h ↦ ⟨g_i, h⟩ with g_i = Σ n·G_π over its entries, and contributes c_i = ⟨g_i, h_i⟩. It
-hands this down in the same way: with h_i = f_l(a_i),
+adds n·⟨G_π, h_i⟩. What the reference has instead, -⟨G_π, r_π⟩, is shared equally by the parts in
+that role (by all parts, for roles that the example lacks). So a part counts as evidence only as far
+as it differs from the average, and all of them add up to f_L(a_L) - f_L(r). Part i receives the
+linear function h ↦ ⟨g_i, h⟩ with g_i = Σ n·G_π over its entries, and contributes
+c_i = ⟨g_i, h_i⟩ + s_i with its share s_i. It hands this down in a similar way: with h_i = f_l(a_i),
 
     G_i = ∫₀¹ ∇⟨g_i, f_l(t·a_i)⟩ dt,    ⟨g_i, h_i⟩ = ⟨g_i, f_l(0)⟩ + Σ n·⟨G_{i,π}, h_j⟩.
 
 What the object would contribute without parts, e_i = ⟨g_i, f_l(0)⟩ + s_i, belongs to none of them;
 its N_i = Σ n parts share it equally, and s_j = Σ n·e_i / N_i is what part j gets of it from above
-(s = 0 for the parts of the example, whose own e is the baseline). So an entry contributes
+(the parts of the example, whose own e is the baseline, have their share of the reference instead).
+So an entry contributes
 
     n·⟨G_{i,π}, h_j⟩ + n·e_i / N_i,
 
@@ -32,17 +36,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from saen._util.arrays import Ints, segment_ids, segment_reduce
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
+from saen.network.aggregation import NonEmptyRows, entry_rows
 from saen.network.model import SAEN, LaterLayers
 
 Floats = NDArray[np.float64]
@@ -104,102 +107,79 @@ class Passed:
 
     @torch.no_grad()
     def contributions(
-        self, gradients: Tensor, *, share_top: bool = False
+        self, gradients: Tensor, shares: Floats | None = None
     ) -> Iterator[Contributions]:
         """Level by level from the top, whose objects receive g, (n_L, M, d_L).
 
-        With `share_top`, the parts of the top share its e_i as well.
+        The top is compared with the reference; with `shares`, (n_L,), it is taken for parts of a
+        larger example that received these, and hands them down.
         """
-        g, shares = gradients, np.zeros(len(self.hierarchy))
+        g, whole = gradients, shares is None
+        shares = np.zeros(len(self.hierarchy)) if shares is None else shares
         for level in range(self.hierarchy.depth, 0, -1):
-            share = share_top or level < self.hierarchy.depth
-            contributions, g, shares = self._handed_down(level, g, shares, share)
+            top = whole and level == self.hierarchy.depth
+            contributions, g, shares = self._handed_down(level, g, shares, top)
             yield contributions
         objects = _inner(g, self.h[0]) + shares
         yield Contributions(objects, objects, np.empty(0), g, 1)
 
     def _handed_down(
-        self, level: int, g: Tensor, shares: Floats, share: bool
+        self, level: int, g: Tensor, shares: Floats, top: bool
     ) -> tuple[Contributions, Tensor, Floats]:
         """What is found on a level, and g_j and s_j for the one below, (n, M, d) and (n,)."""
         module, relation = self.network.level(level), self.hierarchy.relations[level - 1]
         weight, bias = module.first_layer()
-        below, pairs = self.h[level - 1], _Pairs.of(relation)
-        u = pairs.mapped(pairs.aggregated(below), weight)
-        q, steps = _settled(module.layers, bias[:, None], u, g.transpose(0, 1))
-        G = pairs.mapped_back(q, weight)
-        nothing = module.layers(bias[:, None], None)[:, 0]  # f_l(0), (M, d_l)
+        typical = module.typical() if top else None
+        if typical is None:
+            typical = torch.zeros_like(weight[..., 0])
+        reference = torch.einsum("rmd,rmdo->rmo", typical, weight)  # W_π r_π
+        bias = bias + reference.sum(0)
+        below = self.h[level - 1].detach().requires_grad_()
+        aggregation = NonEmptyRows(relation, below.dtype, below.device)
+        with torch.enable_grad():
+            a = aggregation.aggregate(below)
+            u = aggregation.linear(a, weight, -reference.sum(0))
+        q, steps = _settled(module.layers, bias[:, None], u.detach(), g.transpose(0, 1))
+        # G = W_πᵀ q of every (role, parent), and g_j = Σ n·G_π of every part
+        G, g_below = torch.autograd.grad(u, (a, below), q)
+        nothing = module.layers(bias[:, None], None)[:, 0]  # f_l(r), (M, d_l)
         empty = _inner(g, nothing) + shares
-        shared = _shared(relation, empty) if share else np.zeros(relation.n_entries)
-        entries = pairs.inner(G, below) + shared
         objects = _inner(g, self.h[level]) + shares
+        if top:
+            instead = torch.einsum("mno,rmo->nr", q, reference).numpy()  # ⟨G_π, r_π⟩
+            shared = -_shared_by_role(relation, instead)
+            empty = np.where(np.diff(relation.indptr) == 0, objects, empty)
+        else:
+            shared = shared_equally(relation, empty)
+        entries = _entry_products(G, self.h[level - 1], relation) + shared
         handed = np.bincount(relation.parts, shared, minlength=relation.n_parts)
         contributions = Contributions(objects, empty, entries, g, steps)
-        return contributions, pairs.handed_down(G), handed.astype(np.float64)
+        return contributions, g_below, handed.astype(np.float64)
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """The P pairs (role, parent) that have parts, sorted by role, and the pair of every entry.
+def _shared_by_role(relation: Relation, values: Floats) -> Floats:
+    """Values of every (parent, role), shared by its parts, (entries,); none is lost.
 
-    `matrix` holds the counts of the parts of every pair, (P, n_{l-1}).
+    The values of roles that a parent lacks are shared by all of its parts.
     """
+    parents, counts = segment_ids(relation.indptr), relation.multiplicity
+    codes = parents * relation.n_roles + relation.roles.astype(np.int64)
+    sizes = np.bincount(codes, counts, minlength=values.size).reshape(values.shape)
+    per_part = values / np.maximum(sizes, 1)
+    lacking = np.where(sizes == 0, values, 0.0).sum(axis=1)
+    shares: Floats = counts * per_part.ravel()[codes]
+    return shares + shared_equally(relation, lacking)
 
-    relation: Relation
-    roles: Ints
-    parents: Ints
-    of_entry: Ints
-    matrix: sparse.csr_array
 
-    @staticmethod
-    def of(relation: Relation) -> _Pairs:
-        """Those of a relation."""
-        n = max(relation.n_parents, 1)
-        codes = relation.roles.astype(np.int64) * n + segment_ids(relation.indptr)
-        pairs, of_entry = np.unique(codes, return_inverse=True)
-        matrix = sparse.csr_array(
-            (relation.multiplicity.astype(np.float64), (of_entry, relation.parts.astype(np.int64))),
-            shape=(len(pairs), relation.n_parts),
-        )
-        return _Pairs(relation, pairs // n, pairs % n, of_entry, matrix)
-
-    def aggregated(self, h: Tensor) -> Tensor:
-        """a, the sum of the parts of every pair, (P, M, d)."""
-        return torch.from_numpy(self.matrix @ h.flatten(1).numpy()).view(-1, *h.shape[1:])
-
-    def mapped(self, a: Tensor, weight: Tensor) -> Tensor:
-        """u = Σ_π W_π a_π of every parent, (M, n, out)."""
-        u = a.new_zeros(self.relation.n_parents, weight.shape[1], weight.shape[3])
-        for role, mine in enumerate(self._by_role()):
-            rows = torch.einsum("pmd,mdo->pmo", a[mine], weight[role])
-            u.index_add_(0, _longs(self.parents[mine]), rows)
-        return u.transpose(0, 1)
-
-    def mapped_back(self, q: Tensor, weight: Tensor) -> Tensor:
-        """G = W_πᵀ q of every pair, (P, M, d)."""
-        rows = [
-            torch.einsum("mpo,mdo->pmd", q[:, _longs(self.parents[mine])], weight[role])
-            for role, mine in enumerate(self._by_role())
-        ]
-        return torch.cat(rows)
-
-    def handed_down(self, G: Tensor) -> Tensor:
-        """g_j = Σ n·G_π of every part, (n_{l-1}, M, d)."""
-        return torch.from_numpy(self.matrix.T @ G.flatten(1).numpy()).view(-1, *G.shape[1:])
-
-    def inner(self, G: Tensor, h: Tensor) -> Floats:
-        """n·⟨G_π, h_j⟩ of every entry, (entries,)."""
-        pairs, parts = _longs(self.of_entry), _longs(self.relation.parts)
-        out = np.empty(len(pairs))
-        size = max(_BLOCK // (G.shape[1] * G.shape[2]), 1)
-        for start in range(0, len(out), size):
-            block = slice(start, start + size)
-            out[block] = _inner(G[pairs[block]], h[parts[block]])
-        return out * self.relation.multiplicity
-
-    def _by_role(self) -> Iterator[slice]:
-        starts = np.searchsorted(self.roles, np.arange(self.relation.n_roles + 1)).tolist()
-        return (slice(start, stop) for start, stop in pairwise(starts))
+def _entry_products(G: Tensor, h: Tensor, relation: Relation) -> Floats:
+    """n·⟨G_π, h_j⟩ of every entry, (entries,)."""
+    pairs, parts = _longs(entry_rows(relation)), _longs(relation.parts)
+    out = np.empty(len(pairs))
+    size = max(_BLOCK // (G.shape[1] * G.shape[2]), 1)
+    for start in range(0, len(out), size):
+        block = slice(start, start + size)
+        out[block] = _inner(G[pairs[block]], h[parts[block]])
+    return out * relation.multiplicity
 
 
 def _settled(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor) -> tuple[Tensor, int]:
@@ -248,11 +228,11 @@ def _chord(x: Tensor, y: Tensor, slope: float) -> Tensor:
     return slope + (1 - slope) * share
 
 
-def _shared(relation: Relation, empty: Floats) -> Floats:
-    """n·e_i / N_i for every entry, (entries,)."""
+def shared_equally(relation: Relation, values: Floats) -> Floats:
+    """n·e_i / N_i for every entry: its share of its parent's value, (entries,)."""
     counts = relation.multiplicity
     sizes = segment_reduce(np.add, counts, relation.indptr)
-    shares: Floats = counts * (empty / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
+    shares: Floats = counts * (values / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
     return shares
 
 

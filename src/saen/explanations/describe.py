@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, ranges
+from saen._util.arrays import Ints
 from saen._util.strings import short_label
+from saen.data.content_hash import level_keys
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
-from saen.data.hierarchy import Hierarchy, Relation
+from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Anchors
 
@@ -27,7 +31,8 @@ class Part:
 
     - `level`, `number`: which object it is; `roles`: its roles in its parents;
     - `node`: the node at its centre, or the node that it is, where the decomposition says so;
-    - `contribution`: to the output that is explained;
+    - `contribution`: to the output that is explained, that of all `count` identical objects of the
+      example together, of which this is the first;
     - `what`: the labels that it is made of, in words;
     - `bottom`: the bottom objects that it is made of, ascending;
     - `inside`: the contribution of each of them within this part, if computed.
@@ -41,6 +46,7 @@ class Part:
     what: str
     bottom: Ints
     inside: Floats | None = None
+    count: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers, lists and strings."""
@@ -50,6 +56,7 @@ class Part:
             "roles": list(self.roles),
             "node": self.node,
             "contribution": self.contribution,
+            "count": self.count,
             "what": self.what,
             "bottom": self.bottom.tolist(),
             "inside": None if self.inside is None else self.inside.tolist(),
@@ -58,17 +65,25 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DecomposedExample:
-    """One example with its own hierarchy, and its graph if it is one.
+    """One example with its own hierarchy, and the graph or document that it is, if it is one.
 
-    `anchors` are those that its decomposition gives, where it has any.
+    `anchors` are those that its decomposition gives, where it has any; `describe_label` says what a
+    bottom label means.
     """
 
     hierarchy: Hierarchy
     graph: Graphs | None = None
     anchors: Anchors | None = None
+    describe_label: Callable[[Any], Any] = lambda label: label
+    document: Documents | None = None
 
     def part(
-        self, level: int, number: int, contribution: float, inside: Floats | None = None
+        self,
+        level: int,
+        number: int,
+        contribution: float,
+        inside: Floats | None = None,
+        count: int = 1,
     ) -> Part:
         """An object of a level in words."""
         around = None if self.anchors is None else self.anchors.nodes[level]
@@ -81,14 +96,61 @@ class DecomposedExample:
             what=short_label(self._what(level, number), MAX_DESCRIPTION),
             bottom=self.bottom_objects(level, number),
             inside=inside,
+            count=count,
         )
+
+    def strongest_parts(
+        self,
+        level: int,
+        contributions: Floats,
+        k: int,
+        inside: Callable[[int], Floats] | None = None,
+    ) -> tuple[Part, ...]:
+        """The k strongest kinds of objects of a level, with the contributions `inside` each.
+
+        Identical objects in the same roles are one part, with the sum of their contributions.
+        """
+        first, kinds, counts = self._kinds[level]
+        totals = np.bincount(kinds, contributions, minlength=len(first))
+        return tuple(
+            self.part(
+                level,
+                int(first[kind]),
+                totals[kind],
+                None if inside is None else inside(int(first[kind])),
+                int(counts[kind]),
+            )
+            for kind in largest(np.abs(totals), k)
+        )
+
+    @cached_property
+    def _kinds(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Per level below the top: the first object of every kind, the kind of every object, and
+        how many there are of each."""
+        found: list[tuple[Ints, Ints, Ints]] = []
+        keys = level_keys(self.hierarchy)
+        for level, relation in enumerate(self.hierarchy.relations):
+            roles = np.zeros((relation.n_parts, relation.n_roles), dtype=np.uint64)
+            roles[relation.parts, relation.roles] = 1
+            described = np.column_stack([keys[level], roles])
+            _, first, kinds = np.unique(described, axis=0, return_index=True, return_inverse=True)
+            times = np.ones(relation.n_parts, dtype=np.int64)
+            np.maximum.at(times, relation.parts, relation.multiplicity)
+            counts = np.bincount(kinds.ravel(), times).astype(np.int64)
+            order = np.argsort(first)  # in the order of the objects
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            found.append((first[order], rank[kinds.ravel()], counts[order]))
+        return found
 
     def label(self, number: int) -> str:
         """The label of a bottom object, in words."""
         attributes = self.hierarchy.attributes
         if attributes.codes is not None and attributes.vocabulary is not None:
             code = int(attributes.codes[number])
-            return "unseen" if code == UNSEEN else short_label(attributes.vocabulary[code], 40)
+            if code == UNSEEN:
+                return "unseen"
+            return short_label(self.describe_label(attributes.vocabulary[code]), 40)
         assert attributes.vectors is not None
         return f"({', '.join(f'{value:.3g}' for value in attributes.vectors[number][:4].tolist())})"
 
@@ -96,7 +158,7 @@ class DecomposedExample:
         """The bottom objects that an object consists of, ascending."""
         objects: Ints = np.array([number])
         for relation in reversed(self.hierarchy.relations[:level]):
-            objects = np.unique(relation.parts[_entries(relation, objects)])
+            objects = np.unique(relation.take(objects).parts)
         return objects
 
     @cached_property
@@ -124,19 +186,16 @@ class DecomposedExample:
         if level == 0:
             return self.label(number)
         if level > 1:
-            return _listed([self.label(i) for i in self.bottom_objects(level, number).tolist()])
-        relation = self.hierarchy.relations[0]
-        entries = _entries(relation, np.array([number]))
-        counts = relation.multiplicity[entries]
+            labels = map(self.label, self.bottom_objects(level, number).tolist())
+            return ", ".join(_times(label, len(list(run))) for label, run in groupby(labels))
+        own = self.hierarchy.relations[0].take(np.array([number])).canonical()
         by_role: dict[str, Counter[str]] = {}
-        order = np.lexsort((relation.parts[entries], relation.roles[entries]))
-        for entry, count in zip(entries[order].tolist(), counts[order].tolist(), strict=True):
-            role = relation.alphabet[relation.roles[entry]]
-            labels = by_role.setdefault(role, Counter())
-            labels[self.label(int(relation.parts[entry]))] += int(count)
+        columns = (column.tolist() for column in (own.roles, own.parts, own.multiplicity))
+        for role, part, count in zip(*columns, strict=True):
+            by_role.setdefault(own.alphabet[role], Counter())[self.label(part)] += count
         return "; ".join(
-            f"{role} {', '.join(_times(label, n) for label, n in labels.items())}"
-            for role, labels in by_role.items()
+            f"{role} {', '.join(_times(label, n) for label, n in counts.items())}"
+            for role, counts in by_role.items()
         )
 
 
@@ -150,20 +209,10 @@ def singular(name: str) -> str:
     return irregular.get(name, name.removesuffix("s"))
 
 
-def _entries(relation: Relation, parents: Ints) -> NDArray[np.int64]:
-    starts = relation.indptr[parents].astype(np.int64)
-    return ranges(starts, relation.indptr[parents + 1].astype(np.int64) - starts)
-
-
-def _listed(labels: list[str]) -> str:
-    """Labels in order, runs of the same label merged."""
-    runs: list[tuple[str, int]] = []
-    for label in labels:
-        if runs and runs[-1][0] == label:
-            runs[-1] = (label, runs[-1][1] + 1)
-        else:
-            runs.append((label, 1))
-    return ", ".join(_times(label, n) for label, n in runs)
+def largest(values: Floats, k: int) -> list[int]:
+    """The indices of the k largest values; equal values keep their order."""
+    indices: list[int] = np.argsort(-values, kind="stable")[:k].tolist()
+    return indices
 
 
 def _times(label: str, n: int) -> str:

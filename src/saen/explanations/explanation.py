@@ -6,6 +6,7 @@ their networks. All arithmetic is float64 on the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -19,12 +20,13 @@ from torch import Tensor
 
 from saen._util.arrays import Array, Ints, frozen, segment_ids
 from saen.data.compression import Compressed
-from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data.content_hash import Keys, level_keys
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.explanations.attribution import Contributions, Passed
-from saen.explanations.describe import DecomposedExample, Part
+from saen.explanations.attribution import Passed
+from saen.explanations.describe import DecomposedExample, Part, largest, singular
 from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
 from saen.learning.blend import BlendEstimator
@@ -58,7 +60,8 @@ class Explanation:
 
     - `index`, `id`: of the example; `prediction`: what the estimator predicts for it;
     - `classes`: the names of all classes, none for a regression; `target`: the class (or column of
-      y) that is explained;
+      y) that is explained; `probability`: of that class;
+    - `reference`: what the example is compared with, in words;
     - `output`: the logit of the target, mean over the networks (of two classes, the log-odds), or
       the predicted number;
     - `decomposed`: the example with its own hierarchy, whose objects the arrays below are about;
@@ -67,8 +70,8 @@ class Explanation:
     - `empty[l]`: what the objects would contribute without parts, (n_l,), which their parts share
       equally. On the bottom it is the contribution, on the top the `baseline`, which is not shared;
     - `entries[l - 1]`: of every entry of R_l, (entries,);
-    - `parts`: the strongest parts of the example, with the contributions of the bottom objects
-      inside them;
+    - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
+      objects inside them; identical ones are one part with a count;
     - `steps`: of the integrals; `settings`: those of the decomposition.
 
     The entries of an object sum up to its contribution (above the baseline, on the top), and so do
@@ -80,18 +83,21 @@ class Explanation:
     prediction: Any
     classes: tuple[str, ...]
     target: Any
+    probability: float | None
+    reference: str
     output: float
     decomposed: DecomposedExample
     contributions: tuple[Floats, ...]
     empty: tuple[Floats, ...]
     entries: tuple[Floats, ...]
     parts: tuple[Part, ...]
+    k: int
     steps: int
     settings: dict[str, Any]
 
     @property
     def baseline(self) -> float:
-        """The output for an example without parts."""
+        """The output for the reference."""
         return float(self.empty[-1][0])
 
     @property
@@ -128,10 +134,11 @@ class Explanation:
             return f"{'for' if contribution > 0 else 'against'} {self.target}"
         return f"for {self.classes[(str(self.target) == self.classes[1]) == (contribution > 0)]}"
 
-    def top_parts(self, level: int | None = None, k: int = 10) -> list[Part]:
-        """The k objects of a level with the largest contributions, positive or negative.
+    def top_parts(self, level: int | None = None, k: int = 10) -> tuple[Part, ...]:
+        """The k kinds of objects of a level with the largest contributions, positive or negative.
 
-        `level` None is that of the example's own parts, one below the top.
+        Identical objects in the same roles are one part with a count. `level` None is that of the
+        example's own parts, one below the top.
 
         Raises `InputError` for a level that holds no parts.
         """
@@ -139,8 +146,7 @@ class Explanation:
         number = depth - 1 if level is None else level
         if not 0 <= number < depth:
             raise InputError(f"parts lie on levels 0 … {depth - 1}, not {level}")
-        values = self.contributions[number]
-        return [self.decomposed.part(number, i, values[i]) for i in _largest(np.abs(values), k)]
+        return self.decomposed.strongest_parts(number, self.contributions[number], k)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
@@ -161,7 +167,7 @@ class Explanation:
                     "parent": segment_ids(relation.indptr).tolist(),
                     "part": relation.parts.tolist(),
                     "role": [relation.alphabet[role] for role in relation.roles.tolist()],
-                    "count": _counts(relation).tolist(),
+                    "count": relation.multiplicity.tolist(),
                     "contribution": self.entries[level - 1].tolist(),
                 }
         return {
@@ -170,6 +176,8 @@ class Explanation:
             "prediction": self.prediction,
             "classes": list(self.classes),
             "target": self.target,
+            "probability": self.probability,
+            "reference": self.reference,
             "output": self.output,
             "baseline": self.baseline,
             "gap": self.gap,
@@ -283,8 +291,8 @@ def explain(
     index
         Which example of X to explain.
     target
-        The class whose logit is explained: by default the second of two classes, and of more than
-        two the predicted one. For a regression, the column of y.
+        The class whose logit is explained, by default the predicted one. For a regression, the
+        column of y.
     k
         How many of the strongest parts to look into.
 
@@ -294,8 +302,8 @@ def explain(
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
     >>> explanation = explain(model, threads, index=3)
-    >>> explanation.target, explanation.gap < 1e-9
-    ('questions', True)
+    >>> explanation.target == explanation.prediction, explanation.gap < 1e-9
+    (True, True)
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
@@ -308,31 +316,25 @@ def explain(
     prediction = _plain(estimator.predict(one)[0])
     decomposed = _decomposed(estimator, one)
     goal = _Goal.of(estimator, target, prediction)
-    name = _plain(data.ids[index]) if hasattr(data, "ids") else index
-    if isinstance(estimator, PartCountsEstimator):
-        return _explain_linear(estimator, index, name, prediction, goal, decomposed, k)
-    network = _exact(estimator.network_)
-    passed = Passed.through(network, decomposed.hierarchy)
-    output = goal.outputs(passed.h[-1])
-    top, *below = passed.contributions(goal.gradient(network)[None])
-    levels = [*reversed(below), top]  # bottom first
-    shift = [0.0] * len(below) + [goal.shift]
+    computed = (
+        _linear_explanation(estimator, decomposed, goal, k)
+        if isinstance(estimator, PartCountsEstimator)
+        else _network_explanation(_exact(estimator.network_), decomposed, goal, k)
+    )
     explanation = Explanation(
         index=index,
-        id=name,
+        id=_plain(data.ids[index]) if hasattr(data, "ids") else index,
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
-        output=float(output[0]),
+        probability=_probability(estimator, one, goal),
+        reference=_reference(estimator),
         decomposed=decomposed,
-        contributions=tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
-        empty=tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
-        entries=tuple(frozen(level.entries) for level in levels[1:]),
-        parts=_strongest_parts(decomposed, passed, below[0], k),
-        steps=max(level.steps for level in levels),
+        k=k,
         settings=_settings(estimator),
+        **computed,
     )
-    _check_complete(output, np.array([explanation.baseline]), np.array([explanation.gap]))
+    _check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return explanation
 
 
@@ -348,17 +350,9 @@ def explain_collection(
 
     Identical parts are merged, so this is one pass over the compressed data.
 
-    Parameters
-    ----------
-    estimator
-        A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
-    X
-        Data as the estimator takes them.
-    target
-        For a regression, the column of y. Classifiers are explained towards all of their classes.
-    k
-        How many of the strongest unique parts to describe by an example.
+    `estimator` and `X` are those of `explain`; `k` is how many of the strongest unique parts to
+    describe by an example. For a regression, `target` is the column of y; classifiers are explained
+    towards all of their classes.
 
     Raises `InputError` for empty data, and for a class as target.
 
@@ -379,12 +373,10 @@ def explain_collection(
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
     found = top_contributions(estimator, compressed, target)
-    weighted = uses[rows][:, None] * found.entries
-    totals = np.column_stack([_sum_by_part(relation, column) for column in weighted.T])
+    totals, occurrences = part_totals(compressed, found)
     if totals.shape[1] == 1:
         totals = np.column_stack([-totals, totals])
     names = found.classes or ("lower", "higher")
-    occurrences = _sum_by_part(relation, uses[rows] * _counts(relation)).astype(np.int64)
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
@@ -394,7 +386,7 @@ def explain_collection(
     @cache
     def keyed_example(index: int) -> tuple[DecomposedExample, Keys]:
         decomposed = _decomposed(estimator, data[index : index + 1])
-        return decomposed, _part_keys(decomposed.hierarchy)
+        return decomposed, level_keys(decomposed.hierarchy)[level]
 
     def describe(number: int) -> UniquePart:
         row = rows[np.flatnonzero(relation.parts == number)[0]]
@@ -419,7 +411,7 @@ def explain_collection(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(map(describe, _largest(contrast.max(axis=1), k))),
+        parts=tuple(map(describe, largest(contrast.max(axis=1), k))),
         n_examples=len(data),
         gap=found.gap,
         settings=_settings(estimator),
@@ -453,16 +445,7 @@ def top_contributions(
     regression.
     """
     goals = _Goal.all(estimator, target)
-    if isinstance(estimator, PartCountsEstimator):
-        found = []
-        for goal in goals:
-            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
-            baseline = float(goal.weights @ estimator.linear_.intercept)
-            found.append((outputs, np.full(len(outputs), baseline), entries))
-    else:
-        network = _exact(estimator.network_)
-        passed = Passed.through(network, compressed.hierarchy)
-        found = [_network_goal(network, passed, goal) for goal in goals]
+    found = [*map(_explained(estimator, compressed), goals)]
     rows = segment_ids(compressed.hierarchy.relations[-1].indptr)
     gap = 0.0
     for outputs, baselines, entries in found:
@@ -472,6 +455,15 @@ def top_contributions(
         gap = max(gap, float(gaps.max(initial=0.0)))
     outputs, baselines, entries = (np.column_stack(arrays) for arrays in zip(*found, strict=True))
     return TopContributions(goals[0].classes, outputs, baselines, entries, gap)
+
+
+def part_totals(compressed: Compressed, found: TopContributions) -> tuple[Floats, Ints]:
+    """What all occurrences of every unique part contribute, (unique parts, k), and their number."""
+    relation = compressed.hierarchy.relations[-1]
+    uses = np.bincount(compressed.top, minlength=relation.n_parents)[relation.parents]
+    totals = [_sum_by_part(relation, uses * column) for column in found.entries.T]
+    occurrences = _sum_by_part(relation, uses * relation.multiplicity)
+    return np.column_stack(totals), occurrences.astype(np.int64)
 
 
 def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
@@ -513,36 +505,6 @@ def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
     return np.column_stack([contrast(code, code) for code in range(found.entries.shape[1])])
 
 
-def _explain_linear(
-    estimator: PartCountsEstimator,
-    index: int,
-    name: Any,
-    prediction: Any,
-    goal: _Goal,
-    decomposed: DecomposedExample,
-    k: int,
-) -> Explanation:
-    """The same for a linear model over part counts, whose contributions are exact."""
-    output, objects, entries = linear_contributions(estimator, decomposed.hierarchy, goal.weights)
-    baseline = np.array([float(goal.weights @ estimator.linear_.intercept)])
-    strongest = _largest(np.abs(objects[-2]), k)
-    return Explanation(
-        index=index,
-        id=name,
-        prediction=prediction,
-        classes=goal.classes,
-        target=goal.target,
-        output=output,
-        decomposed=decomposed,
-        contributions=tuple(map(frozen, objects)),
-        empty=tuple(map(frozen, [*objects[:-1], baseline])),
-        entries=tuple(map(frozen, entries)),
-        parts=linear_parts(decomposed, objects[-2], strongest),
-        steps=1,
-        settings=_settings(estimator),
-    )
-
-
 # -- what is explained -------------------------------------------------------------------------
 
 
@@ -558,21 +520,19 @@ class _Goal:
     @staticmethod
     def of(estimator: Estimator, target: Any, prediction: Any) -> _Goal:
         """That of a target, or of the default one."""
-        if isinstance(estimator, PartCountsRegressor):
-            n = len(estimator.linear_.intercept)
-            names = tuple(map(str, range(n)))
-            place = _position("column of y", "0" if target is None else target, names)
-            return _Goal((), place, np.eye(n)[place], 0.0)
         if isinstance(estimator, Regressor):
-            scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
+            if isinstance(estimator, PartCountsRegressor):
+                scale = np.ones(len(estimator.linear_.intercept))
+                mean = np.zeros_like(scale)
+            else:
+                scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
-            weights = np.eye(len(scale))[place] * scale
-            return _Goal((), place, weights, float(mean[place]))
+            return _Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
-            target = names[1] if binary else prediction
+            target = names[1] if prediction is None else prediction
         place = _position("class", target, names)
         weights = np.array([2.0 * place - 1]) if binary else np.eye(len(names))[place]
         return _Goal(names, _plain(estimator.classes_[place]), weights, 0.0)
@@ -622,8 +582,31 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
     assert estimator.decomposition_ is not None
     hierarchy = estimator.decomposition_.decompose(one)
     if not isinstance(one, Graphs):
-        return DecomposedExample(hierarchy)
-    return DecomposedExample(hierarchy, one, estimator.decomposition_.anchors(one))
+        anchors = estimator.decomposition_.anchors(one) if isinstance(one, Documents) else None
+        return DecomposedExample(
+            hierarchy, anchors=anchors, document=one if isinstance(one, Documents) else None
+        )
+    decomposition = estimator.decomposition_
+    return DecomposedExample(
+        hierarchy, one, decomposition.anchors(one), decomposition.describe_label
+    )
+
+
+def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
+    """The probability that the estimator gives the explained class."""
+    if not isinstance(estimator, Classifier):
+        return None
+    place = goal.classes.index(str(goal.target))
+    return float(estimator.predict_proba(one)[0, place])
+
+
+def _reference(estimator: Estimator) -> str:
+    """What examples are compared with, in words."""
+    if isinstance(estimator, PartCountsEstimator):
+        return "an example without parts"
+    if estimator.network_.level(estimator.schema_.depth).typical() is None:
+        return "an example without parts"
+    return f"the average {singular(estimator.schema_.names[-1])} of the training data"
 
 
 def _settings(estimator: Estimator | PartCountsEstimator) -> dict[str, Any]:
@@ -638,39 +621,70 @@ def _exact(network: SAEN) -> SAEN:
 # -- contributions -----------------------------------------------------------------------------
 
 
-def _strongest_parts(
-    decomposed: DecomposedExample, passed: Passed, level: Contributions, k: int
-) -> tuple[Part, ...]:
-    """The k strongest parts of the example, with the contributions inside them."""
-    number = decomposed.hierarchy.depth - 1
-    return tuple(
-        decomposed.part(number, i, level.objects[i], _inside(passed, i, level.gradients[i]))
-        for i in _largest(np.abs(level.objects), k)
-    )
+def _network_explanation(
+    network: SAEN, decomposed: DecomposedExample, goal: _Goal, k: int
+) -> dict[str, Any]:
+    """The fields of an `Explanation` that networks determine."""
+    passed = Passed.through(network, decomposed.hierarchy)
+    output = goal.outputs(passed.h[-1])
+    top, *below = passed.contributions(goal.gradient(network)[None])
+    levels = [*reversed(below), top]  # bottom first
+    shift = [0.0] * len(below) + [goal.shift]
+
+    def inside(number: int) -> Floats:
+        gradient, own = below[0].gradients[number], below[0].objects[number]
+        if passed.hierarchy.depth == 1:
+            return frozen([own])
+        share = np.array([own - float((gradient * passed.h[-2][number]).sum())])
+        *_, bottom = passed.part(number).contributions(gradient[None], share)
+        return frozen(bottom.objects)
+
+    return {
+        "output": float(output[0]),
+        "contributions": tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
+        "empty": tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
+        "entries": tuple(frozen(level.entries) for level in levels[1:]),
+        "parts": decomposed.strongest_parts(len(below) - 1, below[0].objects, k, inside),
+        "steps": max(level.steps for level in levels),
+    }
 
 
-def _inside(passed: Passed, number: int, gradient: Tensor) -> Floats:
-    """The contributions of the bottom objects of a part within it, in their order."""
-    if passed.hierarchy.depth == 1:
-        return frozen([float((gradient * passed.h[0][number]).sum())])
-    *_, bottom = passed.part(number).contributions(gradient[None], share_top=True)
-    return frozen(bottom.objects)
+def _linear_explanation(
+    model: PartCountsEstimator, decomposed: DecomposedExample, goal: _Goal, k: int
+) -> dict[str, Any]:
+    """The same for a linear model over part counts, whose contributions are exact."""
+    output, objects, entries = linear_contributions(model, decomposed.hierarchy, goal.weights)
+    baseline = np.array([float(goal.weights @ model.linear_.intercept)])
+    return {
+        "output": output,
+        "contributions": tuple(map(frozen, objects)),
+        "empty": tuple(map(frozen, [*objects[:-1], baseline])),
+        "entries": tuple(map(frozen, entries)),
+        "parts": linear_parts(decomposed, objects[-2], k),
+        "steps": 1,
+    }
 
 
-def _part_keys(hierarchy: Hierarchy) -> Keys:
-    """The content keys of the parts of an example, one level below the top."""
-    keys = attribute_keys(hierarchy.attributes)
-    for relation in hierarchy.relations[:-1]:
-        codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-        keys = row_keys(relation.indptr, codes, _counts(relation), keys, relation.alphabet)
-    return keys
+def _explained(
+    estimator: Estimator, compressed: Compressed
+) -> Callable[[_Goal], tuple[Floats, Floats, Floats]]:
+    """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
+    if isinstance(estimator, PartCountsEstimator):
 
+        def linear(goal: _Goal) -> tuple[Floats, Floats, Floats]:
+            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
+            baseline = float(goal.weights @ estimator.linear_.intercept)
+            return outputs, np.full(len(outputs), baseline), entries
 
-def _network_goal(network: SAEN, passed: Passed, goal: _Goal) -> tuple[Floats, Floats, Floats]:
-    """Outputs and baselines of the unique examples, (rows,), and the entries of the top."""
-    outputs = goal.outputs(passed.h[-1])
-    top = next(passed.contributions(goal.gradient(network).expand(len(outputs), -1, -1)))
-    return outputs, top.empty + goal.shift, top.entries
+        return linear
+    network = _exact(estimator.network_)
+    passed = Passed.through(network, compressed.hierarchy)
+
+    def networks(goal: _Goal) -> tuple[Floats, Floats, Floats]:
+        top = next(passed.contributions(goal.gradient(network).expand(len(passed.h[-1]), -1, -1)))
+        return goal.outputs(passed.h[-1]), top.empty + goal.shift, top.entries
+
+    return networks
 
 
 def _check_complete(outputs: Floats, baselines: Floats, gaps: Floats) -> None:
@@ -685,20 +699,9 @@ def _check_complete(outputs: Floats, baselines: Floats, gaps: Floats) -> None:
         )
 
 
-def _largest(values: Floats, k: int) -> list[int]:
-    """The indices of the k largest values; equal values keep their order."""
-    indices: list[int] = np.argsort(-values, kind="stable")[:k].tolist()
-    return indices
-
-
 def _sum_by_part(relation: Relation, values: Array) -> Floats:
     """The sum over the entries of every part."""
     return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
-
-
-def _counts(relation: Relation) -> Ints:
-    ones = np.ones(relation.n_entries, dtype=np.int64)
-    return ones if relation.counts is None else relation.counts
 
 
 def _plain(value: Any) -> Any:

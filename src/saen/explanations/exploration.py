@@ -25,6 +25,7 @@ from saen.explanations.explanation import (
     checked,
     contrasts,
     largest_member,
+    part_totals,
     top_contributions,
 )
 from saen.learning.prediction import predict_chunks
@@ -246,13 +247,7 @@ def _statistics(
     """The fields of `PartStatistics` after the words, and the numbers of the listed parts."""
     relation = compressed.hierarchy.relations[-1]
     rows = segment_ids(relation.indptr)
-    uses = np.bincount(compressed.top, minlength=relation.n_parents)
-
-    def by_part(values: Array) -> Floats:
-        return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
-
-    totals = np.column_stack([by_part(uses[rows] * column) for column in found.entries.T])
-    occurrences = by_part(uses[rows] * relation.multiplicity).astype(np.int64)
+    totals, occurrences = part_totals(compressed, found)
     means = totals / np.maximum(occurrences, 1)[:, None]
     strength = contrasts(compressed, found).max(axis=1)
     listed = np.argsort(-strength, kind="stable")[:k]
@@ -327,7 +322,7 @@ def _occurrences(
             nodes = np.where(nodes < 0, -1, nodes - chunk.node_offsets[owner])
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
-        example = DecomposedExample(hierarchy)
+        example = DecomposedExample(hierarchy, describe_label=decomposition.describe_label)
         objects, first = np.unique(unique, return_index=True)
         for number, own in zip(place[objects].tolist(), first.tolist(), strict=True):
             if number >= 0 and number not in words:

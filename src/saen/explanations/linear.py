@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, segment_ids, segment_reduce
 from saen.data.compression import Compressed, compress
-from saen.data.hierarchy import Hierarchy, Relation
+from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
+from saen.explanations.attribution import shared_equally
 from saen.explanations.describe import DecomposedExample, Part
 from saen.learning.part_counts import count_parts
 from saen.learning.part_counts_models import PartCountsEstimator
@@ -54,40 +54,26 @@ def linear_contributions(
     entries = [per_occurrence[places] * top.multiplicity]
     objects = [np.array([outputs[0]]), np.bincount(top.parts, entries[0], minlength=top.n_parts)]
     for relation in reversed(hierarchy.relations[:-1]):
-        shares = _shares(relation, objects[-1])
+        shares = shared_equally(relation, objects[-1])
         entries.append(shares)
         objects.append(np.bincount(relation.parts, shares, minlength=relation.n_parts))
     return float(outputs[0]), objects[::-1], entries[::-1]
 
 
-def linear_parts(
-    decomposed: DecomposedExample, contributions: Floats, strongest: list[int]
-) -> tuple[Part, ...]:
-    """Parts of the example, with equal shares for the bottom objects inside them."""
+def linear_parts(decomposed: DecomposedExample, contributions: Floats, k: int) -> tuple[Part, ...]:
+    """The k strongest parts, with equal shares for the bottom objects inside them."""
     hierarchy = decomposed.hierarchy
-    level = hierarchy.depth - 1
 
-    def inside(number: int, bottom: Ints) -> Floats:
-        values = np.zeros(hierarchy.sizes[level])
+    def inside(number: int) -> Floats:
+        values = np.zeros_like(contributions)
         values[number] = contributions[number]
         for relation in reversed(hierarchy.relations[:-1]):
-            shares = _shares(relation, values)
+            shares = shared_equally(relation, values)
             below = np.bincount(relation.parts, shares, minlength=relation.n_parts)
             values = below.astype(np.float64)
-        return values[bottom]
+        return values[decomposed.bottom_objects(hierarchy.depth - 1, number)]
 
-    return tuple(
-        decomposed.part(level, i, contributions[i], inside(i, decomposed.bottom_objects(level, i)))
-        for i in strongest
-    )
-
-
-def _shares(relation: Relation, values: Floats) -> Floats:
-    """What every entry gets of its parent's value, in proportion to its count, (entries,)."""
-    counts = relation.multiplicity
-    sizes = segment_reduce(np.add, counts, relation.indptr)
-    shares: Floats = counts * (values / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
-    return shares
+    return decomposed.strongest_parts(hierarchy.depth - 1, contributions, k, inside)
 
 
 def _check_levels(model: PartCountsEstimator) -> None:

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -93,7 +94,9 @@ def members(path: Path) -> Iterator[list[Member]]:
         with archive:
             _check(archive, path)
             yield [
-                Member(info.filename, path / info.filename, info.file_size, _opener(archive, info))
+                Member(
+                    info.filename, path / info.filename, info.file_size, partial(archive.open, info)
+                )
                 for info in archive.infolist()
                 if not info.is_dir()
             ]
@@ -104,17 +107,13 @@ def members(path: Path) -> Iterator[list[Member]]:
 def _folder_members(path: Path) -> list[Member]:
     try:
         files = sorted(file for file in path.iterdir() if file.is_file())
-        return [Member(f.name, f, f.stat().st_size, _file_opener(f)) for f in files]
+        return [Member(f.name, f, f.stat().st_size, _opener(f)) for f in files]
     except OSError as error:
         raise FileError(f"cannot be read: {_reason(error)}", path=path) from error
 
 
-def _file_opener(file: Path) -> Callable[[], IO[bytes]]:
+def _opener(file: Path) -> Callable[[], IO[bytes]]:
     return lambda: file.open("rb")
-
-
-def _opener(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
-    return lambda: archive.open(info)
 
 
 def _check(archive: zipfile.ZipFile, path: Path) -> None:

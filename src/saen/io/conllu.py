@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
+from saen._util.lazy import import_extra
 from saen._util.strings import plural
 from saen.data.documents import Documents, Word
-from saen.errors import FileError, InputError, MissingExtraError
+from saen.errors import FileError, InputError
 from saen.io.text_files import decoded, read_bytes
 
 Column = Literal["form", "lemma", "upos"]
@@ -119,7 +119,7 @@ class _Block:
 
 def _blocks(lines: list[str], path: Path) -> Iterator[_Block]:
     """The sentences of the file: lines between blank ones."""
-    parser = _parser()
+    parser = import_extra("conllu.parser", "conllu", extra="text")
     converted = {key: parser.DEFAULT_FIELD_PARSERS[key] for key in ("id", "head")}
     block: _Block | None = None
     for number, line in enumerate(lines, start=1):
@@ -178,11 +178,3 @@ def _ids(firsts: list[_Block]) -> list[str] | None:
     keys = ("newdoc id", "sent_id")
     named = [[block.comments.get(key) for block in firsts] for key in keys]
     return next(([str(v) for v in values] for values in named if all(values)), None)
-
-
-def _parser() -> ModuleType:
-    try:
-        from conllu import parser
-    except ImportError:
-        raise MissingExtraError("conllu", extra="text") from None
-    return parser

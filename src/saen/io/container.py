@@ -359,7 +359,7 @@ def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arra
     attributes = hierarchy.attributes
     document: dict[str, Any] = {
         "names": list(hierarchy.names),
-        "vocabulary": None if attributes.vocabulary is None else attributes.vocabulary.to_json(),
+        "vocabulary": None if attributes.vocabulary is None else list(attributes.vocabulary),
         "relations": [
             {"alphabet": list(r.alphabet), "n_parts": r.n_parts} for r in hierarchy.relations
         ],
@@ -385,7 +385,7 @@ def unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hie
     vocabulary = document["vocabulary"]
     attributes = Attributes(
         tensors["codes"].astype(np.int32) - 1 if "codes" in tensors else None,
-        None if vocabulary is None else Vocabulary.from_json(vocabulary),
+        None if vocabulary is None else Vocabulary(vocabulary),
         tensors.get("vectors"),
     )
     relations = [

@@ -165,26 +165,24 @@ class _Tables:
             [(nodes.table, "node"), (edges.table, "source"), (edges.table, "target")]
         )
         keys = nodes.graph_of * len(names) + listed
-        by_key = np.argsort(keys, kind="stable")
-        again = by_key[1:][keys[by_key][1:] == keys[by_key][:-1]]
         self._flag(
             nodes,
-            again,
+            np.flatnonzero(pd.Series(keys).duplicated()),
             lambda row: f"node {_shown(names[listed[row]])} of this graph is listed twice",
         )
+        distinct, first = np.unique(keys, return_index=True)
         order = np.argsort(nodes.graph_of, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place = np.argsort(order)
         places = []
         for column, codes in zip(("source", "target"), ends, strict=True):
             wanted = edges.graph_of * len(names) + codes
-            at = np.minimum(np.searchsorted(keys[by_key], wanted), len(keys) - 1)
+            at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
             self._flag(
                 edges,
-                np.flatnonzero(keys[by_key[at]] != wanted),
+                np.flatnonzero(distinct[at] != wanted),
                 self._unknown_node(column, names[codes]),
             )
-            places.append(place[by_key[at]])
+            places.append(place[first[at]])
         sizes = np.bincount(nodes.graph_of, minlength=len(self.bad))
         return _Nodes(np.column_stack(places), sizes, order)
 
@@ -200,11 +198,9 @@ class _Tables:
         targets = [""] * len(self.names)
         if self.targets is not None:
             graph_of = self.targets.graph_of
-            order = np.argsort(graph_of, kind="stable")
-            again = order[1:][graph_of[order][1:] == graph_of[order][:-1]]
             self._flag(
                 self.targets,
-                again,
+                np.flatnonzero(pd.Series(graph_of).duplicated()),
                 lambda row: f"graph {self.graph(graph_of[row])} is listed twice",
             )
             table = self.targets.table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import ChainMap
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -16,7 +16,7 @@ from saen._util.arrays import Array
 from saen._util.strings import first_duplicate
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.jsonl import label_array
+from saen.io.columns import Items
 from saen.io.records import Record
 from saen.io.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
 
@@ -109,24 +109,30 @@ def _gml(data: bytes, path: Path) -> Any:
 
 
 def _record(graph: Any, path: Path, n_bytes: int) -> Record:
+    nodes = list(graph.nodes(data=True))
+    edges = [((source, target), data) for source, target, data in graph.edges(data=True)]
     columns: dict[str, Array] = {}
     names: dict[str, tuple[str, ...]] = {}
-    position = dict(zip(graph, range(len(graph)), strict=True))
-    edges = list(graph.edges(data=True))
-    rows = {
-        "node": list(graph.nodes(data=True)),
-        "edge": [((source, target), data) for source, target, data in edges],
-    }
-    for what, named in rows.items():
-        table = _Attributes(what, named, graph.graph.get(f"{what}_default", {}))
-        labels = table.values(_LABEL)
-        if labels:
-            columns[f"{what}_labels"] = label_array(labels, what, n_bytes)
-        numeric = table.numeric()
+    for what, rows in (("node", nodes), ("edge", edges)):
+        default = graph.graph.get(f"{what}_default", {})
+        numeric = _numeric([default, *(own for _, own in rows)]) if rows else []
+        if len(numeric) * len(rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
+            raise InputError(f"{len(numeric):,} attributes are too many for a file of this size")
+        items = Items(
+            what,
+            [ChainMap(own, default) for _, own in rows],
+            lambda row, what=what, rows=rows: f"{what} {rows[row][0]!r:.60}",  # type: ignore[misc]
+            n_bytes,
+        )
+        labels = items.labels(_LABEL)
+        if labels is not None:
+            columns[f"{what}_labels"] = labels
         if numeric:
-            columns[f"{what}_attributes"] = table.numbers(numeric, n_bytes)
+            tables = [items.numbers(name) for name in numeric]
+            columns[f"{what}_attributes"] = np.column_stack(tables)  # type: ignore[arg-type]
             names[f"{what}_attributes"] = tuple(numeric)
-    pairs = [(position[source], position[target]) for source, target, _ in edges]
+    position = {node: place for place, node in enumerate(graph)}
+    pairs = [(position[source], position[target]) for (source, target), _ in edges]
     return Record(
         path,
         None,
@@ -138,48 +144,10 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
     )
 
 
-@dataclass(frozen=True)
-class _Attributes:
-    """The attributes of all nodes or edges: name and values of each, and default values."""
-
-    what: str
-    rows: list[tuple[Any, dict[str, Any]]]
-    default: dict[str, Any]
-
-    def values(self, key: str) -> list[Any]:
-        """One value per node or edge; empty if none has the attribute."""
-        if key in self.default:
-            return [own.get(key, self.default[key]) for _, own in self.rows]
-        values = [own[key] for _, own in self.rows if key in own]
-        if values and len(values) < len(self.rows):
-            lacking = next(name for name, own in self.rows if key not in own)
-            raise InputError(f"{self.what} {lacking!r:.60} has no {key!r}, but others have one")
-        return values
-
-    def numeric(self) -> list[str]:
-        """The names of attributes, other than the label, with at least one number."""
-        sets = [self.default, *(own for _, own in self.rows)] if self.rows else []
-        keys = {k for own in sets for k, v in own.items() if isinstance(v, int | float)}
-        return sorted(keys - {_LABEL})
-
-    def numbers(self, names: list[str], n_bytes: int) -> Array:
-        """One column per attribute, shape (n, k)."""
-        if len(names) * len(self.rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
-            raise InputError(f"{len(names):,} attributes are too many for a file of this size")
-        columns = []
-        for name in names:
-            values = self.values(name)
-            for value in values:
-                if not isinstance(value, int | float):
-                    raise InputError(
-                        f"{self.what} attribute {name!r} is a number for some {self.what}s only"
-                    )
-                if not abs(value) < 2.0**1023:
-                    raise InputError(
-                        f"{self.what} attribute {name!r} is {value!r:.20}, not a finite number"
-                    )
-            columns.append(np.array(values, dtype=np.float64))
-        return np.column_stack(columns)
+def _numeric(sets: list[dict[str, Any]]) -> list[str]:
+    """The names of attributes, other than the label, with at least one number."""
+    keys = {key for own in sets for key, v in own.items() if isinstance(v, int | float)}
+    return sorted(keys - {_LABEL})
 
 
 # -- writing -----------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,12 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.progress import bar
-from saen._util.strings import did_you_mean, plural
+from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
+from saen.io.columns import Items
 from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
-from saen.io.text_files import (
-    check_text,
-    check_width,
-    numbered_lines,
-    parse_json_line,
-    unreadable,
-)
+from saen.io.text_files import numbered_lines, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
 
@@ -132,24 +128,23 @@ def _nodes(nodes: Any, n_bytes: int) -> tuple[int, dict[int | str, int] | None, 
         raise InputError(f"'nodes' must be a count or a list, not {_shown(nodes)}")
     if not nodes:
         return 0, None, {}
+    items = Items("node", nodes, "node {}".format, n_bytes)
     if not isinstance(nodes[0], dict):
-        return len(nodes), None, {"node_labels": label_array(nodes, "node", n_bytes)}
+        return len(nodes), None, {"node_labels": items.label_array(nodes)}
     _check_keys(nodes, NODE_KEYS, "node")
-    ids = _values(nodes, "id", "node")
-    position = None if ids is None else _positions(ids)
-    return len(nodes), position, _columns(nodes, "node", n_bytes)
+    ids = items.values("id")
+    return len(nodes), None if ids is None else _positions(ids), _columns(items)
 
 
 def _positions(ids: list[Any]) -> dict[int | str, int]:
-    if set(map(type, ids)) - {int, str}:
-        wrong = next(node for node, name in enumerate(ids) if type(name) not in (int, str))
-        raise InputError(
-            f"node {wrong}: the id must be an integer or a string, not {_shown(ids[wrong])}"
-        )
-    position = dict(zip(ids, range(len(ids)), strict=True))
-    if len(position) < len(ids):
-        twice = next(name for node, name in enumerate(ids) if position[name] != node)
-        raise InputError(f"two nodes have the id {_shown(twice)}")
+    position: dict[int | str, int] = {}
+    for node, name in enumerate(ids):
+        if type(name) not in (int, str):
+            raise InputError(
+                f"node {node}: the id must be an integer or a string, not {_shown(name)}"
+            )
+        if position.setdefault(name, node) != node:
+            raise InputError(f"two nodes have the id {_shown(name)}")
     return position
 
 
@@ -163,11 +158,12 @@ def _edges(
     ends: list[Any]
     if edges and isinstance(edges[0], dict):
         _check_keys(edges, EDGE_KEYS, "edge")
-        sources, targets = (_values(edges, key, "edge") for key in ("source", "target"))
+        items = Items("edge", edges, "edge {}".format, n_bytes)
+        sources, targets = items.values("source"), items.values("target")
         if sources is None or targets is None:
             raise InputError(f"edge 0 has no {'source' if sources is None else 'target'!r}")
         ends = [*chain.from_iterable(zip(sources, targets, strict=True))]
-        columns = _columns(edges, "edge", n_bytes)
+        columns = _columns(items)
     else:
         if set(map(type, edges)) - {list} or set(map(len, edges)) - {2}:
             wrong = next(e for e, p in enumerate(edges) if type(p) is not list or len(p) != 2)
@@ -178,39 +174,29 @@ def _edges(
 
 def _pairs(ends: list[Any], size: int, position: dict[int | str, int] | None) -> NDArray[np.int64]:
     """The nodes that edges refer to, as positions, shape (E, 2)."""
-    if position is not None:
-        if set(map(type, ends)) - {int, str} or not position.keys() >= set(ends):
-            wrong = next(
-                end
-                for end, name in enumerate(ends)
-                if type(name) not in (int, str) or name not in position
-            )
-            raise InputError(
-                f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but no node has that id"
-            )
-        return np.array([position[name] for name in ends], dtype=np.int64).reshape(-1, 2)
-    if set(map(type, ends)) <= {int}:
-        try:
-            pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
-        except OverflowError:
-            pass  # out of range, which is reported below
-        else:
-            if pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < size):
+    kinds: set[type]
+    known: Container[Any]
+    if position is None:
+        kinds, known = {int}, range(size)
+        reason = f"nodes without ids are numbered 0 … {size - 1}" if size else "there are no nodes"
+    else:
+        kinds, known, reason = {int, str}, position, "no node has that id"
+    if kinds >= set(map(type, ends)):
+        with suppress(OverflowError, KeyError):
+            places = ends if position is None else [position[name] for name in ends]
+            pairs = np.array(places, dtype=np.int64).reshape(-1, 2)
+            if ((pairs >= 0) & (pairs < size)).all():
                 return pairs
-    numbered = f"nodes without ids are numbered 0 … {size - 1}" if size else "there are no nodes"
-    wrong = next(e for e, node in enumerate(ends) if type(node) is not int or not 0 <= node < size)
-    raise InputError(f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but {numbered}")
+    wrong = next(e for e, name in enumerate(ends) if type(name) not in kinds or name not in known)
+    raise InputError(f"edge {wrong // 2} refers to node {_shown(ends[wrong])}, but {reason}")
 
 
-def _columns(objects: list[dict[str, Any]], what: str, n_bytes: int) -> dict[str, Array]:
-    out = {}
-    labels = _values(objects, "label", what)
-    if labels is not None:
-        out[f"{what}_labels"] = label_array(labels, what, n_bytes)
-    attributes = _values(objects, "attributes", what)
-    if attributes is not None:
-        out[f"{what}_attributes"] = _attribute_array(attributes, what)
-    return out
+def _columns(items: Items) -> dict[str, Array]:
+    columns = {
+        f"{items.what}_labels": items.labels("label"),
+        f"{items.what}_attributes": items.numbers("attributes"),
+    }
+    return {key: column for key, column in columns.items() if column is not None}
 
 
 def _check_keys(
@@ -228,82 +214,6 @@ def _check_keys(
             f"{place} has an unknown key {_shown(key)}; known keys: {', '.join(known)}"
             f"{did_you_mean(key, known)}"
         )
-
-
-def _values(objects: list[dict[str, Any]], key: str, what: str) -> list[Any] | None:
-    """The values of all objects under a key; None if no object has it."""
-    missing = object()
-    values = [item.get(key, missing) for item in objects]
-    if missing not in values:
-        return values
-    if all(value is missing for value in values):
-        return None
-    raise InputError(f"{what} {values.index(missing)} has no {key!r}, but others have one")
-
-
-# -- labels and attributes ---------------------------------------------------------------------
-
-
-def label_array(values: list[Any], what: str, n_bytes: int) -> Array:
-    """Labels, shape (n,), or (n, k) if each is a list; `InputError` names the first bad one."""
-    if set(map(type, values)) == {list}:
-        widths = {len(value) for value in values}
-        if widths == {0} or len(widths) > 1:
-            raise InputError(f"{what} labels that are lists must have one length, at least 1")
-        flat = [*chain.from_iterable(values)]
-        return _plain_labels(flat, what, n_bytes, len(values[0])).reshape(len(values), -1)
-    return _plain_labels(values, what, n_bytes, 1)
-
-
-def _plain_labels(values: list[Any], what: str, n_bytes: int, width: int) -> Array:
-    kinds = set(map(type, values))
-    if kinds == {int}:
-        try:
-            return np.array(values, dtype=np.int64)
-        except OverflowError:
-            raise InputError(f"one of the {what} labels does not fit into 64 bits") from None
-    if kinds == {str}:
-        check_text(values, f"{what} labels")
-        check_width(max(map(len, values)), len(values), n_bytes, f"{what} labels")
-        return np.array(values, dtype=np.str_)
-    for number, value in enumerate(values):
-        if type(value) not in (int, str):
-            raise InputError(
-                f"{what} {number // width}: the label must be an integer or a string, not "
-                f"{_shown(value)}"
-            )
-    number = next(n for n, value in enumerate(values) if type(value) is not type(values[0]))
-    raise InputError(
-        f"{what} {number // width}: the label is {_shown(values[number])}, but that of {what} 0 is "
-        f"{_shown(values[0])}: use only strings or only integers"
-    )
-
-
-def _attribute_array(values: list[Any], what: str) -> Array:
-    """Attributes as floats, shape (n, k)."""
-    lists = set(map(type, values)) == {list}
-    if not lists or set(map(type, chain.from_iterable(values))) - {int, float}:
-        wrong = next(
-            number
-            for number, value in enumerate(values)
-            if type(value) is not list or set(map(type, value)) - {int, float}
-        )
-        raise InputError(
-            f"{what} {wrong}: the attributes must be a list of numbers, not {_shown(values[wrong])}"
-        )
-    width = len(values[0])
-    if set(map(len, values)) != {width}:
-        wrong = next(number for number, value in enumerate(values) if len(value) != width)
-        raise InputError(
-            f"{what} {wrong}: {plural(len(values[wrong]), 'attribute')}, but {what} 0 has {width}"
-        )
-    try:
-        table = np.array(values, dtype=np.float64).reshape(len(values), width)
-    except OverflowError:
-        table = np.full((1, 1), np.inf)
-    if not np.isfinite(table).all():
-        raise InputError(f"one of the {what} attributes is too large")
-    return table
 
 
 def _shown(value: Any) -> str:

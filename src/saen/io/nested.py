@@ -68,24 +68,22 @@ def read_nested(path: str | Path) -> NestedData:
 
     def items() -> Iterator[Any]:
         nonlocal line
-        for line, document in rest:
+        for line, document in rest:  # noqa: B007 (errors name it)
             if "parts" not in document or document.keys() - {"parts", "target", "id"}:
                 keys = ", ".join(map(short, document)) or "none"
-                message = f"expected the key 'parts', optionally 'target' and 'id', found {keys}"
-                raise FileError(message, path=path, line=line)
+                raise InputError(
+                    f"expected the key 'parts', optionally 'target' and 'id', found {keys}"
+                )
             if not isinstance(document["parts"], dict):
-                message = (
+                raise InputError(
                     f"'parts' must map roles to lists of parts, not {short(document['parts'])}"
                 )
-                raise FileError(message, path=path, line=line)
-            own_id = document.get("id")
-            check_id(own_id)
-            ids.append(len(ids) if own_id is None else own_id)
+            check_id(document.get("id"))
+            ids.append(len(ids) if document.get("id") is None else document["id"])
             targets.append(document.get("target"))
             kind, expected = _kind(targets[-1]), _kind(targets[0])
             if kind != expected:
-                message = f"{kind}, but the first example has {expected}"
-                raise FileError(message, path=path, line=line)
+                raise InputError(f"{kind}, but the first example has {expected}")
             yield document["parts"]
 
     try:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from saen._util.arrays import Array
 from saen.data.graphs import Graphs
 from saen.errors import InputError
+from saen.io.columns import Items
 from saen.io.records import check_both_directions, plain_graphs
 
 _LABEL = "label"
+
+_Row = tuple[int, Any, Mapping[str, Any]]
+"""A node or an edge: its graph, its name and its attributes."""
 
 
 def from_networkx(
@@ -51,29 +53,26 @@ def from_networkx(
     """
     if isinstance(graphs, nx.Graph):
         raise InputError("expected a list of networkx graphs, found a single one: pass [graph]")
-    nodes, edges = _Items("node", node_label), _Items("edge", edge_label)
+    nodes: list[_Row] = []
+    edges: list[_Row] = []
     sizes: list[int] = []
     pairs: list[tuple[int, int]] = []
     directed: bool | None = None
     for number, graph in enumerate(graphs):
         _check_graph(number, graph, directed)
         directed = graph.is_directed()
-        start = len(nodes.data)
-        position = dict(zip(graph, range(start, start + len(graph)), strict=True))
+        position = {node: place for place, node in enumerate(graph, start=len(nodes))}
         sizes.append(len(graph))
-        nodes.add(number, list(graph), [graph.nodes[node] for node in graph])
-        ends = [(source, target) for source, target in graph.edges]
-        pairs.extend((position[source], position[target]) for source, target in ends)
-        edges.add(number, ends, [data for _, _, data in graph.edges(data=True)])
+        pairs += [(position[source], position[target]) for source, target in graph.edges]
+        nodes += [(number, node, data) for node, data in graph.nodes(data=True)]
+        edges += [(number, (u, v), data) for u, v, data in graph.edges(data=True)]
     return Graphs.from_edges(
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         np.array(sizes, dtype=np.int64),
         directed=bool(directed),
-        node_labels=nodes.labels(),
-        node_attributes=nodes.attributes(node_attributes),
-        edge_labels=edges.labels(),
-        edge_attributes=edges.attributes(edge_attributes),
         targets=targets,
+        **_columns("node", nodes, node_label, node_attributes),
+        **_columns("edge", edges, edge_label, edge_attributes),
     )
 
 
@@ -106,107 +105,34 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     return out
 
 
-@dataclass
-class _Items:
-    """The nodes or the edges of all graphs: their graphs, names and attributes."""
-
-    what: str
-    label: str | None
-
-    def __post_init__(self) -> None:
-        self.names: list[tuple[int, Any]] = []
-        self.data: list[Mapping[str, Any]] = []
-
-    def add(self, graph: int, names: list[Any], data: list[Mapping[str, Any]]) -> None:
-        self.names.extend((graph, name) for name in names)
-        self.data.extend(data)
-
-    def place(self, row: int) -> str:
-        graph, name = self.names[row]
-        return f"graph {graph}, {self.what} {name!r}"
-
-    def values(self, name: str, hint: str = "") -> list[Any]:
-        for row, data in enumerate(self.data):
-            if name not in data:
-                raise InputError(f"{self.place(row)}: no attribute {name!r}{hint}")
-        return [data[name] for data in self.data]
-
-    def labels(self) -> Array | None:
-        if self.label is None or not self.data:
-            return None
-        if not any(self.label in data for data in self.data):
-            if self.label == _LABEL:
-                return None
-            raise InputError(
-                f"no {self.what} has an attribute {self.label!r} "
-                f"(pass {self.what}_label=None to read no labels)"
-            )
-        values = self.values(
-            self.label, f", but others have one (pass {self.what}_label=None to read no labels)"
-        )
-        kinds = [_kind_of_label(value) for value in values]
-        for row, kind in enumerate(kinds):
-            if kind is None:
-                raise InputError(
-                    f"{self.place(row)}: the label {values[row]!r} is neither an integer nor "
-                    f"a string (for real numbers, pass {self.what}_attributes=[{self.label!r}])"
-                )
-            if kind != kinds[0]:
-                raise InputError(
-                    f"{self.place(row)}: the label {values[row]!r} is {_describe(kind)}, but "
-                    f"that of {self.place(0)} is {_describe(kinds[0])}"
-                )
-        return np.array(values)
-
-    def attributes(self, names: Sequence[str] | None) -> Array | None:
-        if names is None:
-            return None
-        if isinstance(names, str):
-            raise InputError(f"{self.what}_attributes must be a list of names: pass [{names!r}]")
-        columns = [self._columns(name) for name in names]
-        return np.concatenate(columns, axis=1) if columns else None
-
-    def _columns(self, name: str) -> Array:
-        """The named attribute of all nodes or edges as floats, shape (n, k)."""
-        rows: list[Array] = []
-        for row, value in enumerate(self.values(name)):
-            try:
-                numbers = np.atleast_1d(np.asarray(value))
-            except ValueError:  # nested, with parts of different lengths
-                numbers = np.empty((0, 0))
-            if numbers.ndim != 1 or numbers.dtype.kind not in "iufb":
-                raise InputError(
-                    f"{self.place(row)}: the attribute {name!r} must be a number or a flat "
-                    f"sequence of numbers, not {value!r}"
-                )
-            if rows and len(numbers) != len(rows[0]):
-                raise InputError(
-                    f"{self.place(row)}: {len(numbers)} numbers in the attribute {name!r}, but "
-                    f"{len(rows[0])} in that of {self.place(0)}"
-                )
-            rows.append(numbers)
-        return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
-
-
-def _kind_of_label(value: Any) -> tuple[type, int | None] | None:
-    """`int` or `str`, and the length of a tuple; None for anything else."""
-    if isinstance(value, tuple):
-        kinds = {_kind_of_label(part) for part in value}
-        if len(kinds) != 1:
-            return None
-        [kind] = kinds
-        return None if kind is None or kind[1] is not None else (kind[0], len(value))
-    if isinstance(value, str):
-        return (str, None)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return (int, None)
-    return None
-
-
-def _describe(kind: tuple[type, int | None] | None) -> str:
-    assert kind is not None
-    plural, one = {int: ("integers", "an integer"), str: ("strings", "a string")}[kind[0]]
-    return one if kind[1] is None else f"a tuple of {kind[1]} {plural}"
+def _columns(
+    what: str, rows: list[_Row], label: str | None, attributes: Sequence[str] | None
+) -> dict[str, Any]:
+    """Labels and attributes of the nodes or the edges of all graphs, where there are any."""
+    if isinstance(attributes, str):
+        raise InputError(f"{what}_attributes must be a list of names: pass [{attributes!r}]")
+    if not rows:
+        return {}
+    items = Items(
+        what,
+        [data for _, _, data in rows],
+        lambda row: f"graph {rows[row][0]}, {what} {rows[row][1]!r}",
+    )
+    try:
+        labels = None if label is None else items.labels(label)
+        if labels is None and label not in (None, _LABEL):
+            raise InputError(f"no {what} has an attribute {label!r}")
+    except InputError as error:
+        raise InputError(
+            f"{error} (pass {what}_label=None to read no labels, or numbers as {what}_attributes)"
+        ) from None
+    tables = []
+    for name in attributes or ():
+        tables.append(items.numbers(name))
+        if tables[-1] is None:
+            raise InputError(f"no {what} has an attribute {name!r}")
+    stacked: Any = np.concatenate(tables, axis=1) if tables else None  # type: ignore[arg-type]
+    return {f"{what}_labels": labels, f"{what}_attributes": stacked}
 
 
 def _check_graph(number: int, graph: Any, directed: bool | None) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,11 +13,13 @@ import torch
 from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.lazy import import_extra
 from saen.data.compression import Decomposer
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
-from saen.errors import InputError, MissingExtraError
+from saen.errors import InputError
+from saen.io.records import one_way_nodes
 
 try:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
@@ -80,7 +81,8 @@ def from_pyg(
     edges = np.concatenate([np.empty((0, 2), dtype=np.int64), *shifted])
     nodes = _Features.stacked(items, "x", "nodes", starts).split(node_labels)
     entries = _Features.stacked(items, "edge_attr", "edges", offsets(counts)).split(edge_labels)
-    one_way = _one_way_nodes(edges, int(starts[-1]))
+    ones = np.ones(len(edges), dtype=np.bool_)
+    one_way = one_way_nodes(sparse.csr_array((ones, edges.T), shape=(starts[-1], starts[-1])))
     if directed is False and len(one_way):
         graph = int(segment_ids(starts)[one_way[0]])
         raise InputError(
@@ -257,7 +259,7 @@ def hierarchy_from_pyg(data: Any) -> Hierarchy:
         relations.append(Relation(indptr, parts[order], roles, alphabet, sizes[level - 1], several))
     codes = vocabulary = vectors = None
     if schema["vocabulary"] is not None:
-        vocabulary = Vocabulary.from_json(schema["vocabulary"])
+        vocabulary = Vocabulary(schema["vocabulary"])
         codes = _array(data.bottom_codes).astype(np.int32)
     if "bottom_vectors" in data:
         vectors = _array(data.bottom_vectors)
@@ -336,24 +338,21 @@ class _Features:
 def _items(data: Any) -> list[Any]:
     """The `Data` objects of a list, batch, dataset or loader."""
     pyg = _pyg()
+    try:
+        groups = [data] if isinstance(data, pyg.Data) else list(data)
+    except TypeError:
+        raise InputError(
+            f"expected PyG Data, a Batch, a dataset or a list, found {type(data).__name__}"
+        ) from None
     items: list[Any] = []
-    for item in [data] if isinstance(data, pyg.Data) else _listed(data):
-        items.extend(item.to_data_list() if isinstance(item, pyg.Batch) else [item])
+    for group in groups:
+        items += group.to_data_list() if isinstance(group, pyg.Batch) else [group]
     for number, item in enumerate(items):
         if not hasattr(item, "edge_index") or getattr(item, "num_nodes", None) is None:
             raise InputError(f"graph {number} is a {type(item).__name__}, not a PyG Data")
         if item.edge_index is None:
             raise InputError(f"graph {number} has no edge_index (use shape (2, 0) for no edges)")
     return items
-
-
-def _listed(data: Iterable[Any]) -> list[Any]:
-    try:
-        return list(data)
-    except TypeError:
-        raise InputError(
-            f"expected PyG Data, a Batch, a dataset or a list, found {type(data).__name__}"
-        ) from None
 
 
 def _pairs(number: int, item: Any) -> Array:
@@ -402,13 +401,6 @@ def _not_one_hot(values: Array) -> Array:
     return np.flatnonzero(~binary | (values.sum(axis=1) != 1))
 
 
-def _one_way_nodes(edges: Array, n_nodes: int) -> Array:
-    """The nodes, in order, with an edge that is listed in one direction only."""
-    ones = np.ones(len(edges), dtype=np.bool_)
-    matrix = sparse.csr_array((ones, edges.T), shape=(n_nodes, n_nodes)).astype(np.int8)
-    return np.unique((matrix - matrix.T).nonzero()[0])
-
-
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -439,7 +431,7 @@ def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
             {
                 "names": hierarchy.names,
                 "roles": [relation.alphabet for relation in hierarchy.relations],
-                "vocabulary": None if vocabulary is None else vocabulary.to_json(),
+                "vocabulary": None if vocabulary is None else list(vocabulary),
             }
         ),
     }
@@ -455,10 +447,5 @@ def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
     return out
 
 
-def _pyg() -> ModuleType:
-    try:
-        import torch_geometric.data  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtraError("torch-geometric", extra="pyg") from None
-    module: ModuleType = torch_geometric.data
-    return module
+def _pyg() -> Any:
+    return import_extra("torch_geometric.data", "torch-geometric", extra="pyg")

@@ -193,6 +193,12 @@ def clashing_edges(
     return sorted(out)
 
 
+def one_way_nodes(adjacency: sparse.csr_array[Any]) -> Array:
+    """The nodes, in order, with an edge that is listed in one direction only."""
+    pattern = adjacency.astype(np.bool_).astype(np.int8)
+    return np.unique((pattern - pattern.T).nonzero()[0])
+
+
 def check_both_directions(graphs: Graphs, library: str) -> None:
     """Raise if the two directions of an undirected edge differ in labels or attributes.
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from saen._util.arrays import offsets
+from saen._util.arrays import offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.errors import InputError
+from saen.io.records import one_way_nodes
 
 
 def from_scipy(
@@ -43,21 +44,27 @@ def from_scipy(
     """
     if sparse.issparse(matrices):
         raise InputError("expected a list of sparse matrices, found a single one: pass [matrix]")
-    patterns = [_pattern(number, matrix, directed) for number, matrix in enumerate(matrices)]
-    sizes = np.array([pattern.shape[0] for pattern in patterns], dtype=np.int64)
+    blocks = list(matrices)
+    for number, matrix in enumerate(blocks):
+        _check(number, matrix, weights)
+    sizes = np.array([matrix.shape[0] for matrix in blocks], dtype=np.int64)
     starts = offsets(sizes)
-    width = np.int32 if starts[-1] < 2**31 else np.int64
-    nothing = np.empty(0, dtype=np.int64)
-    degrees = [np.diff(pattern.indptr) for pattern in patterns]
-    neighbours = [
-        pattern.indices + start for pattern, start in zip(patterns, starts[:-1], strict=True)
-    ]
+    # A copy in canonical CSR: sorted, without duplicates and without stored zeros.
+    whole = sparse.csr_array(sparse.block_diag(blocks)) if blocks else sparse.csr_array((0, 0))
+    whole.sum_duplicates()
+    whole.eliminate_zeros()
+    one_way = np.empty(0) if directed else one_way_nodes(whole)
+    if len(one_way):
+        raise InputError(
+            f"graph {segment_ids(starts)[one_way[0]]}: the matrix is not symmetric "
+            "(pass directed=True, or matrix + matrix.T)"
+        )
     return Graphs(
         node_offsets=starts,
-        indptr=offsets(np.concatenate([nothing, *degrees])),
-        indices=np.concatenate([nothing, *neighbours]).astype(width),
+        indptr=whole.indptr.astype(np.int64),
+        indices=whole.indices.astype(np.int32 if starts[-1] < 2**31 else np.int64),
         node_labels=None if node_labels is None else _labels(node_labels, sizes.tolist()),
-        edge_attributes=_weights(patterns) if weights else None,
+        edge_attributes=whole.data.astype(np.float64)[:, None] if weights else None,
         targets=None if targets is None else np.asarray(targets),
         directed=directed,
     )
@@ -95,8 +102,7 @@ def to_scipy(graphs: Graphs, *, weights: bool = False) -> list[sparse.csr_array[
     ]
 
 
-def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
-    """A copy in canonical CSR: sorted, without duplicates and without stored zeros."""
+def _check(number: int, matrix: Any, weights: bool) -> None:
     is_sparse: bool = sparse.issparse(matrix)
     if not is_sparse:
         raise InputError(
@@ -107,20 +113,8 @@ def _pattern(number: int, matrix: Any, directed: bool) -> sparse.csr_array[Any]:
         raise InputError(
             f"graph {number}: an adjacency matrix must be square, but the shape is {matrix.shape}"
         )
-    out: sparse.csr_array[Any] = sparse.csr_array(matrix, copy=True)
-    out.sum_duplicates()
-    out.eliminate_zeros()
-    if not directed:
-        reverse = sparse.csr_array(out.T)
-        if not (
-            np.array_equal(reverse.indptr, out.indptr)
-            and np.array_equal(reverse.indices, out.indices)
-        ):
-            raise InputError(
-                f"graph {number}: the matrix is not symmetric "
-                "(pass directed=True, or matrix + matrix.T)"
-            )
-    return out
+    if weights and matrix.dtype.kind not in "iufb":
+        raise InputError(f"graph {number}: weights must be real numbers, not {matrix.dtype}")
 
 
 def _labels(node_labels: Sequence[ArrayLike], sizes: list[int]) -> Any:
@@ -138,14 +132,6 @@ def _labels(node_labels: Sequence[ArrayLike], sizes: list[int]) -> Any:
     if len({labels.shape[1:] for labels in filled}) > 1:
         raise InputError("node labels differ in their number of columns")
     return np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
-
-
-def _weights(patterns: list[sparse.csr_array[Any]]) -> Any:
-    for number, pattern in enumerate(patterns):
-        if pattern.dtype.kind not in "iufb":
-            raise InputError(f"graph {number}: weights must be real numbers, not {pattern.dtype}")
-    columns = [pattern.data.astype(np.float64) for pattern in patterns]
-    return np.concatenate([np.empty(0), *columns])[:, None]
 
 
 def _values(graphs: Graphs) -> Any:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
-from saen._util.lazy import LazyModule
+from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import plural
-from saen.errors import FileError, InputError, MissingExtraError
+from saen.errors import FileError, InputError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
 from saen.io.records import TargetValue
 from saen.io.text_files import (
@@ -63,17 +62,20 @@ class Table(ABC):
 
     path: Path
     n_bytes: int
-    columns: tuple[str, ...]
+    frame: pd.DataFrame
     broken: list[tuple[list[str], FileError]]
     """Rows with too many or too few columns, which are not rows of the table."""
+    never_integers: frozenset[str] = frozenset()
+    """Columns in which text that looks like an integer is text."""
 
-    @abstractmethod
     def __len__(self) -> int:
         """The number of rows."""
+        return len(self.frame)
 
-    @abstractmethod
-    def _column(self, column: str) -> pd.Series[Any]:
-        """A column in its own type."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in lower case."""
+        return tuple(self.frame.columns)
 
     @abstractmethod
     def texts(self, column: str) -> pd.Series[str]:
@@ -89,18 +91,18 @@ class Table(ABC):
 
     def values(self, column: str) -> pd.Series[Any]:
         """A column of integers (int64), or as text if one value is not an integer."""
-        values = self._column(column)
+        values = self.frame[column]
         fits = values.dtype.kind in "iu" and (values.dtype != np.uint64 or values.max() < 2**63)
         return values.astype(np.int64) if fits else self.texts(column)
 
     def array(self, column: str) -> Array:
         """A column as an array of numbers, Booleans or strings, shape (rows,)."""
-        values = self._column(column).to_numpy()
+        values = self.frame[column].to_numpy()
         return values if values.dtype.kind in "iufb" else self.texts(column).to_numpy().astype(str)
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """A column of numbers; NaN for everything that is not a finite number."""
-        values = self._column(column)
+        values = self.frame[column]
         if values.dtype.kind not in "iuf":
             values = pd.to_numeric(self.texts(column), errors="coerce")
         out = values.to_numpy(dtype=np.float64)
@@ -109,7 +111,7 @@ class Table(ABC):
     def labels(self, column: str, rows: NDArray[np.int64]) -> Array:
         """The labels in some rows: an array of integers or of strings, shape (rows,)."""
         values = self.values(column).iloc[rows]
-        if values.dtype.kind != "i" and len(rows) < len(self) and self._may_be_integers(column):
+        if values.dtype.kind != "i" and len(rows) < len(self) and column not in self.never_integers:
             # The only text may have been in the rows that are skipped.
             numbers = pd.to_numeric(values, errors="coerce")
             values = numbers if numbers.dtype == np.int64 else values
@@ -121,10 +123,6 @@ class Table(ABC):
         except InputError as error:
             raise FileError(str(error), path=self.path) from None
         return values.to_numpy(dtype=object).astype(np.str_)
-
-    def _may_be_integers(self, column: str) -> bool:
-        """Whether text that looks like an integer is one."""
-        return True
 
 
 def read_table(path: Path, required: Sequence[str] = ()) -> Table:
@@ -187,18 +185,12 @@ class _CsvTable(Table):
         self._separator = _separator(self._text, "\t" if path.suffix == ".tsv" else ",")
         self.path = path
         self.n_bytes = len(self._text)
-        self.columns = _names(next(self._rows(), (1, []))[1], path)
+        self._names = _names(next(self._rows(), (1, []))[1], path)
         self.broken = []
-        self._frame = self._read()
-
-    def __len__(self) -> int:
-        return len(self._frame)
-
-    def _column(self, column: str) -> pd.Series[Any]:
-        return self._frame[column]
+        self.frame = self._read()
 
     def texts(self, column: str) -> pd.Series[str]:
-        values = self._frame[column]
+        values = self.frame[column]
         if pd.api.types.is_string_dtype(values):
             return values
         # Numbers and Booleans have lost how they were written.
@@ -216,14 +208,14 @@ class _CsvTable(Table):
 
     def _read(self) -> pd.DataFrame:
         # More cells than characters: rows are broken, and filling them could take any memory.
-        n_cells = self._text.count("\n") * len(self.columns)
+        n_cells = self._text.count("\n") * len(self._names)
         frame = None if n_cells > len(self._text) + FREE_CHARACTERS else self._parsed()
         if frame is None:
             self._remove_broken_rows()
             frame = self._parsed()
         if frame is None:
             raise FileError("invalid CSV", path=self.path)
-        frame.columns = pd.Index(self.columns)
+        frame.columns = pd.Index(self._names)
         return frame
 
     def _parsed(self) -> pd.DataFrame | None:
@@ -234,7 +226,7 @@ class _CsvTable(Table):
                 frame = self._parse(**exact_floats())
         except (ValueError, OverflowError, pd.errors.ParserWarning):
             return None
-        return frame if frame.shape[1] == len(self.columns) else None
+        return frame if frame.shape[1] == len(self._names) else None
 
     def _parse(self, **options: Any) -> pd.DataFrame:
         frame: pd.DataFrame = pd.read_csv(
@@ -254,11 +246,11 @@ class _CsvTable(Table):
         good, lines = io.StringIO(), []
         writer = csv.writer(good, delimiter=self._separator, lineterminator="\n")
         for line, fields in self._rows():
-            if len(fields) == len(self.columns):
+            if len(fields) == len(self._names):
                 writer.writerow(fields)
                 lines.append(line)
             else:
-                message = f"{plural(len(fields), 'column')}, expected {len(self.columns)}"
+                message = f"{plural(len(fields), 'column')}, expected {len(self._names)}"
                 self.broken.append((fields, FileError(message, path=self.path, line=line)))
         self._text = good.getvalue()
         self._lines = lines[1:]
@@ -324,18 +316,20 @@ class _ParquetTable(Table):
         try:
             source = arrow.BufferReader(data)
             schema = parquet.read_schema(source)
-            self.columns = _names(schema.names, path)
+            columns = _names(schema.names, path)
             texts = [f.name for f in schema if _is_text(arrow.types, f.type)]
-            self._integers = {
+            self.never_integers = frozenset(
                 column
-                for column, field in zip(self.columns, schema, strict=True)
-                if arrow.types.is_integer(field.type)
-            }
+                for column, field in zip(columns, schema, strict=True)
+                if not arrow.types.is_integer(field.type)
+            )
             # As codes of their distinct values: a few bytes may repeat a long text many times.
             file = parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
             self._check(file.metadata, schema, arrow.types)
             # Several threads crashed after a damaged file had been refused.
-            self._table = file.read(use_threads=False)
+            table = file.read(use_threads=False)
+            self.frame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
+            self.frame.columns = pd.Index(columns)
         except FileError:
             raise
         except Exception as error:
@@ -360,19 +354,8 @@ class _ParquetTable(Table):
                     path=self.path,
                 )
 
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def _column(self, column: str) -> pd.Series[Any]:
-        arrow = self._table.column(self.columns.index(column))
-        values: pd.Series[Any] = arrow.to_pandas(integer_object_nulls=True)
-        return values
-
-    def _may_be_integers(self, column: str) -> bool:
-        return column in self._integers
-
     def texts(self, column: str) -> pd.Series[str]:
-        codes, distinct = pd.factorize(self._column(column))
+        codes, distinct = pd.factorize(self.frame[column])
         texts = np.array([*map(str, distinct), ""], dtype=object)  # the last is for code -1
         return pd.Series(texts[codes], dtype=object)
 
@@ -388,14 +371,11 @@ def _is_text(types: Any, kind: Any) -> bool:
     return bool(types.is_string(value) or types.is_large_string(value))
 
 
-def pyarrow() -> tuple[ModuleType, ModuleType]:
+def pyarrow() -> tuple[Any, Any]:
     """`pyarrow` and `pyarrow.parquet`; `MissingExtraError` if they are not installed."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtraError("pyarrow", extra="parquet") from None
-    return pyarrow, pyarrow.parquet
+    names = ("pyarrow", "pyarrow.parquet")
+    arrow, parquet = (import_extra(name, "pyarrow", extra="parquet") for name in names)
+    return arrow, parquet
 
 
 # -- writing -----------------------------------------------------------------------------------

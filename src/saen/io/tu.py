@@ -180,16 +180,8 @@ class _Reader:
         targets, counted = self._targets(target, path)
         graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
         edges = self._edges(graph_of)
-        node_columns: dict[str, Array] = {
-            key: self._column(key, len(graph_of), "graph_indicator", "node")
-            for key in ("node_labels", "node_attributes")
-            if key in self.files
-        }
-        edge_columns: dict[str, Array] = {
-            key: self._column(key, len(edges), "A", "edge")
-            for key in ("edge_labels", "edge_attributes")
-            if key in self.files
-        }
+        node_columns = self._columns("node", len(graph_of), "graph_indicator")
+        edge_columns = self._columns("edge", len(edges), "A")
         for row, earlier, what in clashing_edges(edges, edge_columns, directed=True):
             raise self._error("A", row, f"repeats the edge of line {earlier + 1} with {what}")
         sizes = np.bincount(graph_of, minlength=n_graphs)
@@ -274,16 +266,22 @@ class _Reader:
 
         return self._table("A", np.int64, columns=2, convert=checked)
 
-    def _column(self, part: str, length: int, other: str, what: str) -> Array:
-        labels = part.endswith("labels")
-        table = self._table(part, np.int64 if labels else np.float64)
-        if len(table) != length:
-            raise FileError(
-                f"{plural(len(table), 'line')}, but {self.files[other].filename} has "
-                f"{plural(length, 'line')}: both need one per {what}",
-                path=self.files[part].place,
-            )
-        return table[:, 0] if labels and table.shape[1] == 1 else table
+    def _columns(self, what: str, length: int, other: str) -> dict[str, Array]:
+        """Labels and attributes of nodes or edges; `other` is the file with a line for each."""
+        out: dict[str, Array] = {}
+        for kind, number in (("labels", np.int64), ("attributes", np.float64)):
+            part = f"{what}_{kind}"
+            if part not in self.files:
+                continue
+            table = self._table(part, number)
+            if len(table) != length:
+                raise FileError(
+                    f"{plural(len(table), 'line')}, but {self.files[other].filename} has "
+                    f"{plural(length, 'line')}: both need one per {what}",
+                    path=self.files[part].place,
+                )
+            out[part] = table[:, 0] if kind == "labels" and table.shape[1] == 1 else table
+        return out
 
     def _table(
         self,

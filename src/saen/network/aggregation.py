@@ -87,12 +87,9 @@ class NonEmptyRows(Aggregation):
 
     def __init__(self, relation: Relation, dtype: torch.dtype, device: torch.device) -> None:
         n, n_roles = relation.n_parents, relation.n_roles
-        is_used = nonempty_pairs(relation)
-        pairs = np.flatnonzero(is_used)
-        row_of_pair = np.cumsum(is_used) - 1
-        rows = row_of_pair[_pair_codes(relation)]
+        pairs = np.flatnonzero(nonempty_pairs(relation))
         shape = (len(pairs), relation.n_parts)
-        self.matrix = _matrix(relation, rows, relation.parts, shape, dtype, device)
+        self.matrix = _matrix(relation, entry_rows(relation), relation.parts, shape, dtype, device)
         self.parents = torch.from_numpy(pairs % n).to(device)
         self.rows_per_role = np.bincount(pairs // n, minlength=n_roles).tolist()
         ones = np.ones(len(pairs))
@@ -208,6 +205,12 @@ def nonempty_pairs(relation: Relation) -> NDArray[np.bool_]:
     return is_used
 
 
+def entry_rows(relation: Relation) -> Ints:
+    """The row of `NonEmptyRows` that every entry adds to, shape (entries,)."""
+    rows: Ints = (np.cumsum(nonempty_pairs(relation)) - 1)[_pair_codes(relation)]
+    return rows
+
+
 def _pair_codes(relation: Relation) -> Ints:
     codes: Ints = relation.roles.astype(np.int64) * relation.n_parents
     return codes + segment_ids(relation.indptr)
@@ -222,8 +225,7 @@ def _matrix(
     device: torch.device,
 ) -> SparseMatrix:
     """The counts of a relation's entries at these rows and columns."""
-    counts = relation.multiplicity
-    values = counts.astype(np.float64)
+    values = relation.multiplicity.astype(np.float64)
     matrix = sparse.csr_array((values, (rows, columns.astype(np.int64))), shape=shape)
     return SparseMatrix.from_scipy(matrix, dtype, device)
 

@@ -366,6 +366,15 @@ class Level(nn.Module):
         weight = weight * scale[..., None]
         return weight, self.bias - (mean[..., None] * weight).sum((0, 2))
 
+    def typical(self) -> Tensor | None:
+        """The mean aggregate of the training objects, (roles, M, d), where normalisation knows it.
+
+        It is zero for roles that a model has not seen.
+        """
+        if not self.normalised:
+            return None
+        return self.norm.running()[0] * self.seen[:, :, None]
+
     def aggregation(self, relation: RelationTensors) -> Aggregation:
         """The way to aggregate over a relation that takes fewer multiplications."""
         size, with_moments = self.weight.shape[2], self.normalised and self.training

@@ -137,10 +137,12 @@ def write_report(path: str | Path, report: Report) -> None:
         "evaluation.html",
         report.title,
         report=report,
+        statistics=_statistics(report.data),
         data=_data_section(report.data),
         levels=_level_section(report.levels),
         curves={unit: _curve_picture(unit, lines) for unit, lines in report.curves.items()},
         predictions=None if predictions is None else _prediction_section(predictions),
+        noun=_noun(report.data),
         hardest=None if predictions is None else _hardest_section(report.data, predictions),
         settings={name: _as_text(value) for name, value in report.settings.items()},
     )
@@ -150,23 +152,22 @@ def write_report(path: str | Path, report: Report) -> None:
 
 
 @dataclass(frozen=True)
-class _DataSection:
-    statistics: dict[str, str]
-    classes: Table | None
-    sizes: Picture | None
+class _Section:
+    table: Table | None
+    pictures: Sequence[Picture]
 
 
-def _data_section(data: Data) -> _DataSection:
+def _statistics(data: Data) -> dict[str, str]:
     if isinstance(data, NestedData):
         statistics: dict[str, Any] = dict(zip(data.levels, data.hierarchy.sizes, strict=True))
     else:
         statistics = data.summary()
         statistics.pop("classes", None)
-    return _DataSection(
-        {name.replace("_", " "): _as_text(value) for name, value in statistics.items()},
-        _class_table(data),
-        _size_picture(data),
-    )
+    return {name.replace("_", " "): _as_text(value) for name, value in statistics.items()}
+
+
+def _data_section(data: Data) -> _Section:
+    return _Section(_class_table(data), _size_pictures(data))
 
 
 def _class_table(data: Data) -> Table | None:
@@ -182,30 +183,22 @@ def _class_table(data: Data) -> Table | None:
     return _first_rows(["class", f"{_noun(data)}s", "share (%)"], rows)
 
 
-def _size_picture(data: Data) -> Picture | None:
+def _size_pictures(data: Data) -> list[Picture]:
     if isinstance(data, Graphs):
         sizes, unit = data.sizes, "nodes per graph"
     elif isinstance(data, Documents):
         sizes, unit = np.diff(data.word_offsets), "words per document"
     else:
-        sizes, unit = (
-            np.diff(data.starts[0]),
-            f"distinct {short_label(data.levels[0], 24)} per example",
-        )
+        sizes = np.diff(data.starts[0])
+        unit = f"distinct {short_label(data.levels[0], 24)} per example"
     if len(sizes) == 0:
-        return None
+        return []
     low, median, high = np.quantile(sizes, (0, 0.5, 1)).tolist()
     caption = f"{unit}: {low:,.0f} to {high:,.0f}, median {median:,.0f}"
-    return Picture(plot_sizes(sizes, unit, f"{_noun(data)}s"), caption)
+    return [Picture(plot_sizes(sizes, unit, f"{_noun(data)}s"), caption)]
 
 
-@dataclass(frozen=True)
-class _LevelSection:
-    table: Table
-    pictures: list[Picture]
-
-
-def _level_section(levels: Sequence[dict[str, Any]]) -> _LevelSection:
+def _level_section(levels: Sequence[dict[str, Any]]) -> _Section:
     rows = []
     for level in levels:
         entries = (level["entries"], level["entries_compressed"]) if level["level"] else (None,) * 2
@@ -214,7 +207,7 @@ def _level_section(levels: Sequence[dict[str, Any]]) -> _LevelSection:
     if len(levels) > 1:
         pictures.append(Picture(plot_level_sizes(levels, "entries"), "Entries of every level."))
     columns = ["level", "objects", "unique", "entries", "entries after"]
-    return _LevelSection(Table(columns, rows), pictures)
+    return _Section(Table(columns, rows), pictures)
 
 
 def _curve_picture(unit: str, lines: Mapping[str, ArrayLike]) -> Picture | None:
@@ -230,9 +223,7 @@ def _curve_picture(unit: str, lines: Mapping[str, ArrayLike]) -> Picture | None:
 
 
 @dataclass(frozen=True)
-class _PredictionSection:
-    table: Table
-    pictures: list[Picture]
+class _PredictionSection(_Section):
     calibration: Picture | None = None
     calibration_error: str = ""
 
@@ -290,15 +281,7 @@ def _regression_section(predictions: Predictions) -> _PredictionSection:
     )
 
 
-@dataclass(frozen=True)
-class _HardestSection:
-    noun: str
-    order: str
-    table: Table | None
-    pictures: list[Picture]
-
-
-def _hardest_section(data: Data, predictions: Predictions) -> _HardestSection:
+def _hardest_section(data: Data, predictions: Predictions) -> _Section:
     """The examples of highest loss, identical ones once: drawn if they are graphs, else listed."""
     noun, losses = _noun(data), _losses(predictions)
     tests = np.argsort(-losses, kind="stable")
@@ -308,7 +291,6 @@ def _hardest_section(data: Data, predictions: Predictions) -> _HardestSection:
     tests = tests[:MAX_HARDEST]
     indices = tests if predictions.indices is None else predictions.indices[tests]
     verdicts = [_verdict(predictions, test, losses[test], noun) for test in tests.tolist()]
-    order = "largest error" if predictions.classes is None else "most confidently wrong"
     pairs = list(zip(indices.tolist(), verdicts, strict=True))
     if isinstance(data, Graphs):
         figures = draw_graphs(data[indices])
@@ -316,9 +298,9 @@ def _hardest_section(data: Data, predictions: Predictions) -> _HardestSection:
             Picture(figure, f"{noun} {data.ids[index]}: {verdict}")
             for figure, (index, verdict) in zip(figures, pairs, strict=True)
         ]
-        return _HardestSection(noun, order, None, pictures)
+        return _Section(None, pictures)
     rows = [(str(data.ids[i]), verdict, _first_words(data[i])) for i, verdict in pairs]
-    return _HardestSection(noun, order, Table([noun, "prediction", "first words"], rows), [])
+    return _Section(Table([noun, "prediction", "first words"], rows), [])
 
 
 # -- words and numbers -------------------------------------------------------------------------

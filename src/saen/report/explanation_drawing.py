@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from saen.explanations.explanation import CollectionExplanation, Explanation
 from saen.report._layout import positions
 from saen.report.figures import add_note, add_text, add_title, new_figure, open_frame
 from saen.report.graph_drawing import NodeStyle, draw_graph
+from saen.report.molecule_drawing import draw_molecule
 from saen.report.palette import CATEGORIES, INK, contribution_map
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAX_PART_NODES, MAX_PART_EDGES = 60, 300  # drawn of one part
+MAX_FOCUS = 120  # nodes drawn of a graph
 
 
 def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
@@ -46,17 +48,63 @@ def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
         )
     figure = new_figure(6.4, 5.6)
     nodes, edges = _on_graph(example, explanation.contributions[0])
+    names = _node_names(example)
+    focus, note = _focus(explanation, nodes)
+    if focus is not None:
+        ends = positions(focus.shown, graph.n_nodes)[graph.edges()]
+        own = (ends >= 0).all(axis=1)
+        graph = Graphs.from_edges(ends[own], [len(focus.shown)], directed=graph.directed)
+        nodes, edges = np.where(focus.coloured, nodes, 0.0)[focus.shown], edges[own]
+        names = [names[i] if focus.coloured[i] else "" for i in focus.shown.tolist()]
     scale = float(max(np.abs(nodes).max(initial=0.0), np.abs(edges).max(initial=0.0))) or 1.0
-    note = draw_graph(
+    left_out = draw_graph(
         figure.add_axes((0.02, 0.15, 0.96, 0.76)),
         graph,
-        NodeStyle.by_contribution(nodes / scale, _node_names(example)),
+        NodeStyle.by_contribution(nodes / scale, names),
         edge_values=edges / scale if edges.any() else None,
     )
     _add_scale(figure, scale, explanation.evidence(-1.0), explanation.evidence(1.0))
     add_title(figure, title)
-    add_note(figure, note)
+    add_note(figure, note or left_out)
     return figure
+
+
+class _Focus(NamedTuple):
+    """The nodes of a large graph that are drawn, and which of all nodes are coloured."""
+
+    shown: Ints
+    coloured: NDArray[np.bool_]
+
+
+def _focus(explanation: Explanation, values: Floats) -> tuple[_Focus | None, str]:
+    """The nodes of the strongest parts of a large graph and what surrounds them, and a note."""
+    example = explanation.decomposed
+    graph = example.graph
+    assert graph is not None
+    if graph.n_nodes <= MAX_FOCUS:
+        return None, ""
+    chosen = np.zeros(graph.n_nodes, dtype=np.bool_)
+    for part in explanation.parts:
+        region = _region(example, part)
+        strongest = region[np.argsort(-np.abs(values[region]), kind="stable")[:MAX_PART_NODES]]
+        if chosen.any() and chosen.sum() + len(strongest) > MAX_FOCUS // 2:
+            break
+        chosen[strongest] = True
+    near = np.asarray(graph.adjacency() @ chosen.astype(np.int64)) > 0
+    around = np.flatnonzero(near & ~chosen)[: MAX_FOCUS - int(chosen.sum())]
+    shown = np.union1d(np.flatnonzero(chosen), around)
+    note = f"{len(shown)} of {graph.n_nodes:,} nodes: the strongest parts, and white what is near"
+    return _Focus(shown, chosen), note
+
+
+def draw_as_molecule(explanation: Explanation, *, png: bool = False) -> bytes | None:
+    """The contributions on a molecule as an SVG or PNG file; None where the graph is none."""
+    example = explanation.decomposed
+    if example.graph is None:
+        return None
+    atoms, bonds = _on_graph(example, explanation.contributions[0])
+    scale = float(max(np.abs(atoms).max(initial=0.0), np.abs(bonds).max(initial=0.0))) or 1.0
+    return draw_molecule(example.graph, atoms / scale, bonds / scale, png=png)
 
 
 def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Figure:
@@ -122,6 +170,8 @@ def draw_collection(explanation: CollectionExplanation, title: str = "") -> Figu
 
 def can_draw(example: DecomposedExample) -> bool:
     """Whether the bottom objects are nodes or edges of a graph that has any."""
+    if example.graph is None:
+        return False
     return bool((example.nodes >= 0).any() or (example.edges >= 0).any())
 
 

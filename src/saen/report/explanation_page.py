@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.explanation import CollectionExplanation, Explanation
 from saen.report.explanation_drawing import (
     can_draw,
+    draw_as_molecule,
     draw_collection,
     draw_explanation,
     draw_part,
 )
 from saen.report.figures import FORMATS, save_figure
 from saen.report.page import Picture, Table, write_page
+from saen.report.palette import contribution_colours
 
 SUFFIXES = (".html", ".json", *FORMATS)
 
@@ -72,6 +74,9 @@ def write_explanation(
     elif isinstance(explanation, Explanation):
         if suffix == ".html":
             _write_explanation_page(path, explanation, title, about or {})
+        elif suffix != ".pdf" and (drawn := draw_as_molecule(explanation, png=suffix == ".png")):
+            with atomic_write(path) as temporary:
+                temporary.write_bytes(drawn)
         else:
             figure = draw_explanation(explanation, f"{title}: {explanation.prediction}")
             save_figure(figure, path)
@@ -91,14 +96,6 @@ def explanation_title(explanation: Explanation | CollectionExplanation, name: st
 # -- pages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _PartTable:
-    """The strongest objects of one level."""
-
-    caption: str
-    rows: Table
-
-
 def _write_explanation_page(
     path: str | Path, explanation: Explanation, title: str, about: Mapping[str, Any]
 ) -> None:
@@ -106,7 +103,8 @@ def _write_explanation_page(
     graph = None
     if can_draw(explanation.decomposed):
         caption = f"Contributions of the {names[0]}, over all parts that contain them."
-        graph = Picture(draw_explanation(explanation), caption)
+        molecule = draw_as_molecule(explanation)
+        graph = Picture(molecule or draw_explanation(explanation), caption)
     explained = abs(explanation.output - explanation.baseline)
     share = f" ({explanation.gap / explained:.1e} of what is explained)" if explained else ""
     rows = [
@@ -122,6 +120,10 @@ def _write_explanation_page(
         baseline=f"{explanation.baseline:.4g}",
         positive=f"are evidence {explanation.evidence(1.0)}" if explanation.classes else "raise it",
         graph=graph,
+        text=_coloured_words(explanation),
+        probability=""
+        if explanation.probability is None
+        else f" with probability {explanation.probability:.3f}",
         tables=_part_tables(explanation, pictures=graph is not None),
         balance=Table(["level", "attributed", "not attributed", "sum", "output"], rows),
         gap=f"{explanation.gap:.1e}{share}",
@@ -130,25 +132,35 @@ def _write_explanation_page(
     )
 
 
-def _part_tables(explanation: Explanation, pictures: bool) -> list[_PartTable]:
+def _coloured_words(explanation: Explanation) -> list[list[tuple[str, float, str]]]:
+    """Per sentence of a document its words, with their contributions and colours."""
+    example = explanation.decomposed
+    if example.document is None:
+        return []
+    sentences = example.document.sentences
+    own = example.nodes >= 0
+    values = np.bincount(
+        example.nodes[own], explanation.contributions[0][own], minlength=sentences.n_nodes
+    )
+    shares = contribution_colours(values / (np.abs(values).max(initial=0.0) or 1.0))
+    colours = [f"rgb({', '.join(f'{255 * c:.0f}' for c in row[:3])})" for row in shares.tolist()]
+    words = [*zip(example.document.words.tolist(), values.tolist(), colours, strict=True)]
+    starts = sentences.node_offsets.tolist()
+    return [words[start:stop] for start, stop in pairwise(starts)]
+
+
+def _part_tables(explanation: Explanation, pictures: bool) -> list[tuple[str, Table]]:
     """The strongest objects of every level below the top, from the top down."""
     names = explanation.decomposed.hierarchy.names
-    columns = ["part", "role", "contribution", "evidence", "made of"]
-    rows = [_part_row(explanation, part) for part in explanation.parts]
-    first = Table(columns, rows)
+    columns = ["part", "times", "role", "contribution", "evidence", "made of"]
+    first = Table(columns, [_part_row(explanation, part) for part in explanation.parts])
     if pictures:
-        first = Table(
-            ["picture", *columns],
-            [
-                (picture, *row)
-                for picture, row in zip(_part_pictures(explanation), rows, strict=True)
-            ],
-        )
-    tables = [_PartTable(names[-2], first)]
+        rows = zip(_part_pictures(explanation), first.rows, strict=True)
+        first = Table(["picture", *columns], [(picture, *row) for picture, row in rows])
+    tables = [(names[-2], first)]
     for level in range(len(names) - 3, -1, -1):
-        parts = explanation.top_parts(level, max(len(explanation.parts), 1))
-        rows = [_part_row(explanation, part) for part in parts]
-        tables.append(_PartTable(names[level], Table(columns, rows)))
+        parts = explanation.top_parts(level, explanation.k)
+        tables.append((names[level], Table(columns, [_part_row(explanation, p) for p in parts])))
     return tables
 
 
@@ -157,17 +169,13 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
     parts = explanation.parts
     strengths = [np.abs(part.inside).max() for part in parts if part.inside is not None]
     scale = float(max(strengths, default=0.0))
-    return [
-        Picture(
-            draw_part(explanation.decomposed, part, scale), _caption(explanation.decomposed, part)
-        )
-        for part in parts
-    ]
+    return [_part_picture(explanation.decomposed, part, scale) for part in parts]
 
 
 def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
     return (
         _part_name(explanation.decomposed, part),
+        part.count,
         _unbroken(", ".join(part.roles)),
         part.contribution,
         explanation.evidence(part.contribution),
@@ -181,9 +189,7 @@ def _write_collection_page(
     columns = ["evidence for", "mean", "total", "occurrences", "examples", "role", "made of"]
     rows = [
         (
-            Picture(draw_part(each.decomposed, each.part), _caption(each.decomposed, each.part))
-            if can_draw(each.decomposed)
-            else None,
+            _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
             each.towards,
             each.mean,
             each.total,
@@ -218,9 +224,8 @@ def _part_name(example: DecomposedExample, part: Part) -> str:
     return _unbroken(f"{name} of node {part.node}" if centred else f"{name} {part.number}")
 
 
-def _caption(example: DecomposedExample, part: Part) -> str:
-    """What screen readers say of the picture of a part."""
-    return f"{_part_name(example, part)}: {part.what}"
+def _part_picture(example: DecomposedExample, part: Part, scale: float = 0.0) -> Picture:
+    return Picture(draw_part(example, part, scale), f"{_part_name(example, part)}: {part.what}")
 
 
 def _unbroken(words: str) -> str:

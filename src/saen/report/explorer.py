@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +192,9 @@ def _part_rows(parts: Ints, nodes: Ints, values: Floats) -> list[list[Any]]:
     parts, nodes, values = parts[listed], nodes[listed], values[listed]
     order = np.argsort(parts, kind="stable")
     unique, first = np.unique(parts[order], return_index=True)
-    ends = [*first[1:].tolist(), len(order)]
+    bounds = pairwise([*first.tolist(), len(order)])
     rows = []
-    for part, start, stop in zip(unique.tolist(), first.tolist(), ends, strict=True):
+    for part, (start, stop) in zip(unique.tolist(), bounds, strict=True):
         mine = order[start:stop]
         around = np.unique(nodes[mine][nodes[mine] >= 0])[:MAX_DRAWN_NODES].tolist()
         rows.append([part, float(f"{values[mine].sum():.4g}"), len(mine), around])

@@ -68,16 +68,17 @@ def _suffix(path: str | Path) -> str:
     return suffix
 
 
-def inline_svg(figure: Figure, label: str, prefix: str) -> str:
-    """The figure as an SVG element to stand in a page.
+def inline_svg(figure: Figure | bytes, label: str, prefix: str) -> str:
+    """The figure, or an SVG file, as an SVG element to stand in a page.
 
     `label` is what screen readers read; `prefix` makes its identifiers unique on the page.
     """
     import matplotlib as mpl
 
-    drawn = BytesIO()
-    with mpl.rc_context(_SETTINGS):
-        figure.savefig(drawn, format="svg", metadata=_UNDATED[".svg"])
+    drawn = BytesIO(figure if isinstance(figure, bytes) else b"")
+    if not isinstance(figure, bytes):
+        with mpl.rc_context(_SETTINGS):
+            figure.savefig(drawn, format="svg", metadata=_UNDATED[".svg"])
     root = ElementTree.fromstring(drawn.getvalue())
     _make_inline(root, prefix)
     root.set("role", "img")

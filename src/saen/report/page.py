@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with a caption, which screen readers read too."""
+    """A figure, or an SVG file, with a caption, which screen readers read too."""
 
-    figure: Figure
+    figure: Figure | bytes
     caption: str = ""
 
     @property
     def width(self) -> str:
         """As wide as the drawing, so that narrow ones stand side by side."""
+        if isinstance(self.figure, bytes):
+            return "480px"
         return f"{96 * self.figure.get_figwidth():.0f}px"
 
 
