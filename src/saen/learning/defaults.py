@@ -23,11 +23,7 @@ MAX_DEPTH_ENTRIES = 30_000_000
 MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
-DECOMPOSITION_OF = {
-    "documents": "dependency_paths",
-    "nested": "nested",
-    "molecules": "ego(edges=roles)",
-}
+DECOMPOSITION_OF = {"documents": "dependency_paths", "nested": "nested"}
 """The decomposition for a kind of data, where it is not the estimator's default."""
 
 

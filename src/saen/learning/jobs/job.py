@@ -13,6 +13,7 @@ from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
+from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.estimators import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
@@ -68,7 +69,8 @@ class Job:
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        device = {"device": self.device} if issubclass(kind, NetworkEstimator) else {}
+        on_device = issubclass(kind, NetworkEstimator | BlendEstimator)
+        device = {"device": self.device} if on_device else {}
         estimator: Estimator = kind(**settings, **device, random_state=self.seed)
         estimator.validate()
         return estimator
@@ -79,6 +81,16 @@ class Job:
         return load_input(
             self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
         )
+
+
+def default_preset(overrides: Mapping[str, Any]) -> str:
+    """The preset for a training where none is named: `best`, unless options are a network's.
+
+    >>> default_preset({"epochs": None, "budget": "quick"}), default_preset({"epochs": 10})
+    ('best', 'modern')
+    """
+    given = {key for key, value in overrides.items() if value is not None}
+    return "best" if given <= {*BlendClassifier.setting_names()} else "modern"
 
 
 def load_input(
