@@ -362,10 +362,8 @@ class _Classes(_Problem):
 
     def task(self, estimator: SAENClassifier, parts: Sequence[Part]) -> Task:
         assert self.classes is not None
-        weights = np.empty((len(self.targets), 0))
         return Task.classification(
             self.targets,
-            weights,
             n_classes=len(self.classes),
             class_weights=self._class_weights(estimator, parts),
         )
@@ -405,7 +403,7 @@ class _Numbers(_Problem):
 
     def task(self, estimator: SAENRegressor, parts: Sequence[Part]) -> Task:
         columns = [(self.targets - mean) / scale for mean, scale in map(self._units, parts)]
-        return Task("squares", np.stack(columns, axis=1)[..., None], np.empty((len(columns[0]), 0)))
+        return Task("squares", np.stack(columns, axis=1)[..., None], np.ones((len(columns[0]), 1)))
 
     def predictions(
         self, outputs: Sequence[NDArray[np.float64]], parts: Sequence[Part]

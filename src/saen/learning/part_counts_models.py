@@ -19,8 +19,6 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import minimize_scalar
-from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -34,7 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import integer_seed, probabilities, sample_weights
+from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
+from saen.learning.estimators import integer_seed, sample_weights
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -277,7 +276,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
         return _Learner(
             lambda X, y, weights, C: _fit_classes(X, y, weights, C, n_classes),
             _accuracy,
-            _temperature,
+            lambda outputs, y, weights: 1 / fit_temperature(outputs, y, weights),
             _stratified,
             CLASS_CS,
         )
@@ -293,7 +292,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
     def predict_log_proba(self, X: Data) -> Floats:
         """Their logarithms, shape (n, classes)."""
-        return _log_probabilities(self._outputs(X))
+        return log_probabilities(self._outputs(X))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""
@@ -613,24 +612,6 @@ def _accuracy(outputs: Floats, y: Array, weights: Floats) -> float:
 def _negative_error(outputs: Floats, y: Array, weights: Floats) -> float:
     spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
     return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights))
-
-
-def _temperature(outputs: Floats, y: Array, weights: Floats) -> float:
-    """The factor of the outputs that makes the held-out classes most likely."""
-
-    def loss(logarithm: float) -> float:
-        rows = _log_probabilities(outputs * np.exp(logarithm))
-        return -float(np.average(rows[np.arange(len(y)), y], weights=weights))
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
-
-
-def _log_probabilities(outputs: Floats) -> Floats:
-    """Logarithms of class probabilities, (…, 1 or C) to (…, C)."""
-    if outputs.shape[-1] == 1:
-        return np.concatenate([log_expit(-outputs), log_expit(outputs)], axis=-1)
-    rows: Floats = log_softmax(outputs, axis=-1)
-    return rows
 
 
 def _stratified(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
