@@ -55,28 +55,27 @@ def logits_of(proba: Floats, *, several: bool = False) -> Floats:
     return logarithms[..., 1:] - logarithms[..., :1] if proba.shape[-1] == 2 else logarithms
 
 
-def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> float:
-    """The temperature T for which logits / T make held-out classes most likely.
+def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> tuple[float, float]:
+    """The temperature T for which logits / T make held-out classes most likely, and the log loss.
 
     - `logits` (n, 1 or C), `codes` (n,): outputs and true classes of held-out examples;
     - `weights` (n,): how much each example counts.
 
-    A temperature far from 1 needs evidence: one example of it, as it were, has been seen for 1.
-    Without examples it is 1.
+    A temperature far from 1 needs evidence: the square of its logarithm, divided by n, is added to
+    the mean log loss. Classes that are all right would ask for a temperature of 0.
 
     >>> sure = np.array([[4.0], [4.0], [4.0], [4.0]] * 25)
-    >>> bool(fit_temperature(sure, np.array([1, 1, 1, 0] * 25), np.ones(100)) > 3)
+    >>> bool(fit_temperature(sure, np.array([1, 1, 1, 0] * 25), np.ones(100))[0] > 3)
     True
     """
-    if len(codes) == 0 or not weights.any():
-        return 1.0
 
     def loss(logarithm: float) -> float:
         rows = log_probabilities(logits * np.exp(-logarithm))
         likelihood = np.average(rows[np.arange(len(codes)), codes], weights=weights)
         return -float(likelihood) + logarithm**2 / len(codes)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-4, 3), method="bounded").x))
+    best = minimize_scalar(loss, bounds=(-4, 3), method="bounded", options={"xatol": 1e-2})
+    return float(np.exp(best.x)), float(best.fun)
 
 
 def temperature_of(proba: Floats, codes: Array, weights: Floats) -> float:
@@ -84,11 +83,12 @@ def temperature_of(proba: Floats, codes: Array, weights: Floats) -> float:
 
     `codes` are (n,), or (n, t) with -1 where a target is unknown; all targets share one temperature.
     """
-    if codes.ndim == 1:
-        return fit_temperature(logits_of(proba), codes, weights)
-    example, target = np.nonzero(codes >= 0)
-    logits = logits_of(proba[example, target], several=True)[:, None]
-    return fit_temperature(logits, codes[example, target], weights[example])
+    logits = logits_of(proba)
+    if codes.ndim == 2:
+        example, target = np.nonzero(codes >= 0)
+        logits = logits_of(proba[example, target], several=True)[:, None]
+        codes, weights = codes[example, target], weights[example]
+    return fit_temperature(logits, codes, weights)[0] if weights.any() else 1.0
 
 
 def tempered(proba: Floats, temperature: float, *, several: bool = False) -> Floats:
@@ -117,8 +117,6 @@ def interval_radius(errors: ArrayLike, coverage: float) -> Any:
     count = np.isfinite(values).sum(axis=0)
     # The small number: 0.9 · 20 is not more than 18.
     rank = np.ceil((count + 1) * coverage - 1e-9).astype(np.int64)
-    padded = np.concatenate([values, np.full_like(values[:1], np.inf)]) if len(values) else (
-        np.full((1, *values.shape[1:]), np.inf)
-    )
+    padded = np.concatenate([values, np.full((1, *values.shape[1:]), np.inf)])
     place = np.where(rank > count, len(padded) - 1, rank - 1)
     return np.take_along_axis(padded, place[None], axis=0)[0]

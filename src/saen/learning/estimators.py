@@ -583,8 +583,7 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         if parts:
             tests = np.concatenate([part.test for part in parts])
             wrong = np.concatenate(outputs).mean(axis=1) - task.targets[tests]
-            self.errors_ = np.sort(np.abs(wrong).reshape(-1, *np.shape(self.mean_)), axis=0)
-            self.errors_ *= self.scale_
+            self.errors_ = np.abs(wrong).reshape(-1, *np.shape(self.mean_)) * self.scale_
 
     def _rescaled(self, values: Array) -> NDArray[np.float64]:
         """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""

@@ -37,7 +37,8 @@ class Evaluation:
     - `seconds`: per step; `stop`, `metric`: the protocol;
     - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
     - `levels`: of the hierarchy, before and after compression;
-    - `models_at_once`: networks trained side by side, per stage.
+    - `models_at_once`: networks trained side by side, per stage;
+    - `tried`: under `nested` every candidate with its mean inner score and mean weight.
     """
 
     classes: NDArray[Any] | None
@@ -52,6 +53,7 @@ class Evaluation:
     chosen: list[Any] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
     models_at_once: dict[str, int] = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -142,6 +144,7 @@ class Evaluation:
             **{name: self.summary(name) for name in self.metrics},
             **(self._of_numbers() if self.classes is None else self._of_classes()),
             "chosen": self.chosen,
+            **({"tried": self.tried} if self.tried else {}),
             "models_at_once": self.models_at_once,
             "seconds": self.seconds,
         }

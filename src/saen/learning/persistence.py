@@ -15,6 +15,7 @@ from saen._version import __version__
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import FileError, SaenError
 from saen.io import container
+from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
 from saen.learning.estimators import (
     NetworkEstimator,
     SAENClassifier,
@@ -40,9 +41,57 @@ CLASSES = (
     PartCountsRegressor,
 )
 
+BLENDS = (BlendClassifier, BlendRegressor)
 
-def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str | Path) -> int:
+
+def save_estimator(
+    estimator: NetworkEstimator | PartCountsEstimator | BlendEstimator, path: str | Path
+) -> int:
     """Write a fitted estimator; the size of the file in bytes."""
+    document, tensors = (_pack_blend if isinstance(estimator, BlendEstimator) else _pack)(estimator)
+    return container.write(path, KIND, document, tensors)
+
+
+def _pack_blend(estimator: BlendEstimator) -> tuple[dict[str, Any], dict[str, Array]]:
+    check_is_fitted(estimator, "members_")
+    members: list[dict[str, Any]] = []
+    tensors: dict[str, Array] = {}
+    for number, member in enumerate(estimator.members_):
+        document, arrays = _pack(member.estimator)
+        about = {"name": member.name, "weight": member.weight, "score": member.score}
+        members.append({**about, "model": document})
+        tensors |= {f"{number}.{key}": array for key, array in arrays.items()}
+    document = {
+        "saen": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": {key: getattr(estimator, key) for key in estimator.setting_names()},
+        "tried": estimator.tried_,
+        "members": members,
+    }
+    return document, tensors
+
+
+def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendEstimator:
+    cls = {each.__name__: each for each in BLENDS}[document["estimator"]]
+    estimator: BlendEstimator = cls(**document["parameters"])
+    estimator.tried_ = document["tried"]
+    estimator.members_ = [
+        Member(
+            each["name"],
+            _unpack(each["model"], _under(f"{number}.", tensors)),
+            each["weight"],
+            each["score"],
+        )
+        for number, each in enumerate(document["members"])
+    ]
+    if isinstance(estimator, BlendClassifier):
+        estimator.classes_ = estimator.members_[0].estimator.classes_
+    return estimator
+
+
+def _pack(
+    estimator: NetworkEstimator | PartCountsEstimator,
+) -> tuple[dict[str, Any], dict[str, Array]]:
     check_is_fitted(estimator, "schema_")
     schema, schema_tensors = container.pack_hierarchy(estimator.schema_)
     parameters = {
@@ -70,7 +119,7 @@ def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str 
         # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
-    return container.write(path, KIND, document, tensors)
+    return document, tensors
 
 
 def _pack_network(
@@ -146,7 +195,7 @@ def load_estimator(path: str | Path) -> Any:
     if kind != KIND:
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
-        return _unpack(document, tensors)
+        return (_unpack_blend if "members" in document else _unpack)(document, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
         raise FileError(
             f"damaged: its contents do not fit together ({error})", path=path

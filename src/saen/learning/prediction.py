@@ -16,6 +16,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
+from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
 from saen.learning.preparation import Prepared
@@ -47,7 +48,8 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
     networks that would have said the same alone; numbers with `std`, their standard deviation over
-    the networks. Linear models over part counts have neither. Of several numbers per structure,
+    the networks. In a blend, these are of its members by weight; linear models over part counts
+    have neither. Of several numbers per structure,
     `prediction_0` is the first, and so on.
 
     >>> import saen
@@ -60,7 +62,8 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     start = 0
     for stop in chunk_ends(decomposition.costs(structures), limit):
         compressed = model.compress(structures[start:stop], lower_inverse=True)
-        prepared = Prepared(None, decomposition, compressed)
+        blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
+        prepared = structures[start:stop] if blend else Prepared(None, decomposition, compressed)
         try:
             columns = (
                 _classes(model, prepared)
@@ -151,12 +154,13 @@ def _decomposition(model: Model) -> Any:
 def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
     counts = isinstance(model, PartCountsClassifier)
     each = model.predict_proba(prepared)[:, None] if counts else model.predict_each(prepared)
-    mean = each.mean(axis=1)
+    weights = _weights(model, each)
+    mean = np.tensordot(weights, each, (0, 1))
     chosen = mean.argmax(axis=1)
     shares = {f"p_{name}": mean[:, code] for code, name in enumerate(model.classes_.tolist())}
     if counts:
         return {"prediction": model.classes_[chosen], **shares}
-    agreement = (each.argmax(axis=2) == chosen[:, None]).mean(axis=1)
+    agreement = (each.argmax(axis=2) == chosen[:, None]) @ weights
     return {"prediction": model.classes_[chosen], **shares, "agreement": agreement}
 
 
@@ -167,13 +171,23 @@ def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
             return {"prediction": values}
         return {f"prediction_{k}": values[:, k] for k in range(values.shape[1])}
     each = model.predict_each(prepared)
+    weights = _weights(model, each)
+    mean = np.tensordot(weights, each, (0, 1))
+    spread = np.sqrt(np.tensordot(weights, (each - mean[:, None]) ** 2, (0, 1)))
     if each.ndim == 2:
-        return {"prediction": each.mean(axis=1), "std": each.std(axis=1)}
+        return {"prediction": mean, "std": spread}
     columns: dict[str, Array] = {}
     for k in range(each.shape[2]):
-        columns[f"prediction_{k}"] = each[:, :, k].mean(axis=1)
-        columns[f"std_{k}"] = each[:, :, k].std(axis=1)
+        columns[f"prediction_{k}"] = mean[:, k]
+        columns[f"std_{k}"] = spread[:, k]
     return columns
+
+
+def _weights(model: Model, each: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of every network or member, (M,)."""
+    if isinstance(model, BlendEstimator):
+        return model.weights_
+    return np.full(each.shape[1], 1 / each.shape[1])
 
 
 def _unseen(compressed: Compressed) -> int:

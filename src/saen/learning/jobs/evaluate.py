@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,7 @@ from saen._util.progress import bar
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.tables import SUFFIXES, read_table
+from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.estimators import NetworkEstimator, choose_device, device_name
 from saen.learning.evaluation import Evaluation
@@ -90,6 +91,8 @@ def evaluate_dataset(
     """
     protocol = protocol or Protocol()
     preset, settings = job.load_preset(), job.settings()
+    if preset.model == "blend" and protocol.stop == "fixed":
+        protocol = replace(protocol, stop="nested")  # which a blend is by nature
     start = perf_counter()
     data = job.load()
     loaded = perf_counter() - start
@@ -115,7 +118,7 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
-    network = isinstance(estimator, NetworkEstimator)
+    network = isinstance(estimator, NetworkEstimator | BlendEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         with bar("networks × epochs" if network else "models", 1) as update:
             evaluation = cross_validate(

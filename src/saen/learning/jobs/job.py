@@ -13,6 +13,7 @@ from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
+from saen.learning.blend import BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.estimators import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
@@ -58,7 +59,10 @@ class Job:
         for key in overrides:
             if key not in preset.classifier.setting_names():
                 raise InputError(f"{key} does not apply to preset {preset.name}")
-        follows = DECOMPOSITION_OF.get(data_kind(self.data))
+        kind = data_kind(self.data)
+        follows = DECOMPOSITION_OF.get(kind)
+        if preset.model == "blend" and kind == "molecules":
+            follows = None  # its candidates use edge labels wherever there are any
         default = {} if follows is None else {"decomposition": follows}
         return default | settings | overrides
 
@@ -68,7 +72,8 @@ class Job:
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        device = {"device": self.device} if issubclass(kind, NetworkEstimator) else {}
+        on_device = issubclass(kind, NetworkEstimator | BlendEstimator)
+        device = {"device": self.device} if on_device else {}
         estimator: Estimator = kind(**settings, **device, random_state=self.seed)
         estimator.validate()
         return estimator

@@ -25,11 +25,12 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
+from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores
-from saen.learning.preparation import Prepared
+from saen.learning.preparation import Preparations, Prepared
 from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.unused import unused_information
@@ -159,9 +160,10 @@ def train_model(
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
-        facts = _describe(data, name, y, prepared)
+        main = _main(estimator, prepared)
+        facts = _describe(data, name, y, main)
         say(facts)
-        for line in unused_information(data, prepared.decomposition):
+        for line in _unused(estimator, data, main):
             say(f"note: {line}")
         held_out = None
         if test is not None:
@@ -171,7 +173,24 @@ def train_model(
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, y, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
-    return FitReport(facts, held_out, model, data, prepared, out, size, settings, job.seed, seconds)
+    return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+
+
+def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
+    """What the facts are about: the only decomposition, or that of a blend's first candidate."""
+    if isinstance(prepared, Prepared):
+        return prepared
+    assert isinstance(estimator, BlendEstimator)
+    return prepared.of(estimator.listed(prepared.data)[0].estimator)
+
+
+def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:
+    """What of the data is ignored: by a blend, what none of its candidates reads."""
+    if not isinstance(estimator, BlendEstimator):
+        return unused_information(data, prepared.decomposition)
+    resolved = (each.estimator.spec.resolve(data).resolved(data) for each in estimator.listed(data))
+    each_ignores = [unused_information(data, decomposition) for decomposition in resolved]
+    return [line for line in each_ignores[0] if all(line in lines for lines in each_ignores)]
 
 
 def _write_model(model: Model, out: Path, folder: Path) -> int:
@@ -271,18 +290,20 @@ def _work_folder(
 
 
 def _has_begun(folder: Path) -> bool:
-    return any(file.suffix == ".checkpoint" for file in folder.iterdir())
+    return any(file.suffix in (".checkpoint", ".saen") for file in folder.iterdir())
 
 
 def _fit_resumable(
     estimator: Model,
-    prepared: Prepared,
+    prepared: Prepared | Preparations,
     y: Array,
     weights: NDArray[np.float64] | None,
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
     model: Model = clone(estimator)
+    if isinstance(model, BlendEstimator):
+        model.set_params(checkpoint=checkpoint)
     if not isinstance(model, NetworkEstimator):
         model.fit(prepared, y, sample_weight=weights)
         return model
@@ -296,7 +317,12 @@ def _fit_resumable(
 
 
 def _hold_out(
-    estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path, run: str
+    estimator: Model,
+    prepared: Prepared | Preparations,
+    y: Array,
+    test: NDArray[np.int64],
+    folder: Path,
+    run: str,
 ) -> HoldOut:
     """How good a model is that learned from all but the test part.
 
@@ -322,7 +348,7 @@ def _hold_out(
         predictions = model.predict(prepared)[test]
         baseline = y[weights > 0].mean(axis=0)
         scores = regression_scores(y[test], predictions, baseline).to_json()
-    rows = prepared.compressed.top
+    rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
     write_json(
