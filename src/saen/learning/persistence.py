@@ -68,7 +68,28 @@ def _pack_blend(estimator: BlendEstimator) -> tuple[dict[str, Any], dict[str, Ar
         "tried": estimator.tried_,
         "members": members,
     }
+    _pack_calibration(estimator, document, tensors)
     return document, tensors
+
+
+def _pack_calibration(
+    estimator: Any, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    if hasattr(estimator, "temperature_"):
+        document["temperature"] = estimator.temperature_
+    if hasattr(estimator, "errors_"):
+        tensors["calibration.errors"] = estimator.errors_
+
+
+def _unpack_calibration(
+    estimator: Any, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    """Models of older versions have no calibration: their probabilities are as they were."""
+    if isinstance(estimator, SAENClassifier | BlendClassifier):
+        estimator.temperature_ = float(document.get("temperature", 1.0))
+    elif isinstance(estimator, SAENRegressor | BlendRegressor):
+        shape = np.shape(getattr(estimator, "mean_", 0.0))
+        estimator.errors_ = np.array(tensors.get("calibration.errors", np.empty((0, *shape))))
 
 
 def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendEstimator:
@@ -86,6 +107,7 @@ def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendE
     ]
     if isinstance(estimator, BlendClassifier):
         estimator.classes_ = estimator.members_[0].estimator.classes_
+    _unpack_calibration(estimator, document, tensors)
     return estimator
 
 
@@ -119,6 +141,7 @@ def _pack(
         # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
+    _pack_calibration(estimator, document, tensors)
     return document, tensors
 
 
@@ -128,6 +151,8 @@ def _pack_network(
     architecture = estimator.network_.architecture
     document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
     document["history"] = asdict(estimator.history_)
+    document["inner_history"] = asdict(estimator.inner_history_)
+    document["targets"] = estimator.target_names_
     for key, tensor in estimator.network_.state_dict().items():
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
 
@@ -219,12 +244,15 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     else:
         estimator.network_ = _unpack_network(document, _under("network.", tensors))
         estimator.history_ = History(**document["history"])
+        estimator.inner_history_ = History(**document.get("inner_history", {}))
+        estimator.target_names_ = document.get("targets", [])
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))
     if "classes" in document:
         classes = document["classes"]
         estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+    _unpack_calibration(estimator, document, tensors)
     return estimator
 
 
