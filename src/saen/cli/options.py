@@ -50,6 +50,13 @@ OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
 PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="What to learn: columns of a table, separated by commas, or labels or attributes of "
+        "TUDataset files."
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(

@@ -43,9 +43,7 @@ def command(
     holdout: Annotated[
         bool, typer.Option(help="Estimate on a held-out part; the model learns from all data.")
     ] = True,
-    target: Annotated[
-        str | None, typer.Option(help="What to learn, where the data have several targets.")
-    ] = None,
+    target: options.Target = None,
     skip_bad: options.SkipBad = False,
     seed: options.Seed = 0,
     device: options.Device = "auto",

@@ -22,7 +22,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.calibration import COVERAGE, interval_radius, temperature_of, tempered
+from saen.learning.calibration import IntervalMixin, temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
 from saen.learning.estimators import (
     InterruptedTrainingWarning,
@@ -313,7 +313,7 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class BlendRegressor(RegressorMixin, BlendEstimator):
+class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
     """Predict real numbers with the best of several models, averaged.
 
     Parameters and attributes as for `BlendClassifier`; squared errors decide, and the inner
@@ -348,8 +348,3 @@ class BlendRegressor(RegressorMixin, BlendEstimator):
 
     def _calibrate(self, held_out: Floats, truth: Array) -> None:
         self.errors_ = np.abs(held_out - truth)
-
-    def predict_interval(self, X: Data, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
-        """Lower and upper ends of intervals, (n,) each, as those of `SAENRegressor`."""
-        middle, radius = self.predict(X), interval_radius(self.errors_, coverage)
-        return middle - radius, middle + radius

@@ -102,6 +102,26 @@ def tempered(proba: Floats, temperature: float, *, several: bool = False) -> Flo
     return probabilities(logits_of(proba, several=several) / temperature, several=several)
 
 
+class IntervalMixin:
+    """Intervals around predicted numbers, for regressors that know `errors_` of held-out examples.
+
+    `errors_` (m,) or (m, k): absolute errors, NaN where unknown; none without inner folds.
+    """
+
+    errors_: Array
+    predict: Any
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
+        """Lower and upper ends of intervals around `predict`, shape (n,) or (n, k) each.
+
+        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
+        `coverage` of new examples like those of `fit` lies inside. All have the same width, which is
+        infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
+        """
+        middle, radius = self.predict(X), interval_radius(self.errors_, coverage)
+        return middle - radius, middle + radius
+
+
 def interval_radius(errors: ArrayLike, coverage: float) -> Any:
     """How far the true number is from the prediction at most, in a share `coverage` of all cases.
 

@@ -33,8 +33,7 @@ from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.calibration import (
-    COVERAGE,
-    interval_radius,
+    IntervalMixin,
     logits_of,
     probabilities,
     temperature_of,
@@ -521,7 +520,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class SAENRegressor(RegressorMixin, NetworkEstimator):
+class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
     """Predict real numbers for graphs and other structured data.
 
     Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,), or (n, k) with
@@ -562,19 +561,6 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         """Predicted numbers, shape (n,) or (n, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
-
-    def predict_interval(
-        self, X: Data, coverage: float = COVERAGE
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper ends of intervals around `predict`, shape (n,) or (n, k) each.
-
-        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
-        `coverage` of new examples like those of `fit` lies inside. All have the same width, which is
-        infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
-        """
-        middle = self.predict(X)
-        radius = interval_radius(self.errors_, coverage)
-        return middle - radius, middle + radius
 
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,7 +168,7 @@ def regression_scores(
     Parameters
     ----------
     y, prediction
-        True and predicted numbers, shape (n,) or (n, k).
+        True and predicted numbers, shape (n,) or (n, k); of several, true ones may be NaN.
     baseline
         What `mae_of_mean` predicts for every example, such as the mean of the training targets;
         by default the mean of `y`. A number or shape (k,).
@@ -183,16 +183,42 @@ def regression_scores(
         raise InputError("there are no predictions to score")
     true = true.reshape(len(true), -1)
     predicted = np.asarray(prediction, dtype=np.float64).reshape(true.shape)
-    misses = np.abs(true - predicted).mean(axis=1)
-    mean = true.mean(axis=0) if baseline is None else np.broadcast_to(baseline, true.shape[1:])
-    constant = (true == true[0]).all(axis=0).any()
+    misses = np.abs(true - predicted)
+    misses = np.nanmean(misses[np.isfinite(misses).any(axis=1)], axis=1)
+    mean = np.nanmean(true, axis=0) if baseline is None else baseline
+    r2, rmse, mae = (REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae"))
     return RegressionScores(
-        r2=None if constant else float(r2_score(true, predicted)),
-        rmse=float(root_mean_squared_error(true, predicted)),
-        mae=float(mean_absolute_error(true, predicted)),
-        mae_error=float(misses.std(ddof=1) / len(true) ** 0.5) if len(true) > 1 else None,
-        mae_of_mean=float(np.abs(true - mean).mean()),
+        r2=float(r2.mean()) if np.isfinite(r2).all() else None,
+        rmse=float(np.nanmean(rmse)),
+        mae=float(np.nanmean(mae)),
+        mae_error=float(misses.std(ddof=1) / len(misses) ** 0.5) if len(misses) > 1 else None,
+        mae_of_mean=float(np.nanmean(np.abs(true - mean))),
     )
+
+
+def several_scores(targets: Array, outputs: Floats, names: Sequence[str]) -> dict[str, Any]:
+    """The mean of every metric over several targets, and under `targets` those of each by name.
+
+    Targets and outputs as for `Metric.each`; None where a metric is not defined.
+
+    >>> scores = several_scores(np.array([[0, 1], [1, -1]]), np.array([[0.1, 0.3], [0.6, 0.9]]), "ab")
+    >>> scores["accuracy"], scores["targets"]["a"]["accuracy"], scores["targets"]["b"]["roc_auc"]
+    (0.5, 1.0, None)
+    """
+    regression = targets.dtype.kind == "f"
+    metrics = REGRESSION_METRICS if regression else CLASSIFICATION_METRICS
+    each = {name: metric.each(targets, outputs) for name, metric in metrics.items()}
+    means = {name: metric(targets, outputs) for name, metric in metrics.items()}
+    return {
+        **{name: value if np.isfinite(value) else None for name, value in means.items()},
+        "targets": {
+            target: {
+                name: float(scores[k]) if np.isfinite(scores[k]) else None
+                for name, scores in each.items()
+            }
+            for k, target in enumerate(names)
+        },
+    }
 
 
 def prediction_scores(

@@ -32,7 +32,12 @@ from sklearn.utils.validation import check_is_fitted
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
+from saen.learning.calibration import (
+    IntervalMixin,
+    fit_temperature,
+    log_probabilities,
+    probabilities,
+)
 from saen.learning.estimators import integer_seed, sample_weights
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
@@ -78,7 +83,8 @@ class LinearCounts:
 
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
       log-odds of the second as the only output, and several classes one logit each;
-    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any.
+    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds.
     """
 
     encoder: Encoder
@@ -88,6 +94,7 @@ class LinearCounts:
     depth: int | None
     C: float
     score: float | None
+    errors: Floats | None = None
 
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
@@ -305,7 +312,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
+class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
     """Predict real numbers for graphs and other structured data by ridge regression.
 
     Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
@@ -338,6 +345,14 @@ class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[
     def learner(self, n_classes: int) -> _Learner:
         """Ridge regression of all columns of y at once."""
         return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
+
+    @property
+    def errors_(self) -> Floats:  # type: ignore[override]
+        """Absolute errors on the inner folds, (m,) or (m, k)."""
+        errors = self.linear_.errors
+        if errors is None:
+            errors = np.empty((0, len(self.linear_.intercept)))
+        return errors[:, 0] if self.flat_ else errors
 
     def predict(self, X: Data) -> Floats:
         """Predicted numbers, shape (n,) or (n, k)."""
@@ -512,8 +527,17 @@ class _Problem:
             depth,
             C,
             None if best is None else best.score,
+            self._errors(best, folds),
         )
         return linear, None if best is None else best.outputs
+
+    def _errors(self, best: _Trial | None, folds: Folds) -> Floats | None:
+        """Of numbers on the inner folds."""
+        if best is None or self.y.dtype.kind != "f":
+            return None
+        places = np.concatenate([held_out for _, held_out in folds])
+        errors: Floats = np.abs(best.outputs - self.y[places])
+        return errors
 
     def _climb(self, depth: int | None, by_cost: dict[float, _Trial], folds: Folds) -> float:
         """The best C, from the usual one in both directions as long as the score improves."""

@@ -77,7 +77,7 @@ def _pack_calibration(
 ) -> None:
     if hasattr(estimator, "temperature_"):
         document["temperature"] = estimator.temperature_
-    if hasattr(estimator, "errors_"):
+    if isinstance(estimator, SAENRegressor | BlendRegressor):
         tensors["calibration.errors"] = estimator.errors_
 
 
@@ -178,6 +178,8 @@ def _pack_linear(
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
     tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
+    if linear.errors is not None:
+        tensors["linear.errors"] = linear.errors
 
 
 def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
@@ -200,6 +202,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         known["depth"],
         known["C"],
         known["score"],
+        tensors.get("errors"),
     )
 
 
