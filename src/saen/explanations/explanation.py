@@ -477,6 +477,10 @@ class _Goal:
             place = _position("column of y", "0" if target is None else target, names)
             weights = np.eye(len(scale))[place] * scale
             return _Goal((), place, weights, float(mean[place]))
+        if estimator.classes_.ndim == 2:  # several targets: the log-odds of one of them
+            names = tuple(estimator.target_names_)
+            place = _position("target", names[0] if target is None else target, names)
+            return _Goal((), place, np.eye(len(names))[place], 0.0)
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
@@ -488,7 +492,8 @@ class _Goal:
     @staticmethod
     def all(estimator: Estimator, target: Any) -> list[_Goal]:
         """One for every class, or one alone where its opposite is the other one."""
-        if isinstance(estimator, Regressor) or len(estimator.classes_) == 2:
+        single = isinstance(estimator, Regressor) or estimator.classes_.ndim == 2
+        if single or len(estimator.classes_) == 2:
             return [_Goal.of(estimator, target, None)]
         return [_Goal.of(estimator, each, None) for each in estimator.classes_]
 

@@ -269,7 +269,7 @@ def plain_graphs(graphs: Graphs) -> Iterator[PlainGraph]:
             (ends[edges] - nodes.start).tolist(),
             _plain_columns(node_columns, nodes),
             _plain_columns(edge_columns, edges),
-            None if graphs.targets is None else _plain_target(graphs.targets[graph]),
+            None if graphs.targets is None else graphs.targets[graph].tolist(),
             graphs.ids[graph].item(),
         )
 
@@ -312,14 +312,6 @@ def _target_array(targets: Sequence[Any]) -> Array:
 
 def _several(target: Any) -> list[Any]:
     return target if isinstance(target, list) else [target]
-
-
-def _plain_target(target: Any) -> Any:
-    """A target, or a list of several with None for the missing ones."""
-    value = target.tolist()
-    if not isinstance(value, list):
-        return value
-    return [None if each in ("", None) or each != each else each for each in value]  # noqa: PLR0124
 
 
 def id_array(values: Sequence[int | str]) -> Array:

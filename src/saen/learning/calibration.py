@@ -81,7 +81,7 @@ def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> tuple[floa
 def temperature_of(proba: Floats, codes: Array, weights: Floats) -> float:
     """The temperature for held-out probabilities, (n, C), or (n, t) of several targets.
 
-    `codes` are (n,), or (n, t) with -1 where a target is unknown; all targets share one temperature.
+    `codes` are (n,), or (n, t) with -1 where a target is unknown; all targets share a temperature.
     """
     logits = logits_of(proba)
     if codes.ndim == 2:
@@ -115,8 +115,8 @@ class IntervalMixin:
         """Lower and upper ends of intervals around `predict`, shape (n,) or (n, k) each.
 
         They are as wide as the errors on inner folds ask for (conformal prediction): about a share
-        `coverage` of new examples like those of `fit` lies inside. All have the same width, which is
-        infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
+        `coverage` of new examples like those of `fit` lies inside. All have the same width, which
+        is infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
         """
         middle, radius = self.predict(X), interval_radius(self.errors_, coverage)
         return middle - radius, middle + radius

@@ -249,8 +249,11 @@ def _nested(
     trials = try_candidates(trainer, candidates, parts, protocol.inner)
     weights = protocol.rule(trials, trainer.problem)
     tested, inside = train_chosen(trainer, candidates, parts, weights, trials.tested)
-    held_out = [np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)]
-    tested = trainer.calibrated(tested, held_out, trials.truth)
+    if estimator.inner_folds != 0:  # what was held out to choose is good to calibrate on, too
+        held_out = [
+            np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
+        ]
+        tested = trainer.calibrated(tested, held_out, trials.truth)
     tried = [
         {**candidate.name, "score": float(score), "weight": float(weight)}
         for candidate, score, weight in zip(

@@ -208,8 +208,7 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             targets[train], number, state, None if groups is None else groups[train]
         )
         return [
-            Part((*name, fold), train[fit], train[check])
-            for fold, (fit, check) in enumerate(folds)
+            Part((*name, fold), train[fit], train[check]) for fold, (fit, check) in enumerate(folds)
         ]
 
     def _fit(self, X: Data, task: Task) -> Self:
@@ -369,7 +368,8 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
     else the decomposition reads (`Documents`, `NestedData`), or a ready `Hierarchy`; `y` holds
     integers or strings, shape (n,); or, for several targets with two classes each, shape (n, t),
-    with None or NaN where a target is unknown. What the arguments leave open is decided by `saen.learning.defaults`.
+    with None or NaN where a target is unknown. What the arguments leave open is decided by
+    `saen.learning.defaults`.
 
     Parameters
     ----------

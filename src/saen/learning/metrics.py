@@ -186,7 +186,9 @@ def regression_scores(
     misses = np.abs(true - predicted)
     misses = np.nanmean(misses[np.isfinite(misses).any(axis=1)], axis=1)
     mean = np.nanmean(true, axis=0) if baseline is None else baseline
-    r2, rmse, mae = (REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae"))
+    r2, rmse, mae = (
+        REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae")
+    )
     return RegressionScores(
         r2=float(r2.mean()) if np.isfinite(r2).all() else None,
         rmse=float(np.nanmean(rmse)),
@@ -201,7 +203,8 @@ def several_scores(targets: Array, outputs: Floats, names: Sequence[str]) -> dic
 
     Targets and outputs as for `Metric.each`; None where a metric is not defined.
 
-    >>> scores = several_scores(np.array([[0, 1], [1, -1]]), np.array([[0.1, 0.3], [0.6, 0.9]]), "ab")
+    >>> codes, proba = np.array([[0, 1], [1, -1]]), np.array([[0.1, 0.3], [0.6, 0.9]])
+    >>> scores = several_scores(codes, proba, "ab")
     >>> scores["accuracy"], scores["targets"]["a"]["accuracy"], scores["targets"]["b"]["roc_auc"]
     (0.5, 1.0, None)
     """

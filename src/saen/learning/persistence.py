@@ -72,9 +72,7 @@ def _pack_blend(estimator: BlendEstimator) -> tuple[dict[str, Any], dict[str, Ar
     return document, tensors
 
 
-def _pack_calibration(
-    estimator: Any, document: dict[str, Any], tensors: dict[str, Array]
-) -> None:
+def _pack_calibration(estimator: Any, document: dict[str, Any], tensors: dict[str, Array]) -> None:
     if hasattr(estimator, "temperature_"):
         document["temperature"] = estimator.temperature_
     if isinstance(estimator, SAENRegressor | BlendRegressor):

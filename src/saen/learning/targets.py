@@ -78,7 +78,7 @@ def known_targets(table: Array) -> NDArray[np.bool_]:
     [[True, False]]
     """
     if table.dtype.kind == "O":
-        missing = [value is None or value == "" or value != value for value in table.flat]  # noqa: PLR0124
+        missing = [value is None or value == "" or value != value for value in table.flat]
         return ~np.array(missing, dtype=np.bool_).reshape(table.shape)
     if table.dtype.kind == "U":
         return np.asarray(table != "", dtype=np.bool_)

@@ -96,8 +96,8 @@ def train_parts(
     Parameters
     ----------
     plan, task : how and what to learn; `task.weights` (examples, 1) counts in the training of
-        every part; `task.class_weights`, where given, has shape (classes, len(parts)), and `task.targets` may
-        have shape (examples, len(parts), k).
+        every part; `task.class_weights`, where given, has shape (classes, len(parts)), and
+        `task.targets` may have shape (examples, len(parts), k).
     parts : what to train on and to test on.
     seed : decides, with a part's name and the number of the model, the initial weights.
     until : epochs to train, all of the settings' by default.

@@ -53,8 +53,8 @@ def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     scores, n, takes = held_out.scores, len(held_out.test), held_out.takes
     if "accuracy" in scores and "targets" in scores:
         words = (
-            f"ROC-AUC {_percent(scores['roc_auc'])}, accuracy {_percent(scores['accuracy'])}, means "
-            f"over {len(scores['targets'])} targets, on {n:,} {takes}"
+            f"ROC-AUC {_percent(scores['roc_auc'])}, accuracy {_percent(scores['accuracy'])}, "
+            f"means over {len(scores['targets'])} targets, on {n:,} {takes}"
         )
     elif "accuracy" in scores:
         low, high = scores["interval"]
@@ -172,10 +172,11 @@ def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
 
 def _per_target(title: str, scores: dict[str, float | None], *, percent: bool) -> str:
     """The score of each of several targets, of the first ones if there are many."""
-    shown = [
-        f"{name} {_percent(value) if percent else 'not defined' if value is None else f'{value:.4g}'}"
-        for name, value in list(scores.items())[:MAX_TARGETS]
-    ]
+
+    def words(value: float | None) -> str:
+        return _percent(value) if percent or value is None else f"{value:.4g}"
+
+    shown = [f"{name} {words(value)}" for name, value in list(scores.items())[:MAX_TARGETS]]
     more = len(scores) - len(shown)
     return f"{title}: {', '.join(shown)}" + (f" and {more} more" if more else "")
 

@@ -32,8 +32,8 @@ from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
 from saen.learning.preparation import Preparations, Prepared
 from saen.learning.presets import Classifier, Regressor
-from saen.learning.targets import encode_classes, target_names
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
 
