@@ -414,7 +414,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
         """Train on data X with classes y, shape (n,), or (n, t) for t targets of two classes."""
         self.validate()
-        names = target_names(y) if np.ndim(y) == 2 else None  # type: ignore[arg-type]
+        names = target_names(y) if np.ndim(y) == 2 else None
         self.classes_, codes = encode_classes(y, names)
         n_classes = self.classes_.shape[-1]
         if n_classes < 2:

@@ -185,7 +185,7 @@ def regression_scores(
     predicted = np.asarray(prediction, dtype=np.float64).reshape(true.shape)
     misses = np.abs(true - predicted)
     misses = np.nanmean(misses[np.isfinite(misses).any(axis=1)], axis=1)
-    mean = np.nanmean(true, axis=0) if baseline is None else baseline
+    mean = np.nanmean(true, axis=0) if baseline is None else np.asarray(baseline)
     r2, rmse, mae = (
         REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae")
     )

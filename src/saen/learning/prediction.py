@@ -162,7 +162,7 @@ def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
     if model.classes_.ndim == 2:
         assert isinstance(model, SAENClassifier)
         values = model.classes_at(proba)
-        columns = {}
+        columns: dict[str, Array] = {}
         for k, name in enumerate(model.target_names_):
             columns |= {f"prediction_{name}": values[:, k], f"p_{name}": proba[:, k]}
         return columns

@@ -49,7 +49,7 @@ def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Ar
     >>> encode_classes([[0, 1], [1, np.nan], [1, 0]])[1].tolist()
     [[0, 1], [1, -1], [1, 0]]
     """
-    if np.ndim(y) != 2:  # type: ignore[arg-type]
+    if np.ndim(y) != 2:
         classes, codes = np.unique(as_classes(y), return_inverse=True)
         return classes, codes
     table = np.asarray(y)

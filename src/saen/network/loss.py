@@ -172,15 +172,16 @@ class Task:
         counts = totals.reshape(len(totals), self.n_classes, -1)  # models, classes, targets
         sums = counts.sum(axis=1, keepdims=True)
         shares = counts / np.maximum(sums, tiny)
-        entropy: Floats = -(counts * np.log(np.maximum(shares, tiny))).sum(axis=(1, 2))
-        return entropy / np.maximum(sums.sum(axis=(1, 2)), tiny)
+        losses = -(counts * np.log(np.maximum(shares, tiny))).sum(axis=(1, 2))
+        entropy: Floats = losses / np.maximum(sums.sum(axis=(1, 2)), tiny)
+        return entropy
 
     def losses(self, outputs: Tensor, histograms: Tensor) -> tuple[Tensor, Tensor]:
         """Summed loss and total weight of each model, (M,) both."""
         if self.loss == "squares":
-            deviations, weight, mean = histograms.split([1, *[outputs.shape[-1]] * 2], dim=-1)
+            weight, mean = histograms[..., 1:].chunk(2, dim=-1)
             errors = weight * (outputs - mean).square()
-            return (errors.sum(-1) + deviations[..., 0]).sum(0), weight.mean(-1).sum(0)
+            return (errors.sum(-1) + histograms[..., 0]).sum(0), weight.mean(-1).sum(0)
         if self.loss == "binary":
             (first, second), softplus = histograms.chunk(2, dim=-1), torch.nn.functional.softplus
             losses = first * softplus(outputs) + second * softplus(-outputs)

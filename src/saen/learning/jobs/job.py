@@ -118,7 +118,7 @@ def load_input(
     if takes != "graphs" and target is not None:
         raise InputError(f"option 'target' applies only to graphs, not to {takes}")
     if takes == "graphs":
-        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)  # type: ignore[arg-type]
+        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)
     try:
         return load_data(name, takes, skip_bad=skip_bad, report=report)
     except InputError as error:
