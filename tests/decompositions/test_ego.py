@@ -432,7 +432,7 @@ def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
         ({"direction": "up"}, "direction must be one of both, out, in, not 'up'"),
         (
             {"edges": "role"},
-            "edges must be one of none, roles, objects, not 'role' (did you mean roles?)",
+            "edges must be one of none, roles, auto, objects, not 'role' (did you mean roles?)",
         ),
         (
             {"edges": "objects", "node_labels": "node,distance"},

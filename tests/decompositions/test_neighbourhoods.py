@@ -359,7 +359,7 @@ def test_fitting_fixes_labels_and_vocabularies():
         ({"direction": "up"}, "direction must be one of both, out, in, not 'up'"),
         (
             {"edges": "role"},
-            "edges must be one of none, roles, objects, not 'role' (did you mean roles?)",
+            "edges must be one of none, roles, auto, objects, not 'role' (did you mean roles?)",
         ),
         ({"node_labels": "degree:2"}, "the label 'degree' takes no argument, found 'degree:2'"),
     ],

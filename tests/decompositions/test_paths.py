@@ -559,7 +559,7 @@ def test_costs_count_both_links_of_a_step(edges):
         ({"direction": "up"}, "direction must be one of both, out, in, not 'up'"),
         (
             {"edges": "rolls"},
-            "edges must be one of none, roles, objects, not 'rolls' (did you mean roles?)",
+            "edges must be one of none, roles, auto, objects, not 'rolls' (did you mean roles?)",
         ),
         (
             {"edges": "objects", "node_labels": "node,distance"},

@@ -10,7 +10,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import command_line, heading, print_json, print_lines
+from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -27,6 +27,7 @@ class Stop(StrEnum):
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -34,7 +35,8 @@ def command(
         Stop,
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
-            "peek: best epoch on the test folds, for comparison with papers that do so."
+            "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
+            "best is always nested."
         ),
     ] = Stop.fixed,
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
@@ -95,6 +97,7 @@ def command(
         "radii": options.parse_radii(radii),
         "epochs": epochs,
         "n_models": n_models,
+        "budget": budget,
     }
     report = evaluate_dataset(
         Job(name, preset, overrides, seed, device, target),
@@ -122,3 +125,4 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
+    print_tried([each for each in report.evaluation.tried if "candidate" in each])

@@ -49,7 +49,19 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
+PresetName = Annotated[str, typer.Option(help="best, modern, paper, counts, or a .toml file.")]
+OptionalPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help="best, modern, paper, counts, or a .toml file. [default: best; modern where options "
+        "of networks are given]",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
+]
 Target = Annotated[
     str | None,
     typer.Option(

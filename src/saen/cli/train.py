@@ -16,6 +16,7 @@ from saen.cli.output import (
     print_json,
     print_levels,
     print_lines,
+    print_tried,
     report_skipped,
     say,
 )
@@ -29,7 +30,8 @@ MAX_LISTED_CLASSES = 8
 def command(
     data: options.Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
-    preset: options.PresetName = "modern",
+    preset: options.OptionalPreset = None,
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -58,7 +60,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    from saen.learning.jobs.job import Job
+    from saen.learning.jobs.job import Job, default_preset
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
@@ -73,7 +75,9 @@ def command(
         "radii": options.parse_radii(radii),
         "epochs": epochs,
         "n_models": models,
+        "budget": budget,
     }
+    preset = preset or default_preset(overrides)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 
@@ -116,6 +120,7 @@ def _print_facts(facts: DataFacts) -> None:
 def _print_model(result: FitReport) -> None:
     from saen.report.summaries import describe_model, describe_times
 
+    print_tried(getattr(result.model, "tried_", []))
     print_lines(
         {
             "written": f"{result.path} ({human_bytes(result.bytes)}): "

@@ -92,7 +92,7 @@ class Neighbourhoods(GraphDecomposition):
 
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every node, by kind of link where edges are roles."""
-        if self.edges == "roles":
+        if self.reads_kinds:
             coded = coded_links(graphs, self.direction, self.kinds)
             if coded is not None:
                 return self._by_kind(*coded)

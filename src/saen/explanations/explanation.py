@@ -27,6 +27,7 @@ from saen.explanations.attribution import Contributions, Passed
 from saen.explanations.describe import DecomposedExample, Part
 from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
+from saen.learning.blend import BlendEstimator
 from saen.learning.part_counts_models import PartCountsEstimator, PartCountsRegressor
 from saen.learning.preparation import Data, recode_like
 from saen.learning.presets import Classifier, Regressor
@@ -276,7 +277,7 @@ def explain(
     ----------
     estimator
         A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`.
+        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
     X
         Data as the estimator takes them.
     index
@@ -298,6 +299,7 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
+    estimator = largest_member(estimator)
     data = checked(estimator, X)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
@@ -334,6 +336,11 @@ def explain(
     return explanation
 
 
+def largest_member(estimator: Any) -> Any:
+    """What is explained: the estimator, or of a blend the member with the largest weight."""
+    return estimator.members_[0].estimator if isinstance(estimator, BlendEstimator) else estimator
+
+
 def explain_collection(
     estimator: Estimator, X: Data, *, target: Any = None, k: int = 10
 ) -> CollectionExplanation:
@@ -345,7 +352,7 @@ def explain_collection(
     ----------
     estimator
         A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`.
+        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
     X
         Data as the estimator takes them.
     target
@@ -361,6 +368,7 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
+    estimator = largest_member(estimator)
     data = checked(estimator, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")

@@ -22,10 +22,16 @@ from saen.learning.selection import Candidate
 from saen.learning.trainers import Estimator
 
 BUDGETS = ("quick", "normal", "thorough")
-SMALL = 2000
-"""Examples up to which networks are also tried with strong regularisation."""
-HUGE_ENTRIES = 60_000_000
-"""Nodes and neighbours of all graphs above which a single network is tried."""
+LARGE = 2000
+"""Examples from which on networks are trained longer: smaller collections are soon overfitted."""
+EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
+"""Of networks over ego graphs, by the size of the collection; at most, of those over
+neighbourhoods, which cost several times as much."""
+DENSE = 4
+"""Neighbours per node, on average, from which on graphs without labels are told apart by their
+triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
+MAX_LINKS = 100_000_000
+"""Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
 
 class _Listed(NamedTuple):
@@ -50,7 +56,7 @@ def default_candidates(
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, degree and triangles', 'ego networks']
+    ['part counts', 'part counts, coarse degree', 'ego networks']
     """
     if decomposition != "auto" or not isinstance(data, Graphs):
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
@@ -83,60 +89,39 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
 
 
 def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
-    labelled = graphs.node_labels is not None
-    attributes = graphs.node_attributes is not None
-    kinds = graphs.edge_labels is not None or graphs.directed
-    edges = "edges=roles" if kinds else ""
+    labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
+    dense = n_links >= DENSE * graphs.n_nodes
     own = "node" if labelled else "log-degree:4"
-    counted = "neighbourhoods" + (f"({edges})" if edges else "")
-    ego = "ego" + (f"({edges})" if edges else "")
-    deep = f"neighbourhoods(depth={4 if labelled else 3}{', ' * bool(edges)}{edges})"
-    huge = graphs.n_nodes + len(graphs.indices) > HUGE_ENTRIES
+    epochs = EPOCHS_LARGE if len(graphs) >= LARGE else EPOCHS_SMALL
 
-    yield _Listed("part counts", False, {"decomposition": counted, "node_labels": own})
-    if labelled:
-        yield _Listed(
-            "part counts, degree",
-            False,
-            {"decomposition": counted, "node_labels": "node,log-degree:1"},
-        )
+    def counts(name: str, labels: str, budget: str = "quick", **others: Any) -> _Listed:
+        settings = {"decomposition": "neighbourhoods", "node_labels": labels, **others}
+        return _Listed(name, False, settings, budget)
+
+    def networks(name: str, labels: str, budget: str, **others: Any) -> _Listed:
+        settings = {"decomposition": "ego", "node_labels": labels, "epochs": epochs, **others}
+        return _Listed(name, True, settings, budget)
+
+    yield counts("part counts", own if labelled else "log-degree:2")
+    if labelled or not dense:
+        coarse = "node,log-degree:1" if labelled else "log-degree:1"
+        yield counts("part counts, coarse degree", coarse)
     else:
-        yield _Listed(
-            "part counts, degree and triangles",
-            False,
-            {"decomposition": counted, "node_labels": "degree,triangles"},
-        )
-    yield _Listed("ego networks", True, {"decomposition": ego, "node_labels": own})
-    if huge:
-        return
-    yield _Listed(
-        "neighbourhood networks", True, {"decomposition": deep, "node_labels": own}, "normal"
-    )
-    if labelled:
-        yield _Listed(
-            "ego networks, degree",
-            True,
-            {"decomposition": ego, "node_labels": "node,log-degree:1"},
-            "normal",
-        )
-    if attributes:
-        yield _Listed(
-            "ego networks, attributes",
-            True,
-            {"decomposition": ego, "node_labels": f"{own},attributes"},
-            "normal",
-        )
-    if len(graphs) <= SMALL:
-        yield _Listed(
-            "ego networks, regularised",
-            True,
-            {
-                "decomposition": ego,
-                "node_labels": own,
-                "hidden": [[16], [16], [16]],
-                "weight_decay": 1.0,
-                "dropout": 0.1,
-                "epochs": 20,
-            },
-            "normal",
-        )
+        yield counts("part counts, triangles", "degree,triangles")
+    yield networks("ego networks", own, "quick")
+    if labelled or dense:
+        yield networks("ego networks, degree", f"{own},degree", "normal")
+    if graphs.n_nodes + n_links <= MAX_LINKS:
+        deep = {
+            "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
+            "epochs": min(epochs, EPOCHS_DEEP),
+        }
+        yield networks("neighbourhood networks", own, "normal", **deep)
+    if graphs.node_attributes is not None:
+        yield networks("ego networks, attributes", f"{own},attributes", "normal")
+    if graphs.edge_labels is not None or graphs.directed:
+        plain = "neighbourhoods(edges=none)"
+        yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
+    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
+    small = "normal" if len(graphs) < LARGE else "thorough"
+    yield networks("ego networks, regularised", own, small, **narrow)

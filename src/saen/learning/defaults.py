@@ -26,11 +26,7 @@ MAX_SAMPLE_ENTRIES = 1 << 26
 MANY_EXAMPLES = 2000
 """From here on, a tenth of the examples is enough to calibrate on."""
 
-DECOMPOSITION_OF = {
-    "documents": "dependency_paths",
-    "nested": "nested",
-    "molecules": "ego(edges=roles)",
-}
+DECOMPOSITION_OF = {"documents": "dependency_paths", "nested": "nested"}
 """The decomposition for a kind of data, where it is not the estimator's default."""
 
 

@@ -65,6 +65,7 @@ class DecompositionSpec:
             },
             defaults={
                 "radii": lambda: default_radii(data),
+                "edges": "auto",  # benzene is not cyclohexane
                 "node_labels": lambda: default_node_labels(data),
                 **({"depth": lambda: default_depth(data)} if self.deep else {}),
             },

@@ -193,6 +193,9 @@ def _value(metric: Metric, mean: float | None) -> str:
 
 def describe_model(model: Any) -> str:
     """What a fitted model consists of: networks and epochs, or columns and settings."""
+    if hasattr(model, "members_"):
+        members = ", ".join(f"{each.name} {100 * each.weight:.0f} %" for each in model.members_)
+        return f"blend of {plural(len(model.members_), 'model')} ({members})"
     if hasattr(model, "network_"):
         networks = plural(model.network_.n_models, "network")
         return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"

@@ -14,7 +14,7 @@ from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
 from saen.io.tables import split_names
-from saen.learning.blend import BlendEstimator
+from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.estimators import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
@@ -61,10 +61,7 @@ class Job:
         for key in overrides:
             if key not in preset.classifier.setting_names():
                 raise InputError(f"{key} does not apply to preset {preset.name}")
-        kind = data_kind(self.data)
-        follows = DECOMPOSITION_OF.get(kind)
-        if preset.model == "blend" and kind == "molecules":
-            follows = None  # its candidates use edge labels wherever there are any
+        follows = DECOMPOSITION_OF.get(data_kind(self.data))
         default = {} if follows is None else {"decomposition": follows}
         return default | settings | overrides
 
@@ -100,6 +97,16 @@ class Job:
         return load_input(
             self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
         )
+
+
+def default_preset(overrides: Mapping[str, Any]) -> str:
+    """The preset for a training where none is named: `best`, unless options are a network's.
+
+    >>> default_preset({"epochs": None, "budget": "quick"}), default_preset({"epochs": 10})
+    ('best', 'modern')
+    """
+    given = {key for key, value in overrides.items() if value is not None}
+    return "best" if given <= {*BlendClassifier.setting_names()} else "modern"
 
 
 def load_input(
