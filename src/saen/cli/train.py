@@ -77,7 +77,7 @@ def command(
         "n_models": models,
         "budget": budget,
     }
-    preset = preset or default_preset(overrides)
+    preset = preset or default_preset(overrides, target)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 

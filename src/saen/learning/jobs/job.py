@@ -99,14 +99,17 @@ class Job:
         )
 
 
-def default_preset(overrides: Mapping[str, Any]) -> str:
+def default_preset(overrides: Mapping[str, Any], target: str | None = None) -> str:
     """The preset for a training where none is named: `best`, unless options are a network's.
+
+    Several targets, separated by commas, are learned by networks too.
 
     >>> default_preset({"epochs": None, "budget": "quick"}), default_preset({"epochs": 10})
     ('best', 'modern')
     """
     given = {key for key, value in overrides.items() if value is not None}
-    return "best" if given <= {*BlendClassifier.setting_names()} else "modern"
+    several = len(split_names(target or "")) > 1
+    return "modern" if several or given - {*BlendClassifier.setting_names()} else "best"
 
 
 def load_input(
