@@ -12,6 +12,7 @@ from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
+from saen.learning.jobs.train import train_model
 from saen.learning.splits import make_splits
 from tests.cli.commandline import fails, invoke
 
@@ -259,3 +260,13 @@ def test_train_resumes_a_blend(few_candidates, tmp_path, monkeypatch):
     resumed = saen.load(out)
     invoke(*arguments, "--force")
     assert saen.load(out).tried_ == resumed.tried_
+
+
+def test_train_of_several_targets_uses_networks(tmp_path):
+    path, out = tmp_path / "own.saen", tmp_path / "model.saen"
+    both = np.column_stack([THREADS.sizes, -THREADS.sizes]).astype(float)[:12]
+    saen.save(THREADS[:12].with_targets(both), path)
+    told = []
+    train_model(Job(str(path), "best"), out, test_size=None, notify=told.append)
+    assert isinstance(saen.load(out), saen.SAENRegressor)
+    assert any("preset modern is used" in str(each) for each in told)

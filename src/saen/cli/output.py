@@ -145,7 +145,8 @@ def print_tried(tried: list[dict[str, Any]]) -> None:
     """The candidates of a blend, with their scores on inner folds and their weights, if any."""
     out = table("tried", "inner score", "weight")
     for each in tried:
-        out.add_row(each["candidate"], f"{each['score']:.4g}", f"{100 * each['weight']:.0f} %")
+        score = "–" if each["score"] is None else f"{each['score']:.4g}"
+        out.add_row(each["candidate"], score, f"{100 * each['weight']:.0f} %")
     if tried:
         console().print(out)
 

@@ -40,6 +40,7 @@ from saen.learning.selection import (
     Candidate,
     Inner,
     blend,
+    describe_tried,
     try_candidates,
 )
 from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
@@ -52,7 +53,7 @@ class Member(NamedTuple):
     name: str
     estimator: Any
     weight: float
-    score: float
+    score: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -142,12 +143,7 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
                 trainer, candidates, [part], Inner(metric, self.inner_folds), prefix
             )
         share = blend(trials, problem)
-        self.tried_ = [
-            {**candidate.name, "score": float(score), "weight": float(weight)}
-            for candidate, score, weight in zip(
-                candidates, trials.scores[:, 0], share[:, 0], strict=True
-            )
-        ]
+        self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
         self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
         self.members_ = []
         for index in np.argsort(-share[:, 0], kind="stable").tolist():
@@ -165,10 +161,10 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
             _fit_member(member, preparations.of(member), y, weights[:, 0])
             self.members_.append(
                 Member(
-                    candidates[index].name["candidate"],
+                    self.tried_[index]["candidate"],
                     member,
-                    float(share[index, 0]),
-                    float(trials.scores[index, 0]),
+                    self.tried_[index]["weight"],
+                    self.tried_[index]["score"],
                 )
             )
         return self

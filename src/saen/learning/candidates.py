@@ -116,7 +116,8 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
             "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
             "epochs": min(epochs, EPOCHS_DEEP),
         }
-        yield networks("neighbourhood networks", own, "normal", **deep)
+        labels = own if labelled or dense else "log-degree:2"
+        yield networks("neighbourhood networks", labels, "normal", **deep)
     if graphs.node_attributes is not None:
         yield networks("ego networks, attributes", f"{own},attributes", "normal")
     if graphs.edge_labels is not None or graphs.directed:

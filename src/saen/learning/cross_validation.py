@@ -38,6 +38,7 @@ from saen.learning.selection import (
     best_one,
     blend,
     describe_members,
+    describe_tried,
     train_chosen,
     try_candidates,
 )
@@ -254,14 +255,9 @@ def _nested(
             np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
         ]
         tested = trainer.calibrated(tested, held_out, trials.truth)
-    tried = [
-        {**candidate.name, "score": float(score), "weight": float(weight)}
-        for candidate, score, weight in zip(
-            candidates, trials.scores.mean(axis=1), weights.mean(axis=1), strict=True
-        )
-    ]
+    tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
     if protocol.rule is blend:
-        return _Outer(tested, list(describe_members(candidates, weights, trials, inside)), tried)
+        return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)
     best = weights.argmax(axis=0).tolist()
     chosen = [{**candidates[i].name, **inside[i][column]} for column, i in enumerate(best)]
     return _Outer(tested, chosen, tried)

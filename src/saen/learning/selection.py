@@ -7,7 +7,7 @@ the training part, and their predictions averaged by weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -253,17 +253,39 @@ def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Fl
     return weights
 
 
+# -- results -----------------------------------------------------------------------------------
+
+
+def describe_tried(
+    candidates: Sequence[Candidate], scores: Floats, weights: Floats
+) -> list[dict[str, Any]]:
+    """All candidates with their score, None where it is not defined, and weight, as JSON."""
+    return [
+        {
+            **candidate.name,
+            "score": float(score) if np.isfinite(score) else None,
+            "weight": float(weight),
+        }
+        for candidate, score, weight in zip(candidates, scores, weights, strict=True)
+    ]
+
+
 def describe_members(
-    candidates: Sequence[Candidate], weights: Floats, trials: Trials, chosen: Any
-) -> Iterator[list[dict[str, Any]]]:
-    """For every part the members of its blend: name, weight, inner score and own choices."""
-    for column in range(weights.shape[1]):
-        yield [
-            {
-                **candidates[index].name,
-                **chosen[index][column],
-                "weight": float(weights[index, column]),
-                "score": float(trials.scores[index, column]),
-            }
-            for index in np.flatnonzero(weights[:, column]).tolist()
+    candidates: Sequence[Candidate],
+    trials: Trials,
+    weights: Floats,
+    chosen: Sequence[Sequence[dict[str, Any]]],
+) -> list[list[dict[str, Any]]]:
+    """For every part the members of its blend, with what they themselves chose."""
+    return [
+        [
+            {**each, **choices[column]}
+            for each, choices in zip(
+                describe_tried(candidates, trials.scores[:, column], weights[:, column]),
+                chosen,
+                strict=True,
+            )
+            if each["weight"] > 0
         ]
+        for column in range(weights.shape[1])
+    ]

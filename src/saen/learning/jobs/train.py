@@ -8,7 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -144,12 +144,15 @@ def train_model(
     out = Path(out)
     done = not force and _is_finished(out)
     check_output(out, force=force or done, inputs=[job.data])
-    settings = job.settings()
     seconds: dict[str, float] = {}
     with _timed(seconds, "load"):
         data = job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
+    if y.ndim > 1 and job.load_preset().model == "blend":
+        say("note: blends have one target, these data several: preset modern is used")
+        job = replace(job, preset="modern")
+    settings = job.settings()
     estimator: Model = job.estimator(y)
     named = job.named(y)
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
