@@ -178,6 +178,17 @@ def test_blend_with_one_candidate_equals_it():
         np.testing.assert_allclose(odds[0] * temperature, odds[1], rtol=1e-6)
 
 
+def test_blend_takes_for_identical_what_no_candidate_tells_apart():
+    path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    graphs = saen.Graphs.from_edge_lists([path, star] * 6, node_labels=["C"] * 48)
+    blind = saen.PartCountsClassifier("nodes", node_labels="node", depth=None)
+    seeing = saen.PartCountsClassifier("neighbourhoods(depth=1)")
+    for candidates, share in (([blind], 0.5), ([blind, seeing], 1.0)):
+        blend = saen.BlendClassifier(candidates=candidates)
+        result = cross_validate(blend, graphs, [0, 1] * 6, repeats=1, folds=2)
+        assert result.to_json()["ceiling"] == share
+
+
 def test_blend_evaluation_resumes(tmp_path, monkeypatch):
     blend = saen.BlendClassifier(candidates=candidates()[:2])
     options = {"repeats": 1, "folds": 2, "folder": tmp_path}

@@ -100,7 +100,8 @@ def cross_validate(
     grid : under `nested`, the settings to choose from.
     metric : what decides under `nested`, see `saen.learning.metrics`; by default accuracy, or the
         mean absolute error of numbers.
-    inner : under `nested`, the folds of each training part on which settings are compared.
+    inner : under `nested`, the folds of each training part on which settings are compared (of a
+        blend, its own `inner_folds`).
     models_at_once : networks trained side by side, by default as many as fit; for part counts,
         processes.
     folder : finished groups of networks are kept there, and a second call resumes from them.
@@ -133,7 +134,8 @@ def cross_validate(
         write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)), sealed=True)
     rule: Rule
     if isinstance(estimator, BlendEstimator):
-        stop, candidates, rule = "nested", estimator.listed(data), blend
+        stop, inner = "nested", estimator.inner_folds
+        candidates, rule = estimator.listed(data), blend
     else:
         settings = [clone(estimator).set_params(**each) for each in grid]
         candidates = [Candidate(*each) for each in zip(grid, settings, settings, strict=True)]
@@ -150,26 +152,28 @@ def cross_validate(
     predicted = outer.tested.outputs
     outputs = np.full((len(splits), len(targets), *predicted[0].shape[1:]), np.nan)
     radius = np.full_like(outputs, np.nan) if outer.tested.radius else None
-    for part, rows in zip(parts, predicted, strict=True):
-        outputs[part.name[0], part.test] = rows
+    for part, tested in zip(parts, predicted, strict=True):
+        outputs[part.name[0], part.test] = tested
     for part, each in zip(parts, outer.tested.radius, strict=False):
         radius[part.name[0], part.test] = each  # type: ignore[index]
-    # Duplicates and ceilings are those of the estimator's own decomposition (of a blend, of the
-    # first candidate's), whatever was chosen.
-    own = candidates[0].estimator if isinstance(estimator, BlendEstimator) else estimator
-    compressed = trainer.prepare(own).compressed
+    # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen;
+    # to a blend, examples are identical that look so to all candidates.
+    blended = isinstance(estimator, BlendEstimator)
+    compared = [each.estimator for each in candidates] if blended else [estimator]
+    prepared = [trainer.prepare(each).compressed for each in compared]
+    rows = np.unique(np.stack([each.top for each in prepared]), axis=1, return_inverse=True)[1]
     return Evaluation(
         problem.classes,
         targets,
         splits,
         outputs,
-        compressed.top.astype(np.int64),
+        rows.astype(np.int64).reshape(-1),
         outer.tested.loss,
         dict(trainer.seconds),
         stop,
         score.name,
         outer.chosen,
-        compressed.levels(),
+        prepared[0].levels(),
         dict(trainer.group_sizes),
         outer.tried,
         target_names(y) if targets.ndim == 2 else [],
