@@ -206,8 +206,8 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": [{"attributes": [10**400]}], "edges": []},
          "one of the node attributes is too large"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
-        ({"nodes": 1, "edges": [], "target": [1]}, "the target must be a string or a number, "
-                                                   "not [1]"),
+        ({"nodes": 1, "edges": [], "target": [[1]]}, "the target must be a string or a number, "
+                                                   "not [[1]]"),
         ({"nodes": 1, "edges": [], "target": True}, "the target must be a string or a number, not "
                                                     "True"),
         ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
