@@ -471,7 +471,7 @@ ARRAYS = {
 def test_container_contents_that_do_not_fit_together_are_refused(kind, document, tensors, tmp_path):
     path = tmp_path / "wrong.saen"
     container.write(path, kind, document, tensors)
-    with pytest.raises(FileError, match="damaged: (inconsistent content|invalid metadata)"):
+    with pytest.raises(FileError, match=r"damaged: (inconsistent content|invalid metadata)"):
         load(path)
 
 

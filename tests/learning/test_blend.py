@@ -9,6 +9,7 @@ from sklearn.base import clone
 import saen
 from saen import InputError
 from saen.learning.blend import BlendEstimator
+from saen.learning.calibration import logits_of, tempered
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
@@ -42,7 +43,8 @@ def test_blend_is_the_weighted_mean_of_its_members(model):
     by_hand = sum(
         each.weight * each.estimator.predict_proba(THREADS[:7]) for each in model.members_
     )
-    np.testing.assert_allclose(model.predict_proba(THREADS[:7]), by_hand)
+    calibrated = tempered(by_hand, model.temperature_)
+    np.testing.assert_allclose(model.predict_proba(THREADS[:7]), calibrated)
     weights = model.weights_
     assert (np.diff(weights) <= 0).all()
     assert model.score(THREADS, THREADS.targets) > 0.8
@@ -168,8 +170,12 @@ def test_blend_with_one_candidate_equals_it():
     options = {"repeats": 1, "folds": 3}
     blend = saen.BlendClassifier(candidates=[networks])
     blended = cross_validate(blend, THREADS, THREADS.targets, **options)
+    networks.set_params(inner_folds=0)
     alone = cross_validate(networks, THREADS, THREADS.targets, **options)
-    np.testing.assert_allclose(blended.probabilities, alone.probabilities, atol=1e-9)
+    for _, test in alone.splits[0]:  # the same but for the temperature of the fold
+        odds = [logits_of(each.probabilities[0, test]) for each in (blended, alone)]
+        temperature = odds[1][0, 0] / odds[0][0, 0]
+        np.testing.assert_allclose(odds[0] * temperature, odds[1], rtol=1e-6)
 
 
 def test_blend_takes_for_identical_what_no_candidate_tells_apart():

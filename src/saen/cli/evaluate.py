@@ -48,6 +48,7 @@ def command(
         typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
     ] = None,
     metric: options.Metric = None,
+    target: options.Target = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
         int | None, typer.Option("--models", help="Networks to average per fold.")
@@ -83,7 +84,7 @@ def command(
         check_figure(plot, force=force, inputs=[name, splits])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
     report = evaluate_dataset(
-        Job(name, preset, overrides, seed, device),
+        Job(name, preset, overrides, seed, device, target),
         Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups),
         out,
     )

@@ -62,6 +62,13 @@ Budget = Annotated[
     str | None,
     typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
 ]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="What to learn: columns of a table, separated by commas, or labels or attributes of "
+        "TUDataset files."
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(

@@ -45,9 +45,7 @@ def command(
     holdout: Annotated[
         bool, typer.Option(help="Estimate on a held-out part; the model learns from all data.")
     ] = True,
-    target: Annotated[
-        str | None, typer.Option(help="What to learn, where the data have several targets.")
-    ] = None,
+    target: options.Target = None,
     skip_bad: options.SkipBad = False,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -72,7 +70,7 @@ def command(
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    preset = preset or default_preset(overrides)
+    preset = preset or default_preset(overrides, target)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 

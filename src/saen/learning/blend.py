@@ -22,6 +22,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
+from saen.learning.calibration import IntervalMixin, temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
 from saen.learning.estimators import (
     InterruptedTrainingWarning,
@@ -143,6 +144,7 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
             )
         share = blend(trials, problem)
         self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
+        self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
         self.members_ = []
         for index in np.argsort(-share[:, 0], kind="stable").tolist():
             if share[index, 0] == 0:
@@ -151,7 +153,8 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
                 random_state=seed, **trials.chosen[index][0]
             )
             if isinstance(member, NetworkEstimator):
-                member.set_params(progress=self.progress)
+                # The blend is calibrated as a whole, on the predictions of the candidates.
+                member.set_params(progress=self.progress, inner_folds=0)
                 if checkpoint is not None:
                     file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
@@ -165,6 +168,10 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
                 )
             )
         return self
+
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        """Learn from the blended predictions for the held-out examples of the inner folds."""
+        raise NotImplementedError
 
     # -- using -------------------------------------------------------------------------------
 
@@ -263,6 +270,7 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     """
 
     classes_: Array = field(init=False)
+    temperature_: float = field(init=False)
 
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,).
@@ -272,7 +280,8 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
         """
         self.validate()
         problem = Classes(y)
-        assert problem.classes is not None
+        if problem.several:
+            raise InputError("several targets at once are learned by networks: use SAENClassifier")
         self.classes_ = problem.classes
         weights = sample_weights(sample_weight, len(problem.targets))
         return self._fit(X, problem.labels, problem, weights)
@@ -281,10 +290,16 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
         """Class probabilities by every member, shape (n, members, classes)."""
         return np.stack([model.predict_proba(data) for model, data in self._inputs(X)], axis=1)
 
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        self.temperature_ = temperature_of(held_out, truth, np.ones(len(truth)))
+
+    def combine(self, each: Floats) -> Floats:
+        """The calibrated mean, by weight, of what `predict_each` gives, (n, classes)."""
+        return tempered(np.tensordot(self.weights_, each, (0, 1)), self.temperature_)
+
     def predict_proba(self, X: Data) -> Floats:
-        """Class probabilities, averaged over the members by weight, shape (n, classes)."""
-        result: Floats = np.tensordot(self.weights_, self.predict_each(X), (0, 1))
-        return result
+        """Class probabilities, averaged by weight over the members and calibrated, (n, classes)."""
+        return self.combine(self.predict_each(X))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""
@@ -294,7 +309,7 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class BlendRegressor(RegressorMixin, BlendEstimator):
+class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
     """Predict real numbers with the best of several models, averaged.
 
     Parameters and attributes as for `BlendClassifier`; squared errors decide, and the inner
@@ -307,10 +322,14 @@ class BlendRegressor(RegressorMixin, BlendEstimator):
     (2,)
     """
 
+    errors_: Array = field(init=False)
+
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,); weights as for `BlendClassifier`."""
         self.validate()
         problem = Numbers(y)
+        if problem.targets.ndim != 1:
+            raise InputError("several targets at once are learned by networks: use SAENRegressor")
         weights = sample_weights(sample_weight, len(problem.targets))
         return self._fit(X, problem.targets, problem, weights)
 
@@ -322,3 +341,6 @@ class BlendRegressor(RegressorMixin, BlendEstimator):
         """Predicted numbers, shape (n,)."""
         result: Floats = self.predict_each(X) @ self.weights_
         return result
+
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        self.errors_ = np.abs(held_out - truth)

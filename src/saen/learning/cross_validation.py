@@ -28,6 +28,7 @@ from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor
 from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.evaluation import Evaluation
 from saen.learning.metrics import find_metric
+from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data, Preparations
 from saen.learning.selection import (
     INNER_FOLDS,
@@ -49,6 +50,7 @@ from saen.learning.splits import (
     make_splits,
     splits_to_json,
 )
+from saen.learning.targets import target_names
 from saen.learning.trainers import (
     Classes,
     Estimator,
@@ -92,7 +94,8 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator, X, y : what to train, on which data, with one class or real number per example.
+    estimator, X, y : what to train, on which data, with one class or real number per example, or
+        several with gaps (see `SAENClassifier`).
     repeats, folds, seed : folds, stratified by class; `seed` also replaces the estimator's
         `random_state`.
     test_size : test one random part of this share per repeat (hold-out), instead of folds.
@@ -127,7 +130,9 @@ def cross_validate(
     if len(targets) != len(data):
         raise InputError(f"{len(data)} examples, but {len(targets)} targets")
     if splits is None:
-        named = targets if problem.classes is None else problem.classes.astype(str)[targets]
+        named = targets
+        if problem.classes is not None and targets.ndim == 1:
+            named = problem.classes.astype(str)[targets]
         splits = make_splits(named, repeats, folds, seed, test_size=test_size, groups=groups)
     else:
         check_splits(splits, len(targets))
@@ -154,8 +159,11 @@ def cross_validate(
     outer = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
     predicted = outer.tested.outputs
     outputs = np.full((len(splits), len(targets), *predicted[0].shape[1:]), np.nan)
-    for part, rows in zip(parts, predicted, strict=True):
-        outputs[part.name[0], part.test] = rows
+    radius = np.full_like(outputs, np.nan) if outer.tested.radius else None
+    for part, tested in zip(parts, predicted, strict=True):
+        outputs[part.name[0], part.test] = tested
+    for part, each in zip(parts, outer.tested.radius, strict=False):
+        radius[part.name[0], part.test] = each  # type: ignore[index]
     # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen;
     # to a blend, examples are identical that look so to all candidates.
     blended = isinstance(estimator, BlendEstimator)
@@ -177,6 +185,9 @@ def cross_validate(
         prepared[0].levels(),
         dict(trainer.group_sizes),
         outer.tried,
+        target_names(y) if targets.ndim == 2 else [],
+        radius,
+        outer.tested.validation_loss,
     )
 
 
@@ -233,9 +244,14 @@ class _Outer:
     tried: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _fixed(trainer: Trainer, estimator: Estimator, parts: Sequence[Part], _: _Protocol) -> _Outer:
-    trainer.expect(estimator, len(parts))
+def _fixed(
+    trainer: Trainer, estimator: Estimator, parts: Sequence[Part], protocol: _Protocol
+) -> _Outer:
+    inner = trainer.inner_parts(estimator, parts, protocol.inner.groups)
+    trainer.expect(estimator, len(parts) + sum(map(len, inner)))
     tested = trainer.train("fixed", estimator, parts)
+    if not isinstance(estimator, PartCountsEstimator):
+        tested = trainer.calibrate_networks("fixed", estimator, inner, tested)
     return _Outer(tested, tested.chosen)
 
 
@@ -247,6 +263,11 @@ def _nested(
     trials = try_candidates(trainer, candidates, parts, protocol.inner)
     weights = protocol.rule(trials, trainer.problem)
     tested, inside = train_chosen(trainer, candidates, parts, weights, trials.tested)
+    if estimator.inner_folds != 0:  # what was held out to choose is good to calibrate on, too
+        held_out = [
+            np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
+        ]
+        tested = trainer.calibrated(tested, held_out, trials.truth)
     tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
     if protocol.rule is blend:
         return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)

@@ -19,8 +19,6 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import minimize_scalar
-from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -33,7 +31,13 @@ from sklearn.utils.validation import check_is_fitted
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import integer_seed, probabilities, sample_weights
+from saen.learning.calibration import (
+    IntervalMixin,
+    fit_temperature,
+    log_probabilities,
+    probabilities,
+)
+from saen.learning.estimators import integer_seed, sample_weights
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -79,7 +83,8 @@ class LinearCounts:
 
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
       log-odds of the second as the only output, and several classes one logit each;
-    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any.
+    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds.
     """
 
     encoder: Encoder
@@ -89,6 +94,7 @@ class LinearCounts:
     depth: int | None
     C: float
     score: float | None
+    errors: Floats | None = None
 
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
@@ -291,7 +297,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
     def predict_log_proba(self, X: Data) -> Floats:
         """Their logarithms, shape (n, classes)."""
-        return _log_probabilities(self._outputs(X))
+        return log_probabilities(self._outputs(X))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""
@@ -301,7 +307,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
+class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
     """Predict real numbers for graphs and other structured data by ridge regression.
 
     Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
@@ -334,6 +340,14 @@ class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[
     def learner(self, n_classes: int) -> _Learner:
         """Ridge regression of all columns of y at once."""
         return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
+
+    @property
+    def errors_(self) -> Floats:  # type: ignore[override]
+        """Absolute errors on the inner folds, (m,) or (m, k)."""
+        errors = self.linear_.errors
+        if errors is None:
+            errors = np.empty((0, len(self.linear_.intercept)))
+        return errors[:, 0] if self.flat_ else errors
 
     def predict(self, X: Data) -> Floats:
         """Predicted numbers, shape (n,) or (n, k)."""
@@ -508,8 +522,17 @@ class _Problem:
             depth,
             C,
             None if best is None else best.score,
+            self._errors(best, folds),
         )
         return linear, None if best is None else best.outputs
+
+    def _errors(self, best: _Trial | None, folds: Folds) -> Floats | None:
+        """Of numbers on the inner folds."""
+        if best is None or self.y.dtype.kind != "f":
+            return None
+        places = np.concatenate([held_out for _, held_out in folds])
+        errors: Floats = np.abs(best.outputs - self.y[places])
+        return errors
 
     def _climb(self, depth: int | None, by_cost: dict[float, _Trial], folds: Folds) -> float:
         """The best C, from the usual one in both directions as long as the score improves."""
@@ -643,27 +666,14 @@ def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, f
 
     Accuracies of some hundred examples differ by chance more than settings do; losses less so.
     """
-
-    def loss(logarithm: float) -> float:
-        rows = _log_probabilities(outputs * np.exp(logarithm))
-        return -float(np.average(rows[np.arange(len(y)), y], weights=weights))
-
-    best = minimize_scalar(loss, bounds=(-3, 4), method="bounded", options={"xatol": 1e-2})
-    return -float(best.fun), float(np.exp(best.x))
+    temperature, loss = fit_temperature(outputs, y, weights)
+    return -loss, 1 / temperature
 
 
 def _judge_numbers(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
     """Minus the squared error, relative to the spread of the targets."""
     spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
     return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights)), 1.0
-
-
-def _log_probabilities(outputs: Floats) -> Floats:
-    """Logarithms of class probabilities, (…, 1 or C) to (…, C)."""
-    if outputs.shape[-1] == 1:
-        return np.concatenate([log_expit(-outputs), log_expit(outputs)], axis=-1)
-    rows: Floats = log_softmax(outputs, axis=-1)
-    return rows
 
 
 def _stratified(y: Array, number: int, seed: int) -> Folds:

@@ -71,7 +71,26 @@ def _pack_blend(estimator: BlendEstimator) -> tuple[dict[str, Any], dict[str, Ar
         "tried": estimator.tried_,
         "members": members,
     }
+    _pack_calibration(estimator, document, tensors)
     return document, tensors
+
+
+def _pack_calibration(estimator: Any, document: dict[str, Any], tensors: dict[str, Array]) -> None:
+    if hasattr(estimator, "temperature_"):
+        document["temperature"] = estimator.temperature_
+    if isinstance(estimator, SAENRegressor | BlendRegressor):
+        tensors["calibration.errors"] = estimator.errors_
+
+
+def _unpack_calibration(
+    estimator: Any, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    """Models of older versions have no calibration: their probabilities are as they were."""
+    if isinstance(estimator, SAENClassifier | BlendClassifier):
+        estimator.temperature_ = float(document.get("temperature", 1.0))
+    elif isinstance(estimator, SAENRegressor | BlendRegressor):
+        shape = np.shape(getattr(estimator, "mean_", 0.0))
+        estimator.errors_ = np.array(tensors.get("calibration.errors", np.empty((0, *shape))))
 
 
 def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendEstimator:
@@ -89,6 +108,7 @@ def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendE
     ]
     if isinstance(estimator, BlendClassifier):
         estimator.classes_ = estimator.members_[0].estimator.classes_
+    _unpack_calibration(estimator, document, tensors)
     return estimator
 
 
@@ -122,6 +142,7 @@ def _pack(
         # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
+    _pack_calibration(estimator, document, tensors)
     return document, tensors
 
 
@@ -131,6 +152,8 @@ def _pack_network(
     architecture = estimator.network_.architecture
     document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
     document["history"] = asdict(estimator.history_)
+    document["inner_history"] = asdict(estimator.inner_history_)
+    document["targets"] = estimator.target_names_
     for key, tensor in estimator.network_.state_dict().items():
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
 
@@ -156,6 +179,8 @@ def _pack_linear(
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
     tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
+    if linear.errors is not None:
+        tensors["linear.errors"] = linear.errors
 
 
 def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
@@ -190,6 +215,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         known["depth"],
         known["C"],
         known["score"],
+        tensors.get("errors"),
     )
 
 
@@ -233,8 +259,10 @@ def _unpack_network(document: dict[str, Any], tensors: dict[str, Array], like: H
 def _check_outputs(estimator: Any, n_outputs: int) -> None:
     """Raise unless a model has as many outputs as its targets need."""
     if hasattr(estimator, "classes_"):
-        n_classes = len(estimator.classes_)
-        needed = 1 if n_classes == 2 else n_classes
+        classes = estimator.classes_
+        if classes.ndim == 2 and len(estimator.target_names_) != len(classes):
+            raise InputError("the names of the targets are wrong")
+        needed = 1 if classes.shape == (2,) else len(classes)
     elif hasattr(estimator, "mean_"):
         mean, scale = estimator.mean_, estimator.scale_
         if mean.shape != scale.shape or mean.ndim > 1 or not np.isfinite([mean, scale]).all():
@@ -247,15 +275,20 @@ def _check_outputs(estimator: Any, n_outputs: int) -> None:
 
 
 def _unpack_classes(document: dict[str, Any]) -> Array:
-    """Strings, Booleans or numbers, in the type that the file says, if their own allows it."""
+    """Strings, Booleans or numbers, in the type that the file says, if their own allows it.
+
+    Shape (C,), or (t, 2) of several targets.
+    """
     values, dtype = np.array(document["values"]), np.dtype(document["dtype"])
     kinds = {"U": "UO", "b": "bO", "i": "iuO", "u": "iuO", "f": "fO"}.get(values.dtype.kind, "")
-    if dtype.kind not in kinds or values.ndim != 1 or len(values) < 2:
+    several = values.ndim == 2 and values.shape[1] == 2 and len(values) > 0
+    if dtype.kind not in kinds or not (several or (values.ndim == 1 and len(values) > 1)):
         raise InputError(f"expected a list of classes of type {dtype}")
     # The width of strings is that of the longest, whatever the file says.
     classes: Array = values if dtype.kind == "U" else values.astype(dtype)
-    if not np.array_equal(classes, np.unique(values)):
-        raise InputError("classes must be distinct and in order")
+    for row in np.atleast_2d(classes):
+        if not np.array_equal(row, np.unique(row)):
+            raise InputError("classes must be distinct and in order")
     return classes
 
 
@@ -318,10 +351,12 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
             estimator.flat_ = bool(document["flat"])
     else:
         estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
-        history = History(**document["history"])
-        if not all(isinstance(v, list) for k, v in vars(history).items() if k != "interrupted"):
-            raise InputError("the history of the training is wrong")
-        estimator.history_ = history
+        estimator.history_ = _unpack_history(document["history"])
+        estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
+        names = document.get("targets", [])
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise InputError("the names of the targets are wrong")
+        estimator.target_names_ = names
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))
@@ -334,7 +369,15 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         if linear
         else estimator.network_.architecture.layers[-1][-1],
     )
+    _unpack_calibration(estimator, document, tensors)
     return estimator
+
+
+def _unpack_history(document: dict[str, Any]) -> History:
+    history = History(**document)
+    if not all(isinstance(v, list) for k, v in vars(history).items() if k != "interrupted"):
+        raise InputError("the history of the training is wrong")
+    return history
 
 
 def _plain(value: Any) -> Any:

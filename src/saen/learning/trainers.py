@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,13 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array
 from saen.errors import InputError
 from saen.io import container
-from saen.learning.estimators import (
-    SAENClassifier,
-    SAENRegressor,
-    mean_and_scale,
+from saen.learning.calibration import (
+    COVERAGE,
+    interval_radius,
     probabilities,
+    temperature_of,
+    tempered,
 )
-from saen.learning.metrics import log_losses
+from saen.learning.estimators import SAENClassifier, SAENRegressor, mean_and_scale
+from saen.learning.metrics import MIN_PROBABILITY, log_losses
 from saen.learning.part_counts_models import (
     Folds,
     PartCountsClassifier,
@@ -30,7 +33,7 @@ from saen.learning.part_counts_models import (
     fit_parts,
 )
 from saen.learning.preparation import Preparations, Prepared
-from saen.learning.targets import as_classes, as_numbers, class_codes
+from saen.learning.targets import as_numbers, encode_classes
 from saen.network.ensemble import Part, PartResults, choose_group_size, train_parts
 from saen.network.loss import Task
 
@@ -46,8 +49,9 @@ Progress = Callable[[int, int], object]
 class Problem(ABC):
     """The targets: what the networks of parts learn, and what their outputs mean.
 
-    - `classes` (C,), None for real numbers;
-    - `targets` (n,): codes of the classes, or numbers.
+    - `classes` (C,), or (t, 2) of t targets, None for real numbers;
+    - `targets`: codes of the classes, (n,), or (n, t) with -1 where unknown; or numbers, (n,), or
+      (n, k) with NaN where unknown.
     """
 
     classes: Array | None
@@ -65,25 +69,38 @@ class Problem(ABC):
     def losses(self, truth: Array, predicted: Floats) -> Floats:
         """How bad several predictions, (k, n, C) or (k, n), are: log losses or squares, (k, n)."""
 
+    @abstractmethod
+    def calibrated(
+        self, predicted: Floats, held_out: Floats, truth: Array
+    ) -> tuple[Floats, Array | None]:
+        """Predictions as those of held-out examples, whose truth is known, ask for.
+
+        And for numbers the radius of their intervals.
+        """
+
 
 class Classes(Problem):
-    """One of several classes per example; `labels` are the classes as given."""
+    """One of several classes per example, or several targets; `labels` are as given."""
+
+    classes: Array
 
     def __init__(self, y: ArrayLike) -> None:
-        self.labels = as_classes(y)
-        self.classes, self.targets = class_codes(self.labels)
-        if len(self.classes) < 2:
+        self.labels = np.asarray(y)
+        self.classes, self.targets = encode_classes(y)
+        if self.classes.shape[-1] < 2:
             n = len(self.classes)
             raise InputError(f"cross-validation needs at least two classes, y holds {n}")
 
+    @property
+    def several(self) -> bool:
+        """Whether there are several targets, of two classes each."""
+        return self.classes.ndim == 2
+
     def task(self, estimator: SAENClassifier, parts: Sequence[Part]) -> Task:
         """Classes, weighted as the estimator says."""
-        assert self.classes is not None
-        weights = np.empty((len(self.targets), 0))
         return Task.classification(
             self.targets,
-            weights,
-            n_classes=len(self.classes),
+            n_classes=self.classes.shape[-1],
             class_weights=self._class_weights(estimator, parts),
         )
 
@@ -93,18 +110,28 @@ class Classes(Problem):
             return None
         columns = []
         for part in parts:
-            weights = np.zeros(len(self.labels))
+            weights = np.zeros(len(self.targets))
             weights[part.train] = 1.0
-            columns.append(estimator.class_weights(self.labels, weights))
+            columns.append(estimator.class_weights(self.targets, self.classes, weights))
         return np.column_stack(columns)  # type: ignore[arg-type]
 
     def predictions(self, outputs: Sequence[Floats], parts: Sequence[Part]) -> list[Floats]:
         """Mean probabilities."""
-        return [probabilities(rows).mean(axis=1) for rows in outputs]
+        return [probabilities(rows, several=self.several).mean(axis=1) for rows in outputs]
 
     def losses(self, truth: Array, predicted: Floats) -> Floats:
-        """Log losses."""
-        return np.stack([log_losses(truth, rows[None]) for rows in predicted])
+        """Log losses; of several targets, the mean over the known ones."""
+        if not self.several:
+            return np.stack([log_losses(truth, rows[None]) for rows in predicted])
+        right = np.where(truth == 1, predicted, 1 - predicted)
+        return _mean_of_known(-np.log(np.maximum(right, MIN_PROBABILITY)), truth >= 0)
+
+    def calibrated(
+        self, predicted: Floats, held_out: Floats, truth: Array
+    ) -> tuple[Floats, Array | None]:
+        """At the temperature that suits the held-out examples."""
+        temperature = temperature_of(held_out, truth, np.ones(len(truth)))
+        return tempered(predicted, temperature, several=self.several), None
 
 
 class Numbers(Problem):
@@ -113,30 +140,45 @@ class Numbers(Problem):
     def __init__(self, y: ArrayLike) -> None:
         self.classes = None
         self.targets = as_numbers(y)
-        if self.targets.ndim != 1:
-            raise InputError(f"{self.targets.shape[1]} numbers per example: choose one of them")
-        if (self.targets == self.targets[:1]).all():
+        if (np.nanmin(self.targets, axis=0) == np.nanmax(self.targets, axis=0)).any():
             raise InputError("all targets are equal, there is nothing to learn")
 
     def task(self, estimator: SAENRegressor, parts: Sequence[Part]) -> Task:
         """Standardised numbers."""
         columns = [(self.targets - mean) / scale for mean, scale in map(self._units, parts)]
-        return Task("squares", np.stack(columns, axis=1)[..., None], np.empty((len(columns[0]), 0)))
+        own = np.stack(columns, axis=1).reshape(len(self.targets), len(parts), -1)
+        return Task("squares", own, np.ones((len(own), 1)))
 
     def predictions(self, outputs: Sequence[Floats], parts: Sequence[Part]) -> list[Floats]:
         """Mean numbers, in the units of the targets."""
         units = map(self._units, parts)
         return [
-            rows[..., 0].mean(axis=1) * scale + mean
+            rows.mean(axis=1).reshape(-1, *mean.shape) * scale + mean
             for rows, (mean, scale) in zip(outputs, units, strict=True)
         ]
 
     def losses(self, truth: Array, predicted: Floats) -> Floats:
-        """Squared errors."""
-        return np.square(truth - predicted)
+        """Squared errors; of several numbers, the mean over the known ones, standardised."""
+        if truth.ndim == 1:
+            return np.square(truth - predicted)
+        _, scale = mean_and_scale(truth, np.ones(len(truth)))
+        return _mean_of_known(np.square((truth - predicted) / scale), np.isfinite(truth))
+
+    def calibrated(
+        self, predicted: Floats, held_out: Floats, truth: Array
+    ) -> tuple[Floats, Array | None]:
+        """As they are, with the radius that covers the errors of most held-out examples."""
+        return predicted, np.asarray(interval_radius(np.abs(held_out - truth), COVERAGE))
 
     def _units(self, part: Part) -> tuple[Array, Array]:
         return mean_and_scale(self.targets[part.train], np.ones(len(part.train)))
+
+
+def _mean_of_known(values: Floats, known: Array) -> Floats:
+    """The mean over the last axis of what is known, 0 where nothing is."""
+    sums = np.where(known, values, 0.0).sum(axis=-1)
+    result: Floats = sums / np.maximum(known.sum(axis=-1), 1)
+    return result
 
 
 # -- training ----------------------------------------------------------------------------------
@@ -148,12 +190,16 @@ class PartOutputs:
 
     - `outputs`: per part the predictions for its test examples, (tests, …);
     - `loss` (epochs, networks): training curves, none of part counts;
-    - `chosen`: what the estimator itself chose inside every part's training examples.
+    - `chosen`: what the estimator itself chose inside every part's training examples;
+    - `radius`: per part that of the intervals of numbers, once they are calibrated;
+    - `validation_loss` (epochs, networks): curves on inner folds, if they were calibrated there.
     """
 
     outputs: list[Floats]
     loss: Floats
     chosen: list[dict[str, Any]] = field(default_factory=list)
+    radius: list[Array] = field(default_factory=list)
+    validation_loss: Floats | None = None
 
 
 @dataclass
@@ -223,6 +269,53 @@ class Trainer:
         )
         self.seconds["train"] += perf_counter() - start
         return PartOutputs(self.problem.predictions(result.outputs, parts), result.loss), result
+
+    def inner_parts(
+        self, estimator: Estimator, parts: Sequence[Part], groups: Array | None
+    ) -> list[list[Part]]:
+        """Every part split once more as `fit` would, to calibrate on; part counts do it alone."""
+        if isinstance(estimator, PartCountsEstimator) or estimator.epochs == 0:
+            return [[] for _ in parts]
+        return [
+            estimator.inner_parts(
+                part.train, self.problem.targets, self.seed, name=part.name, groups=groups
+            )
+            for part in parts
+        ]
+
+    def calibrate_networks(
+        self,
+        stage: str,
+        estimator: SAENClassifier | SAENRegressor,
+        inner: Sequence[Sequence[Part]],
+        tested: PartOutputs,
+    ) -> PartOutputs:
+        """Predictions of parts, calibrated by networks that are trained on their inner parts."""
+        flat = [part for each in inner for part in each]
+        if not flat:
+            return tested
+        held_out, result = self.train_networks(
+            f"{stage}-calibration", estimator, flat, test_curves=True
+        )
+        ends = pairwise(np.cumsum([0, *map(len, inner)]))
+        pairs = [
+            (
+                np.concatenate(held_out.outputs[first:last]),
+                np.concatenate([self.problem.targets[part.test] for part in flat[first:last]]),
+            )
+            for first, last in ends
+        ]
+        tested = replace(tested, validation_loss=result.test_loss)
+        return self.calibrated(tested, *zip(*pairs, strict=True))
+
+    def calibrated(
+        self, tested: PartOutputs, held_out: Sequence[Floats], truth: Sequence[Array]
+    ) -> PartOutputs:
+        """Predictions of parts, calibrated by those for held-out examples of each part."""
+        triples = zip(tested.outputs, held_out, truth, strict=True)
+        results = [self.problem.calibrated(*triple) for triple in triples]
+        radius = [r for _, r in results if r is not None]
+        return replace(tested, outputs=[rows for rows, _ in results], radius=radius)
 
     def train_counts(
         self,

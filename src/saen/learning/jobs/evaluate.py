@@ -97,7 +97,7 @@ def evaluate_dataset(
     data = job.load()
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
-    estimator = job.estimator(numbers=targets.dtype.kind == "f")
+    estimator = job.estimator(targets)
     metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None if protocol.groups is None else load_groups(protocol.groups, job.data, len(data))
@@ -124,7 +124,7 @@ def evaluate_dataset(
             evaluation = cross_validate(
                 estimator,
                 data,
-                targets,
+                job.named(targets),
                 repeats=protocol.repeats,
                 folds=protocol.folds,
                 seed=job.seed,

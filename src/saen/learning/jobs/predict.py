@@ -119,11 +119,9 @@ def predict_dataset(
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
-    A row has the example's id, the prediction, one probability per class and the agreement
-    (the share of networks that predict the same alone), or for numbers the prediction and its
-    standard deviation over the networks. `keep` names columns of the input to copy, after the id;
-    `["all"]` copies all of them. `vectors` is the file of word vectors of a model that was trained
-    with one. An existing file is overwritten only with `force`.
+    A row has the example's id, and the columns of `predict_chunks`. `keep` names columns of the
+    input to copy, after the id; `["all"]` copies all of them. `vectors` is the file of word vectors
+    of a model that was trained with one. An existing file is overwritten only with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)

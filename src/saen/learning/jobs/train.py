@@ -30,10 +30,11 @@ from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
-from saen.learning.metrics import classification_scores, regression_scores
+from saen.learning.metrics import classification_scores, regression_scores, several_scores
 from saen.learning.preparation import Preparations, Prepared
 from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
 
@@ -67,8 +68,10 @@ class HoldOut:
 
     - `takes`: the kind of data, such as graphs;
     - `test` (m,): the test examples; `duplicates` of them are identical to a training example;
-    - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k);
-    - `scores`: accuracy or errors with intervals and baselines, as JSON.
+    - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k); of several targets, the
+      probabilities of their second classes (m, t);
+    - `scores`: accuracy or errors with intervals and baselines, as JSON; of several targets, means,
+      and `targets` with those of each.
     """
 
     takes: str
@@ -151,7 +154,8 @@ def train_model(
         say("note: blends have one target, these data several: preset modern is used")
         job = replace(job, preset="modern")
     settings = job.settings()
-    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")
+    estimator: Model = job.estimator(y)
+    named = job.named(y)
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -172,10 +176,10 @@ def train_model(
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, y, test, folder, _seal(recorded))
+                held_out = _hold_out(estimator, prepared, named, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
-            model = _fit_resumable(estimator, prepared, y, None, folder / "model.checkpoint")
+            model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
     return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
 
@@ -241,7 +245,7 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
     state = derive_seed(seed, "hold out") % 2**31
     n, n_test = len(y), int(np.ceil(share * len(y)))
     advice = "choose another --test-size, or --no-holdout"
-    if y.dtype.kind == "f":
+    if y.dtype.kind == "f" or y.ndim == 2:
         if n_test < 2 or n - n_test < 2:
             raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
         split = ShuffleSplit(1, test_size=n_test, random_state=state)
@@ -300,7 +304,7 @@ def _has_begun(folder: Path) -> bool:
 def _fit_resumable(
     estimator: Model,
     prepared: Prepared | Preparations,
-    y: Array,
+    y: Any,
     weights: NDArray[np.float64] | None,
     checkpoint: Path,
 ) -> Model:
@@ -323,7 +327,7 @@ def _fit_resumable(
 def _hold_out(
     estimator: Model,
     prepared: Prepared | Preparations,
-    y: Array,
+    named: Any,
     test: NDArray[np.int64],
     folder: Path,
     run: str,
@@ -342,16 +346,23 @@ def _hold_out(
             np.array(known["predictions"]),
             known["scores"],
         )
+    y = np.asarray(named)
     weights = np.ones(len(y))
     weights[test] = 0.0
-    model = _fit_resumable(estimator, prepared, y, weights, folder / "held_out.checkpoint")
+    model = _fit_resumable(estimator, prepared, named, weights, folder / "held_out.checkpoint")
     if isinstance(model, Classifier):
         predictions = model.predict_proba(prepared)[test]
-        scores = classification_scores(y[test], predictions, model.classes_).to_json()
+        scores = (
+            classification_scores(y[test], predictions, model.classes_).to_json()
+            if y.ndim == 1
+            else several_scores(encode_classes(y)[1][test], predictions, target_names(named))
+        )
     else:
         predictions = model.predict(prepared)[test]
-        baseline = y[weights > 0].mean(axis=0)
+        baseline = np.nanmean(y[weights > 0], axis=0)
         scores = regression_scores(y[test], predictions, baseline).to_json()
+        if y.ndim == 2:
+            scores |= several_scores(y[test], predictions, target_names(named))
     rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
@@ -371,18 +382,17 @@ def _hold_out(
 
 def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
     regression = y.dtype.kind == "f"
-    classes, counts = np.unique(y, return_counts=True) if not regression else ((), ())
+    listed = not regression and y.ndim == 1
+    classes, counts = np.unique(y, return_counts=True) if listed else ((), ())
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
         task="regression" if regression else "classification",
         structures=len(data),
-        classes=None
-        if regression
-        else {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+        classes={str(c): int(n) for c, n in zip(classes, counts, strict=True)} if listed else None,
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=None if regression else ceiling(prepared.compressed.top, y),
+        ceiling=ceiling(prepared.compressed.top, y) if listed else None,
         description=repr(data).partition("(")[2][:-1],
     )
 
