@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-
 MAX_MESSAGE = 1000
 """Characters of the longest message: files and libraries may put anything into one."""
 

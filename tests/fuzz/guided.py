@@ -1,7 +1,8 @@
 """Fuzz one kind of file, guided by coverage.
 
 Atheris (libFuzzer for Python) counts the branches that an input takes in saen and in the
-parsers written in Python, and keeps what takes a new one as the start of further inputs. The memory of the process is limited, so that an input that asks for too much fails with a
+parsers written in Python, and keeps what takes a new one as the start of further inputs. The
+memory of the process is limited, so that an input that asks for too much fails with a
 MemoryError; an input that takes longer than `-timeout` ends the process.
 """
 

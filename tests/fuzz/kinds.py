@@ -336,7 +336,7 @@ GML = b"""graph [ directed 0
  node [ id 1 label "O" x 0.5 ]
  node [ id 2 label "H&amp;" x 1 ]
  edge [ source 1 target 2 label "single" w 2 ] ]"""
-CONLLU = """# newdoc id = d1
+CONLLU = b"""# newdoc id = d1
 # target = good
 # text = Men sleep
 1\tMen\tman\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\t_\t_
@@ -347,7 +347,7 @@ CONLLU = """# newdoc id = d1
 1-2\tdu\t_\t_\t_\t_\t_\t_\t_\t_
 1\tde\tde\tADP\t_\t_\t0\troot\t_\t_
 2\tle\tle\tDET\t_\t_\t1\tdet\t_\tSpaceAfter=No
-""".encode()
+"""
 NESTED = b"""{"levels": ["words", "sentences", "notes"]}
 {"parts": {"s": [{"word": ["the", "dog"]}, {"word": [["a", 1]]}]}, "target": "a", "id": "x"}
 {"parts": {"s": [{"word": ["cat"]}], "t": []}, "target": "b", "id": "y"}

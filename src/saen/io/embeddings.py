@@ -105,7 +105,7 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
 
 
 def open_npy(path: Path) -> Array:
-    """The array of an .npy file, memory-mapped: its header cannot ask for more than the file has."""
+    """The array of an .npy file, memory-mapped, so that no header asks for more memory."""
     try:
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
