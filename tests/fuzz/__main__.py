@@ -19,7 +19,7 @@ from typing import Any
 from tests.fuzz.guided import KINDS, search, write_json
 
 FLAGS = (
-    *("-timeout=10", "-rss_limit_mb=0", "-malloc_limit_mb=0", "-max_len=20000"),
+    *("-timeout=10", "-rss_limit_mb=0", "-malloc_limit_mb=0", "-max_len=20000", "-len_control=0"),
     *("-print_final_stats=1", "-verbosity=1"),
 )
 MIN_SECONDS = 5
@@ -55,11 +55,18 @@ def main() -> int:
         },
         "kinds": results,
         "found": [f"{name}: {each}" for name in results for each in results[name]["found"]],
+        "found before and fixed": fixed_problems(),
     }
     print(json.dumps(report["counts"]))
     if options.out is not None:
         write_json(options.out, report)
     return 1 if report["found"] else 0
+
+
+def fixed_problems() -> list[str]:
+    """What earlier runs found, by the names of the inputs in the corpus."""
+    files = sorted(Path(__file__).parent.glob("corpus/*/fixed-*"))
+    return [f"{file.parent.name}: {file.name.removeprefix('fixed-')}" for file in files]
 
 
 def fuzz(name: str, folder: Path, seconds: float, inputs: int | None) -> dict[str, Any]:

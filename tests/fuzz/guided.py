@@ -117,7 +117,8 @@ def mutate_json(data: bytes, max_size: int, seed: int) -> bytes:
         lines[chosen] = json.dumps(document).encode()
     except (ValueError, RecursionError):
         return data
-    return b"\n".join(lines)[:max_size]
+    mutated = b"\n".join(lines)
+    return mutated if len(mutated) <= max_size else data
 
 
 def _changed(document: Any, source: random.Random) -> Any:
