@@ -36,6 +36,7 @@ RISKY = (
     *("network.ensemble", "data.compression"),
 )
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
+OUTCOMES |= {-24: "timeout", 24: "timeout"}
 
 
 def main() -> None:
@@ -43,8 +44,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("modules", nargs="*", default=RISKY, help="such as data.compression")
     parser.add_argument("--all", action="store_true", help=f"every module of {', '.join(ROOMS)}")
-    parser.add_argument("--sample", type=int, help="try this many mutants only, drawn at random")
-    parser.add_argument("--seconds", type=float, help="stop after this time")
+    parser.add_argument("--sample", type=int, help="try this many mutants only, drawn by lot")
+    parser.add_argument("--seconds", type=float, help="stop after about this time")
     parser.add_argument("--folder", type=Path, default=Path(".mutants"))
     parser.add_argument("--out", type=Path, help="write counts and survivors to this JSON file")
     options = parser.parse_args()
@@ -52,11 +53,17 @@ def main() -> None:
     start = time.monotonic()
     prepare(options.folder, modules)
     mutmut(options.folder, ["no mutant"], None)  # makes all mutants, and maps tests to functions
-    names = sorted(outcomes(options.folder))
-    if options.sample is not None and options.sample < len(names):
-        names = random.Random(0).sample(names, options.sample)
-    left = None if options.seconds is None else options.seconds - (time.monotonic() - start)
-    mutmut(options.folder, names, left)
+    for position, module in enumerate(modules):
+        names = [name for name, what in outcomes(options.folder, module).items() if what is None]
+        if options.sample is not None:
+            share = -(-options.sample // len(modules))
+            names = random.Random(0).sample(sorted(names), min(share, len(names)))
+        left = None
+        if options.seconds is not None:
+            left = options.seconds - (time.monotonic() - start)
+            left /= len(modules) - position
+        if names:
+            mutmut(options.folder, names, left)
     report(options.folder, modules, len(outcomes(options.folder)), start, options.out)
 
 
@@ -81,6 +88,7 @@ def prepare(folder: Path, modules: list[str]) -> None:
         "only_mutate": [f"src/saen/{module.replace('.', '/')}.py" for module in modules],
         "also_copy": ["benchmarks", "docs", "examples"],
         "do_not_mutate_patterns": ["raise (Input|File)Error"],
+        "timeout_multiplier": 5,
         "pytest_add_cli_args": ["-p", "no:cacheprovider"],
         "pytest_add_cli_args_test_selection": sorted(tests),
     }
@@ -114,10 +122,10 @@ def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
         pass
 
 
-def outcomes(folder: Path) -> dict[str, str | None]:
-    """What became of every mutant; None if it has not been tried."""
+def outcomes(folder: Path, module: str = "**.*") -> dict[str, str | None]:
+    """What became of every mutant, of a module; None if it has not been tried."""
     results: dict[str, str | None] = {}
-    for file in sorted(folder.glob("mutants/**/*.meta")):
+    for file in sorted(folder.glob(f"mutants/src/saen/{module.replace('.', '/')}.py.meta")):
         for name, code in json.loads(file.read_text())["exit_code_by_key"].items():
             results[name] = None if code is None else OUTCOMES.get(code, "killed")
     return results
