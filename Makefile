@@ -41,7 +41,7 @@ mutants: .venv/installed
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/constraints.txt
 	.venv-lowest/bin/pip install --quiet --constraint .venv-lowest/constraints.txt torch==2.13.0 \
-	    --editable '.[plots,pyg,chem,text,parquet]' hypothesis pytest pytest-timeout pytest-xdist
+	    --editable '.[plots,pyg,chem,text,parquet,explore]' hypothesis pytest pytest-timeout pytest-xdist
 	touch $@
 
 test-lowest: .venv-lowest/installed

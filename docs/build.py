@@ -1,6 +1,7 @@
 """Regenerate the figures, the tables and the command reference of the documentation.
 
     python docs/build.py            # everything (`make docs`)
+    python docs/build.py --screenshots  # only the pictures of pages
     python docs/build.py --fast     # only what takes seconds: command reference and tables
 
 Figures and measured sizes need the benchmark datasets (SAEN_DATA) and are left unchanged without
@@ -9,6 +10,7 @@ them. Accuracies come from docs/results, written by `saen reproduce accuracy --o
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,6 +54,9 @@ MAX_ENTRIES = 10**8
 
 
 def main() -> None:
+    if "--screenshots" in sys.argv:
+        take_screenshots()
+        return
     if "--fast" not in sys.argv:
         names = [name for name in catalog() if locate(name)]
         if {"IMDB-BINARY", "MUTAG"} <= set(names):
@@ -61,6 +66,7 @@ def main() -> None:
             measure_decompositions(names)
         else:
             print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
+        take_screenshots()
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
     replace_table(DOCS / "compression.md", "compression", compression_table())
     replace_table(DOCS / "comparison.md", "peers", peers_table())
@@ -147,6 +153,37 @@ def draw_figures() -> None:
         saen("train", "MUTAG", "--out", model, "--no-holdout")
         out = str(figures / "explanation.svg")
         saen("explain", model, "MUTAG", "--graph", "17", "--out", out)
+
+
+SCREENSHOTS = {"explorer": 1600, "report": 1200, "why": 1100}
+"""Pages, and how many pixels of their height are shown."""
+
+
+def take_screenshots() -> None:
+    """Pages about generated threads as a browser shows them; needs Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        print("no Chromium: screenshots are unchanged")
+        return
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        model, pages = f"{folder}/threads.saen", {n: f"{folder}/{n}.html" for n in SCREENSHOTS}
+        saen("train", "threads", "--preset", "modern", "--out", model, "--report", pages["report"])
+        saen("explore", model, "threads", "--out", pages["explorer"])
+        saen("explain", model, "threads", "--graph", "17", "--out", pages["why"])
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for name, height in SCREENSHOTS.items():
+            page = chromium.new_page(viewport={"width": 1280, "height": height})
+            page.goto(Path(pages[name]).as_uri())
+            if name == "explorer":
+                page.wait_for_selector("body[data-ready=yes]")
+                page.get_by_role("button", name="draw graph 3 beside").first.click()
+                page.locator("#parts tbody button").first.click()
+                page.evaluate("scrollTo(0, 0)")
+                page.wait_for_timeout(500)
+            page.screenshot(path=DOCS / "figures" / f"{name}.png")
+        chromium.close()
 
 
 def measure_compression(names: list[str]) -> None:

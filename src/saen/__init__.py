@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from saen.errors import SaenError as SaenError
     from saen.explanations.explanation import explain as explain
     from saen.explanations.explanation import explain_collection as explain_collection
+    from saen.explanations.exploration import explore as explore
     from saen.io.catalog import catalog as catalog
     from saen.io.conllu import read_conllu as read_conllu
     from saen.io.container import save as save
@@ -77,6 +78,7 @@ _ROOMS = {
     "decompositions": "Decomposition Edges Ego Neighbourhoods "
     "Nested Paths DependencyPaths Nodes make_decomposition",
     "errors": "DatasetNotFoundError FileError InputError MissingExtraError SaenError",
+    "explanations.exploration": "explore",
     "explanations.explanation": "explain explain_collection",
     "io.catalog": "catalog",
     "io.conllu": "read_conllu",

@@ -30,6 +30,8 @@ class Commands(LazyGroup):
         "inspect": "Say what a file is: its kind, versions, sizes and settings.",
         "explain": "Explain a model's prediction for one example by the contributions of its "
         "parts.",
+        "explore": "Explore a dataset with a model: one page with a map, all graphs and all "
+        "unique parts.",
         "reproduce": "Regenerate the paper's tables, with our numbers beside its own.",
         "plot": "Plot what other commands wrote.",
     }

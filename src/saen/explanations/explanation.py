@@ -220,8 +220,7 @@ class CollectionExplanation:
     - `means`: the mean contribution per occurrence of every unique part towards every target,
       (unique parts, targets);
     - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
-    - `parts`: the strongest, by the total of all occurrences towards one target less the mean over
-      the targets;
+    - `parts`: those that tell the classes apart most, see `contrasts`;
     - `n_examples`: of the collection; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
     """
@@ -299,7 +298,7 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
-    data = _checked(estimator, X)
+    data = checked(estimator, X)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
         raise InputError(f"there is no example {index}: {known}")
@@ -362,7 +361,7 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
-    data = _checked(estimator, X)
+    data = checked(estimator, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")
     if target is not None and isinstance(estimator, Classifier):
@@ -371,19 +370,17 @@ def explain_collection(
     relation = compressed.hierarchy.relations[-1]
     rows = segment_ids(relation.indptr)
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
-    goals = _Goal.all(estimator, target)
-    totals, gap = (
-        _linear_totals(estimator, compressed, goals)
-        if isinstance(estimator, PartCountsEstimator)
-        else _totals(_exact(estimator.network_), compressed, goals)
-    )
-    if len(goals) == 1:
+    found = top_contributions(estimator, compressed, target)
+    weighted = uses[rows][:, None] * found.entries
+    totals = np.column_stack([_sum_by_part(relation, column) for column in weighted.T])
+    if totals.shape[1] == 1:
         totals = np.column_stack([-totals, totals])
-    names = goals[0].classes or ("lower", "higher")
+    names = found.classes or ("lower", "higher")
     occurrences = _sum_by_part(relation, uses[rows] * _counts(relation)).astype(np.int64)
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
+    contrast = contrasts(compressed, found)
     level = compressed.hierarchy.depth - 1
 
     @cache
@@ -414,11 +411,98 @@ def explain_collection(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(map(describe, _largest(totals.max(axis=1) - totals.mean(axis=1), k))),
+        parts=tuple(map(describe, _largest(contrast.max(axis=1), k))),
         n_examples=len(data),
-        gap=gap,
+        gap=found.gap,
         settings=_settings(estimator),
     )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopContributions:
+    """What the parts of unique examples contribute to their outputs.
+
+    - `classes`: the names of all classes, none for a regression;
+    - `outputs`, `baselines` (rows, k): of every unique example, for k classes; of two classes, and
+      for a regression, k is 1: the log-odds of the second one, or the number;
+    - `entries` (entries, k): of every entry of the top relation;
+    - `gap`: the largest difference between an output and what adds up to it.
+    """
+
+    classes: tuple[str, ...]
+    outputs: Floats
+    baselines: Floats
+    entries: Floats
+    gap: float
+
+
+def top_contributions(
+    estimator: Estimator, compressed: Compressed, target: Any = None
+) -> TopContributions:
+    """The contributions of all parts of all unique examples, in one pass.
+
+    `compressed` is what the estimator's own `compress` gives; `target` the column of y of a
+    regression.
+    """
+    goals = _Goal.all(estimator, target)
+    if isinstance(estimator, PartCountsEstimator):
+        found = []
+        for goal in goals:
+            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
+            baseline = float(goal.weights @ estimator.linear_.intercept)
+            found.append((outputs, np.full(len(outputs), baseline), entries))
+    else:
+        network = _exact(estimator.network_)
+        passed = Passed.through(network, compressed.hierarchy)
+        found = [_network_goal(network, passed, goal) for goal in goals]
+    rows = segment_ids(compressed.hierarchy.relations[-1].indptr)
+    gap = 0.0
+    for outputs, baselines, entries in found:
+        attributed = np.bincount(rows, entries, minlength=len(outputs))
+        gaps = np.abs(outputs - baselines - attributed)
+        _check_complete(outputs, baselines, gaps)
+        gap = max(gap, float(gaps.max(initial=0.0)))
+    outputs, baselines, entries = (np.column_stack(arrays) for arrays in zip(*found, strict=True))
+    return TopContributions(goals[0].classes, outputs, baselines, entries, gap)
+
+
+def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
+    """How much the presence of every unique part tells the classes apart, (unique parts, classes).
+
+    For a class: what the part contributes to its logit in an example that is predicted to be of
+    that class, less the same in the others, on average. A part that all examples have alike has
+    none, however often it occurs. Of two classes, one is the negative of the other. For a
+    regression, one column: the standard deviation of what the part contributes.
+    """
+    relation = compressed.hierarchy.relations[-1]
+    rows = segment_ids(relation.indptr)
+    uses = np.bincount(compressed.top, minlength=relation.n_parents).astype(np.float64)
+    if not found.classes:
+        # An example may hold a part in several roles.
+        pairs, own = np.unique(
+            rows * relation.n_parts + relation.parts.astype(np.int64), return_inverse=True
+        )
+        values = np.bincount(own, found.entries[:, 0])
+        parts, weight = pairs % relation.n_parts, uses[pairs // relation.n_parts] / uses.sum()
+        mean, square = (
+            np.bincount(parts, weight * values**power, minlength=relation.n_parts)
+            for power in (1, 2)
+        )
+        spread: Floats = np.sqrt(np.maximum(square - mean**2, 0.0))[:, None]
+        return spread
+    binary = found.entries.shape[1] == 1
+    predicted = found.outputs[:, 0] > 0 if binary else found.outputs.argmax(axis=1)
+
+    def contrast(column: int, code: int) -> Floats:
+        mine = predicted == code
+        inside, outside = (np.where(side, uses, 0.0) for side in (mine, ~mine))
+        share = inside / max(inside.sum(), 1.0) - outside / max(outside.sum(), 1.0)
+        return _sum_by_part(relation, share[rows] * found.entries[:, column])
+
+    if binary:
+        second = contrast(0, 1)
+        return np.column_stack([-second, second])
+    return np.column_stack([contrast(code, code) for code in range(found.entries.shape[1])])
 
 
 def _explain_linear(
@@ -511,7 +595,7 @@ def _position(what: str, target: Any, names: tuple[str, ...]) -> int:
     return names.index(str(target))
 
 
-def _checked(estimator: Estimator, X: Data) -> Any:
+def checked(estimator: Estimator, X: Data) -> Any:
     """The data as a collection that can be sliced."""
     if not isinstance(estimator, Estimator):
         raise InputError(f"explain takes a fitted estimator, not {type(estimator).__name__}")
@@ -574,42 +658,11 @@ def _part_keys(hierarchy: Hierarchy) -> Keys:
     return keys
 
 
-def _totals(network: SAEN, compressed: Compressed, goals: list[_Goal]) -> tuple[Floats, float]:
-    """What each unique part contributes over all examples, (unique, goals), and the gap."""
-    hierarchy = compressed.hierarchy
-    relation = hierarchy.relations[-1]
-    rows = segment_ids(relation.indptr)
-    uses = np.bincount(compressed.top, minlength=len(hierarchy))
-    passed = Passed.through(network, hierarchy)
-    totals, gap = np.empty((relation.n_parts, len(goals))), 0.0
-    for column, goal in enumerate(goals):
-        gradients = goal.gradient(network).expand(len(hierarchy), -1, -1)
-        outputs = goal.outputs(passed.h[-1])
-        top = next(passed.contributions(gradients))
-        totals[:, column] = _sum_by_part(relation, uses[rows] * top.entries)
-        baselines = top.empty + goal.shift
-        attributed = np.bincount(rows, top.entries, minlength=len(hierarchy))
-        gaps = np.abs(outputs - baselines - attributed)
-        _check_complete(outputs, baselines, gaps)
-        gap = max(gap, float(gaps.max()))
-    return totals, gap
-
-
-def _linear_totals(
-    estimator: PartCountsEstimator, compressed: Compressed, goals: list[_Goal]
-) -> tuple[Floats, float]:
-    """The same as `_totals` for a linear model."""
-    relation = compressed.hierarchy.relations[-1]
-    rows = segment_ids(relation.indptr)
-    uses = np.bincount(compressed.top, minlength=len(compressed.hierarchy))
-    totals, gap = np.empty((relation.n_parts, len(goals))), 0.0
-    for column, goal in enumerate(goals):
-        outputs, entries = linear_outputs(estimator, compressed, goal.weights)
-        totals[:, column] = _sum_by_part(relation, uses[rows] * entries)
-        attributed = np.bincount(rows, entries, minlength=len(outputs))
-        baseline = float(goal.weights @ estimator.linear_.intercept)
-        gap = max(gap, float(np.abs(outputs - baseline - attributed).max()))
-    return totals, gap
+def _network_goal(network: SAEN, passed: Passed, goal: _Goal) -> tuple[Floats, Floats, Floats]:
+    """Outputs and baselines of the unique examples, (rows,), and the entries of the top."""
+    outputs = goal.outputs(passed.h[-1])
+    top = next(passed.contributions(goal.gradient(network).expand(len(outputs), -1, -1)))
+    return outputs, top.empty + goal.shift, top.entries
 
 
 def _check_complete(outputs: Floats, baselines: Floats, gaps: Floats) -> None:

@@ -1,0 +1,356 @@
+"""`explore`: a whole dataset as a model sees it, ready for a page to look around in.
+
+Every example comes with its prediction, its learned vector, its nearest neighbours and its
+duplicates; every unique part with where it occurs and what it contributes; and every node with
+the parts around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, Ints, segment_ids
+from saen.data.compression import Compressed, chunk_ends, compress
+from saen.data.content_hash import Keys
+from saen.data.graphs import Graphs
+from saen.errors import InputError
+from saen.explanations.describe import DecomposedExample, singular
+from saen.explanations.explanation import (
+    Estimator,
+    TopContributions,
+    checked,
+    contrasts,
+    top_contributions,
+)
+from saen.learning.prediction import predict_chunks
+from saen.learning.preparation import Data
+from saen.learning.presets import Classifier
+
+Floats = NDArray[np.float64]
+
+MAX_EXAMPLES = 50_000
+N_NEAREST = 5
+CHUNK = 1 << 20
+"""Entries of the uncompressed hierarchy, about, that are held at a time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartStatistics:
+    """The strongest unique parts of a dataset, strongest first.
+
+    - `what`, `roles`: each in words, and its roles;
+    - `occurrences`, `examples` (parts,): how often each occurs, and in how many examples;
+    - `per_class` (parts, classes): in how many examples of every target class, none without;
+    - `means` (parts, k): mean contribution per occurrence, see `TopContributions`;
+    - `strength` (parts,): what they are ranked by, see `contrasts`;
+    - `members`: per part the examples that it occurs in, ascending.
+    """
+
+    what: tuple[str, ...]
+    roles: tuple[str, ...]
+    occurrences: Ints
+    examples: Ints
+    per_class: Ints
+    means: Floats
+    strength: Floats
+    members: tuple[Ints, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Occurrences:
+    """The parts of all examples, one after another: those of example i are `starts[i]:starts[i+1]`.
+
+    - `parts`: the place of each among the listed unique parts, -1 for one that is not listed;
+    - `nodes`: the node that it is centred on, numbered within its example, or -1;
+    - `contributions`: towards what is predicted.
+    """
+
+    starts: Ints
+    parts: Ints
+    nodes: Ints
+    contributions: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exploration:
+    """What `explore` found.
+
+    - `noun`: what an example is; `part_name`: what its parts are;
+    - `classes`: of a classifier, none for a regression;
+    - `ids`, `targets`, `predictions`, `confidence`, `errors` (n,): `targets` is None where the data
+      have none; confidence is the probability of the predicted class, None for a regression; errors
+      are 1 for a wrong class, or the difference to the target;
+    - `vectors` (n, width): learned; `nearest` (n, k): the nearest others, nearest first;
+    - `conflicts`: groups of examples with identical parts but different targets;
+    - `data`: the examples.
+    """
+
+    name: str
+    noun: str
+    part_name: str
+    classes: tuple[str, ...]
+    ids: Array
+    targets: Array | None
+    predictions: Array
+    confidence: Floats | None
+    errors: Floats | None
+    vectors: Floats
+    nearest: Ints
+    conflicts: tuple[Ints, ...]
+    parts: PartStatistics
+    occurrences: Occurrences
+    n_unique_parts: int
+    gap: float
+    data: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """How much there is of everything."""
+        errors = self.errors
+        score = None if errors is None else float(np.abs(errors).mean())
+        return {
+            "name": self.name,
+            "examples": len(self.ids),
+            "error": score,
+            "unique_parts": self.n_unique_parts,
+            "listed_parts": len(self.parts.what),
+            "conflicts": len(self.conflicts),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Exploration({len(self.ids):,} {self.noun}s, {len(self.parts.what):,} of "
+            f"{self.n_unique_parts:,} unique {self.part_name})"
+        )
+
+
+def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") -> Exploration:
+    """Look at a whole dataset with a fitted model.
+
+    Parameters
+    ----------
+    estimator
+        A fitted classifier or regressor.
+    X
+        Data as the estimator takes them, with targets if there are any; at most 50,000 examples.
+    k
+        How many of the unique parts to list: those that tell the classes apart most, see
+        `contrasts`.
+    name
+        Of the data.
+
+    Raises `InputError` for fewer than three examples, or too many.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, seed=1)
+    >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
+    >>> explore(model, threads, k=20)
+    Exploration(60 graphs, 20 of ... unique ego graphs)
+    """
+    data = checked(estimator, X)
+    if not 3 <= len(data) <= MAX_EXAMPLES:
+        raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
+    if estimator.decomposition_ is None:
+        raise InputError("explore needs a model that decomposes the data itself")
+    compressed = estimator.compress(data)
+    found = top_contributions(estimator, compressed)
+    predictions, confidence = _predicted(estimator, data)
+    targets = _usable_targets(estimator, data)
+    vectors = np.asarray(estimator.embed(data), dtype=np.float64)
+    parts, listed = _statistics(compressed, found, targets, k)
+    toward = _towards(estimator, predictions)
+    occurrences, what, roles = _occurrences(estimator, data, compressed, found, toward, listed)
+    hierarchy = compressed.hierarchy
+    return Exploration(
+        name=name,
+        noun=singular(hierarchy.names[-1]),
+        part_name=hierarchy.names[-2],
+        classes=found.classes,
+        ids=np.asarray(data.ids) if hasattr(data, "ids") else np.arange(len(data)),
+        targets=targets,
+        predictions=predictions,
+        confidence=confidence,
+        errors=_errors(targets, predictions),
+        vectors=vectors,
+        nearest=_nearest(vectors),
+        conflicts=_conflicts(compressed, targets),
+        parts=PartStatistics(what, roles, *parts),
+        occurrences=occurrences,
+        n_unique_parts=hierarchy.sizes[-2],
+        gap=found.gap,
+        data=data,
+    )
+
+
+def _predicted(estimator: Estimator, data: Any) -> tuple[Array, Floats | None]:
+    """Predictions, and the probability of each predicted class."""
+    chunks = [chunk.columns for chunk in predict_chunks(estimator, data)]
+    if "prediction" not in chunks[0]:
+        raise InputError("explore shows one target: train on one of them")
+    predictions = np.concatenate([columns["prediction"] for columns in chunks])
+    shares = [name for name in chunks[0] if name.startswith("p_")]
+    if not shares:
+        return predictions, None
+    each = [np.column_stack([columns[name] for name in shares]) for columns in chunks]
+    return predictions, np.concatenate(each).max(axis=1)
+
+
+def _usable_targets(estimator: Estimator, data: Any) -> Array | None:
+    """The targets of the data, where they are of the kind that the model predicts."""
+    targets = getattr(data, "targets", None)
+    if targets is None or np.ndim(targets) != 1:
+        return None
+    if isinstance(estimator, Classifier):
+        return np.asarray(targets).astype(str)
+    return np.asarray(targets, dtype=np.float64) if targets.dtype.kind in "iuf" else None
+
+
+def _errors(targets: Array | None, predictions: Array) -> Floats | None:
+    if targets is None:
+        return None
+    if targets.dtype.kind == "f":
+        return np.asarray(predictions - targets, dtype=np.float64)
+    return np.asarray(predictions.astype(str) != targets, dtype=np.float64)
+
+
+def _nearest(vectors: Floats) -> Ints:
+    """The nearest others of every example."""
+    from sklearn.neighbors import NearestNeighbors
+
+    n = min(N_NEAREST, len(vectors) - 1)
+    search = NearestNeighbors(n_neighbors=n).fit(vectors)
+    nearest: Ints = search.kneighbors(return_distance=False)
+    return nearest
+
+
+def _conflicts(compressed: Compressed, targets: Array | None) -> tuple[Ints, ...]:
+    """Examples with identical parts and different classes, the largest groups first."""
+    if targets is None or targets.dtype.kind == "f":
+        return ()
+    pairs = np.unique(np.column_stack([compressed.top, np.unique(targets, return_inverse=True)[1]]),
+                      axis=0)  # fmt: skip
+    unique, n_targets = np.unique(pairs[:, 0], return_counts=True)
+    starts, members = compressed.members(compressed.hierarchy.depth)
+    groups = [members[starts[u] : starts[u + 1]] for u in unique[n_targets > 1].tolist()]
+    return tuple(sorted(groups, key=len, reverse=True))
+
+
+def _statistics(
+    compressed: Compressed, found: TopContributions, targets: Array | None, k: int
+) -> tuple[tuple[Any, ...], Ints]:
+    """The fields of `PartStatistics` after the words, and the numbers of the listed parts."""
+    relation = compressed.hierarchy.relations[-1]
+    rows = segment_ids(relation.indptr)
+    uses = np.bincount(compressed.top, minlength=relation.n_parents)
+
+    def by_part(values: Array) -> Floats:
+        return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
+
+    totals = np.column_stack([by_part(uses[rows] * column) for column in found.entries.T])
+    occurrences = by_part(uses[rows] * relation.multiplicity).astype(np.int64)
+    means = totals / np.maximum(occurrences, 1)[:, None]
+    strength = contrasts(compressed, found).max(axis=1)
+    listed = np.argsort(-strength, kind="stable")[:k]
+    place = np.full(relation.n_parts, -1)
+    place[listed] = np.arange(len(listed))
+    shown = place[relation.parts] >= 0
+    pairs = np.unique(np.column_stack([place[relation.parts], rows])[shown], axis=0)
+    starts, members = compressed.members(compressed.hierarchy.depth)
+    ends = np.searchsorted(pairs[:, 0], np.arange(len(listed) + 1))
+    occurs = tuple(
+        np.sort(np.concatenate([members[starts[r] : starts[r + 1]] for r in pairs[a:b, 1]]))
+        for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    )
+    per_class = np.empty((len(listed), 0), dtype=np.int64)
+    if targets is not None and found.classes:
+        codes = np.searchsorted(np.sort(found.classes), targets)
+        order = np.argsort(np.argsort(found.classes))
+        known = np.isin(targets, found.classes)
+        columns = [
+            np.bincount(codes[m][known[m]], minlength=len(found.classes))[order] for m in occurs
+        ]
+        per_class = np.array(columns).reshape(len(listed), -1)
+    examples = np.array([len(m) for m in occurs], dtype=np.int64)
+    fields = occurrences[listed], examples, per_class, means[listed], strength[listed], occurs
+    return fields, listed
+
+
+def _towards(estimator: Estimator, predictions: Array) -> tuple[Ints, Floats]:
+    """Per example the column of contributions that belongs to its prediction, and its sign."""
+    zeros = np.zeros(len(predictions), dtype=np.int64)
+    if not isinstance(estimator, Classifier):
+        return zeros, np.ones(len(predictions))
+    codes = np.searchsorted(estimator.classes_, predictions)
+    if len(estimator.classes_) == 2:
+        return zeros, np.where(codes == 1, 1.0, -1.0)
+    return codes, np.ones(len(predictions))
+
+
+def _occurrences(
+    estimator: Estimator,
+    data: Any,
+    compressed: Compressed,
+    found: TopContributions,
+    toward: tuple[Ints, Floats],
+    listed: Ints,
+) -> tuple[Occurrences, tuple[str, ...], tuple[str, ...]]:
+    """All parts of all examples, and the listed ones in words."""
+    decomposition = estimator.decomposition_
+    assert decomposition is not None
+    relation, level = compressed.hierarchy.relations[-1], compressed.hierarchy.depth - 1
+    place = np.full(relation.n_parts, -1)
+    place[listed] = np.arange(len(listed))
+    entry_codes = _codes(segment_ids(relation.indptr), relation.roles, relation.parts, relation)
+    order = np.argsort(entry_codes)
+    per_occurrence = found.entries / relation.multiplicity[:, None]
+    words: dict[int, tuple[str, str]] = {}
+    chunks, start = [], 0
+    for stop in chunk_ends(decomposition.costs(data), CHUNK):
+        chunk = data[start:stop]
+        hierarchy = decomposition.decompose(chunk)
+        anchors = decomposition.anchors(chunk) if isinstance(chunk, Graphs) else None
+        shard = compress(hierarchy)
+        unique = _matched(shard.keys[level], compressed.keys[level])[shard.unique_of(level)]
+        top = hierarchy.relations[-1]
+        owner = segment_ids(top.indptr)
+        codes = _codes(compressed.top[start + owner], top.roles, unique[top.parts], relation)
+        entry = order[np.searchsorted(entry_codes, codes, sorter=order)]
+        column, sign = (array[start + owner] for array in toward)
+        nodes = np.full(len(owner), -1)
+        if anchors is not None and anchors.nodes[level] is not None:
+            nodes = np.asarray(anchors.nodes[level])[top.parts]
+            nodes = np.where(nodes < 0, -1, nodes - chunk.node_offsets[owner])
+        contributions = per_occurrence[entry, column] * sign * top.multiplicity
+        chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
+        example = DecomposedExample(hierarchy)
+        objects, first = np.unique(unique, return_index=True)
+        for number, own in zip(place[objects].tolist(), first.tolist(), strict=True):
+            if number >= 0 and number not in words:
+                part = example.part(level, own, 0.0)
+                words[number] = part.what, ", ".join(part.roles)
+        start = stop
+    owner, parts, nodes, contributions = (
+        np.concatenate(arrays) for arrays in zip(*chunks, strict=True)
+    )
+    starts = np.searchsorted(owner, np.arange(len(data) + 1))
+    what, roles = zip(*(words[number] for number in range(len(listed))), strict=True)
+    return Occurrences(starts, parts, nodes, contributions), what, roles
+
+
+def _codes(rows: Ints, roles: Ints, parts: Ints, relation: Any) -> Ints:
+    """One number for every (unique example, role, unique part)."""
+    codes: Ints = (rows.astype(np.int64) * relation.n_roles + roles) * relation.n_parts + parts
+    return codes
+
+
+def _matched(keys: Keys, known: Keys) -> Ints:
+    """For every key its place among the known ones; each of them is known."""
+    _, inverse = np.unique(np.concatenate([known, keys]), axis=0, return_inverse=True)
+    inverse = inverse.ravel()
+    place = np.empty(inverse.max(initial=-1) + 1, dtype=np.int64)
+    place[inverse[: len(known)]] = np.arange(len(known))
+    matched: Ints = place[inverse[len(known) :]]
+    return matched

@@ -1,0 +1,336 @@
+"""`write_explorer`: a whole dataset on one page that needs no server and no network.
+
+The map and the drawings are Bokeh's, whose script is copied into the page; tables are plain HTML.
+All data lie in the page, compressed, and nothing is ever loaded from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, Ints
+from saen._util.strings import short_label
+from saen.data.graphs import Graphs
+from saen.errors import MissingExtraError
+from saen.explanations.exploration import Exploration
+from saen.report._layout import neighbourhood
+from saen.report.embedding_map import MAX_POINTS, project
+from saen.report.page import write_page
+from saen.report.palette import BLUE, CATEGORIES, GREY, INK, PALE, VERMILION
+
+Floats = NDArray[np.float64]
+
+MAX_DRAWN_NODES = 200
+"""Of one graph; of a larger one, the neighbourhood of its hub is drawn."""
+MAX_NODES = 400_000
+"""Drawn in a page, all graphs together: the graphs beyond them have no picture."""
+MAX_TEXT = 60  # characters of an id or a label
+
+
+def write_explorer(
+    path: str | Path,
+    exploration: Exploration,
+    *,
+    fold: Array | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the page atomically.
+
+    Parameters
+    ----------
+    path
+        The .html file.
+    exploration
+        What `explore` returned.
+    fold
+        The fold in which every example was tested, (n,), for one more colouring of the map.
+    about
+        How it was made, such as the model and versions.
+
+    Raises `MissingExtraError` without Bokeh, `FileError` where the file cannot be written.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
+    >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
+    >>> page = getfixture("tmp_path") / "explore.html"
+    >>> write_explorer(page, saen.explore(model, threads, k=10))
+    >>> "<h1>" in page.read_text()
+    True
+    """
+    script, map_div, graph_divs, library = _bokeh(exploration)
+    write_page(
+        path,
+        "explorer.html",
+        f"{exploration.name}: explore {len(exploration.ids):,} {exploration.noun}s",
+        noun=exploration.noun,
+        part_name=exploration.part_name,
+        headline=_headline(exploration),
+        n_unique=f"{exploration.n_unique_parts:,}",
+        library=Markup(library),
+        figures=Markup(script),
+        map=Markup(map_div),
+        graphs=[Markup(div) for div in graph_divs],
+        application=Markup((Path(__file__).parent / "templates/explorer.js").read_text("utf-8")),
+        data=_packed(_page_data(exploration, fold)),
+        settings={str(key): str(value) for key, value in (about or {}).items()},
+    )
+
+
+def _headline(exploration: Exploration) -> tuple[str, str]:
+    """The number to show large, and what it is."""
+    errors = exploration.errors
+    if errors is None:
+        return f"{len(exploration.ids):,}", f"{exploration.noun}s without targets"
+    if exploration.classes:
+        return f"{100 * (1 - errors.mean()):.1f} %", "of these predictions are right"
+    return f"{np.abs(errors).mean():.3g}", "mean absolute error"
+
+
+def _page_data(exploration: Exploration, fold: Array | None) -> dict[str, Any]:
+    """What the script of the page reads."""
+    n = len(exploration.ids)
+    method = "tsne" if n <= MAX_POINTS["tsne"] else "pca"
+    points = project(exploration.vectors, method)  # type: ignore[arg-type]
+    parts = exploration.parts
+    columns: dict[str, Any] = {
+        "id": _texts(exploration.ids),
+        "prediction": _plain(exploration.predictions),
+    }
+    if exploration.targets is not None:
+        columns["target"] = _plain(exploration.targets)
+    if exploration.confidence is not None:
+        columns["confidence"] = _rounded(exploration.confidence)
+    if exploration.errors is not None:
+        wrong = exploration.errors
+        columns["error"] = (
+            ["wrong" if each else "right" for each in wrong.tolist()]
+            if exploration.classes
+            else _rounded(wrong)
+        )
+    if fold is not None:
+        columns["fold"] = _texts(fold)
+    return {
+        "noun": exploration.noun,
+        "classes": list(exploration.classes),
+        "colours": {
+            "categories": list(CATEGORIES), "negative": BLUE, "positive": VERMILION,
+            "grey": GREY, "pale": PALE, "ink": INK,
+        },
+        "columns": columns,
+        "x": _rounded(points[:, 0]),
+        "y": _rounded(points[:, 1]),
+        "method": "t-SNE" if method == "tsne" else "PCA",
+        "nearest": exploration.nearest.tolist(),
+        "conflicts": [group.tolist() for group in exploration.conflicts],
+        "parts": {
+            "what": list(parts.what),
+            "role": list(parts.roles),
+            "occurrences": parts.occurrences.tolist(),
+            "examples": parts.examples.tolist(),
+            "per_class": parts.per_class.tolist(),
+            "means": [_rounded(row) for row in parts.means],
+            "strength": _rounded(parts.strength),
+            "members": [_differences(members) for members in parts.members],
+        },
+        "graphs": _drawings(exploration),
+    }  # fmt: skip
+
+
+def _drawings(exploration: Exploration) -> list[dict[str, Any] | None]:
+    """Per example its nodes and edges, contributions, and the listed parts around every node."""
+    graphs, found = exploration.data, exploration.occurrences
+    starts = found.starts.tolist()
+    drawings: list[dict[str, Any] | None] = []
+    room = MAX_NODES
+    for i in range(len(exploration.ids)):
+        own = slice(starts[i], starts[i + 1])
+        parts, nodes, values = found.parts[own], found.nodes[own], found.contributions[own]
+        total = {"parts": _part_rows(parts, nodes, values)}
+        if not isinstance(graphs, Graphs):
+            drawings.append(total)
+            continue
+        graph = graphs[i : i + 1]
+        shown = neighbourhood(graph, MAX_DRAWN_NODES)
+        room -= len(shown)
+        if room < 0:
+            drawings.append(total)
+            continue
+        labels = _node_labels(graph)
+        place = np.full(graph.n_nodes, -1)
+        place[shown] = np.arange(len(shown))
+        ends = place[graph.edges()]
+        ends = ends[(ends >= 0).all(axis=1)]
+        value = np.bincount(nodes[nodes >= 0], values[nodes >= 0], minlength=graph.n_nodes)
+        drawings.append(
+            {
+                **total,
+                "n": graph.n_nodes,
+                "nodes": shown.tolist(),
+                "labels": [labels[node] for node in shown.tolist()],
+                "edges": ends.ravel().tolist(),
+                "values": _rounded(value[shown]),
+            }
+        )
+    return drawings
+
+
+def _part_rows(parts: Ints, nodes: Ints, values: Floats) -> list[list[Any]]:
+    """The listed parts of an example: part, contribution, how often, and the nodes of each."""
+    listed = parts >= 0
+    parts, nodes, values = parts[listed], nodes[listed], values[listed]
+    order = np.argsort(parts, kind="stable")
+    unique, first = np.unique(parts[order], return_index=True)
+    ends = [*first[1:].tolist(), len(order)]
+    rows = []
+    for part, start, stop in zip(unique.tolist(), first.tolist(), ends, strict=True):
+        mine = order[start:stop]
+        around = np.unique(nodes[mine][nodes[mine] >= 0])[:MAX_DRAWN_NODES].tolist()
+        rows.append([part, float(f"{values[mine].sum():.4g}"), len(mine), around])
+    return rows
+
+
+def _node_labels(graphs: Graphs) -> list[str]:
+    """The label of every node, or its degree where there are none."""
+    labels = graphs.degrees() if graphs.node_labels is None else graphs.node_labels
+    return [short_label(str(label), 12) for label in labels.tolist()]
+
+
+def _packed(document: dict[str, Any]) -> str:
+    """JSON, compressed, as text; the same content gives the same bytes."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    data = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
+    return base64.b64encode(data).decode("ascii")
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f"{value:.4g}") for value in np.asarray(values).tolist()]
+
+
+def _texts(values: Array) -> list[str]:
+    return [short_label(str(value), MAX_TEXT) for value in values.tolist()]
+
+
+def _plain(values: Array) -> list[Any]:
+    return _rounded(values) if values.dtype.kind == "f" else _texts(values)
+
+
+def _differences(ascending: Ints) -> list[int]:
+    """The first number, and the steps to the following ones: they compress better."""
+    steps: list[int] = np.diff(ascending, prepend=0).tolist()
+    return steps
+
+
+def check_bokeh() -> None:
+    """Raise `MissingExtraError` without Bokeh."""
+    if find_spec("bokeh") is None:
+        raise MissingExtraError("bokeh", extra="explore")
+
+
+# -- Bokeh -------------------------------------------------------------------------------------
+
+
+_ID = re.compile(r"\bp\d{4,}\b|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
+def _bokeh(exploration: Exploration) -> tuple[str, str, list[str], str]:
+    """The script and the places of the figures, and Bokeh's own script."""
+    check_bokeh()
+    from bokeh.embed import components
+    from bokeh.resources import INLINE
+
+    figures = [_map_figure(), _graph_figure("a"), _graph_figure("b")]
+    script, divs = components(figures, wrap_script=False)
+    names: dict[str, str] = {}
+    # Bokeh numbers its models through, and draws the ids of elements at random.
+    script, *places = (
+        _ID.sub(lambda found: names.setdefault(found[0], f"f{len(names)}"), text)
+        for text in (script, *divs)
+    )
+    return script, places[0], places[1:], INLINE.js_raw[0]
+
+
+def _figure(title: str, tools: str, height: int) -> Any:
+    from bokeh.plotting import figure
+
+    plot = figure(
+        tools=tools,
+        height=height,
+        sizing_mode="stretch_width",
+        toolbar_location="above",
+        background_fill_alpha=0,
+        border_fill_alpha=0,
+        outline_line_alpha=0,
+        active_scroll="wheel_zoom",
+    )
+    plot.axis.visible = False
+    plot.grid.visible = False
+    plot.name = title
+    plot.toolbar.logo = None
+    return plot
+
+
+def _map_figure() -> Any:
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    plot = _figure("map", "pan,wheel_zoom,box_zoom,lasso_select,box_select,tap,reset", 420)
+    # One point until the script of the page brings its own: Bokeh complains of none.
+    point: dict[str, Any] = {
+        "x": [0],
+        "y": [0],
+        "colour": [PALE],
+        "id": [""],
+        "target": [""],
+        "prediction": [""],
+    }
+    source = ColumnDataSource(point, name="points")
+    plot.scatter(
+        "x", "y", source=source, size=7, fill_color="colour", line_color=None, fill_alpha=0.75,
+        nonselection_fill_alpha=0.12, selection_line_color=GREY, selection_fill_alpha=1,
+    )  # fmt: skip
+    rows = [("id", "@id"), ("target", "@target"), ("prediction", "@prediction")]
+    plot.add_tools(HoverTool(tooltips=rows))
+    return plot
+
+
+def _graph_figure(side: str) -> Any:
+    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models.annotations import LabelSet
+
+    plot = _figure(f"graph-{side}", "pan,wheel_zoom,box_zoom,tap,reset", 380)
+    plot.match_aspect = True
+    edges = ColumnDataSource({"xs": [[0, 0]], "ys": [[0, 0]]}, name=f"edges-{side}")
+    plot.multi_line("xs", "ys", source=edges, line_color=GREY, line_alpha=0.8)
+    node: dict[str, Any] = {
+        "x": [0],
+        "y": [0],
+        "colour": [PALE],
+        "rim": [PALE],
+        "width": [1],
+        "text": [INK],
+    }
+    words = {"node": [""], "label": [""], "value": [""]}
+    nodes = ColumnDataSource(node | words, name=f"nodes-{side}")
+    dots = plot.scatter(
+        "x", "y", source=nodes, size=18, fill_color="colour", line_color="rim", line_width="width",
+        nonselection_fill_alpha=1, nonselection_line_alpha=1,
+    )  # fmt: skip
+    plot.add_layout(
+        LabelSet(
+            x="x", y="y", text="label", source=nodes, text_align="center", text_baseline="middle",
+            text_font_size="11px", text_color="text",
+        )
+    )  # fmt: skip
+    rows = [("node", "@node"), ("label", "@label"), ("contribution", "@value")]
+    plot.add_tools(HoverTool(tooltips=rows, renderers=[dots]))
+    return plot

@@ -1,0 +1,209 @@
+"""The page of `saen explore`: made by the command, and used in a browser."""
+
+import base64
+import gzip
+import json
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import saen
+from saen import Graphs, SAENClassifier
+from saen.errors import MissingExtraError
+from saen.report.explorer import check_bokeh
+from tests.cli.commandline import fails, run
+from tests.report.html_reader import read_html
+
+pytest.importorskip("bokeh", reason="needs the extra 'explore'")
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+HOSTILE = "</script><script>document.title='broken'</script>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model, its graphs with duplicates of conflicting targets, and their page."""
+    place = tmp_path_factory.mktemp("explore")
+    graphs = saen.generate_threads(40, average_nodes=12, seed=3, name=HOSTILE)
+    graphs = replace(Graphs.concatenate([graphs, graphs[:1]]), ids=None)
+    targets = np.where(graphs.targets == "questions", "asks", HOSTILE)
+    targets[-1] = "asks" if targets[0] == HOSTILE else HOSTILE
+    graphs = graphs.with_targets(targets)
+    saen.save(graphs, place / "talk.saen")
+    SAENClassifier(radii=(0, 1), epochs=4).fit(graphs, targets).save(place / "model.saen")
+    run("explore", place / "model.saen", place / "talk.saen", "--out", place / "page.html")
+    return place
+
+
+def page_data(page):
+    [element] = [
+        e
+        for e in read_html(page.read_text("utf-8")).all("script")
+        if e.attributes.get("id") == "data"
+    ]
+    return json.loads(gzip.decompress(base64.b64decode(element.text)))
+
+
+def test_the_page_holds_all_graphs_and_nothing_from_elsewhere(folder):
+    text = (folder / "page.html").read_text("utf-8")
+    data = page_data(folder / "page.html")
+    graphs = saen.load(folder / "talk.saen")
+    assert len(data["columns"]["id"]) == len(data["graphs"]) == len(graphs)
+    for index in (0, 7):
+        drawn = data["graphs"][index]
+        assert len(drawn["nodes"]) == graphs[index].n_nodes
+        assert len(drawn["edges"]) == 2 * len(graphs[index].edges())
+    assert HOSTILE not in text
+    assert "default-src 'none'" in text
+    assert data["conflicts"] == [[0, 40]]
+
+
+def test_the_command_refuses_what_exists_and_other_suffixes(folder, tmp_path, monkeypatch, capsys):
+    both = folder / "model.saen", folder / "talk.saen"
+
+    def refused(out):
+        return fails(monkeypatch, capsys, "explore", *both, "--out", out)
+
+    assert "already exists" in refused(folder / "page.html")
+    assert "an .html file" in refused(tmp_path / "page.png")
+    found = run("explore", *both, "--out", tmp_path / "page.html")
+    assert found["examples"] == 41
+    assert (tmp_path / "page.html").read_bytes() == (folder / "page.html").read_bytes()
+
+
+def test_folds_colour_the_map(folder, tmp_path):
+    saved = folder / "talk.saen"
+    options = ("--repeats", 1, "--folds", 3, "--epochs", 1, "--out", tmp_path / "run")
+    run("evaluate", saved, *options)
+    run(
+        "explore", folder / "model.saen", saved, "--splits", tmp_path / "run/splits.json",
+        "--out", tmp_path / "page.html",
+    )  # fmt: skip
+    assert set(page_data(tmp_path / "page.html")["columns"]["fold"]) == {"0", "1", "2"}
+
+
+def test_without_bokeh_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    monkeypatch.setattr("saen.report.explorer.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"saen\[explore\]"):
+        check_bokeh()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not BROWSER:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser, folder):
+    """The page, opened; every complaint and every request fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    complaints, requests = [], []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto((folder / "page.html").as_uri())
+    opened.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    yield opened
+    assert complaints == []
+    assert [r for r in requests if not r.startswith("blob:")] == [(folder / "page.html").as_uri()]
+    context.close()
+
+
+@pytest.mark.slow
+def test_sorting_searching_and_filtering_the_table(page, folder):
+    data = page_data(folder / "page.html")
+    page.get_by_role("button", name="sort by confidence").first.click()
+    shown = page.locator("#examples tbody tr td:nth-child(4)").all_inner_texts()
+    strongest = sorted(data["columns"]["confidence"], reverse=True)[: len(shown)]
+    assert [float(text) for text in shown] == strongest
+    page.locator("#wrong").check()
+    wrong = data["columns"]["error"].count("wrong")
+    assert page.locator("#examples-pager").inner_text().startswith(f"{wrong} rows")
+    page.locator("#wrong").uncheck()
+    page.locator("#search").fill("no such thing")
+    assert page.locator("#examples-pager").inner_text().startswith("0 rows")
+    assert page.title() != "broken"
+
+
+@pytest.mark.slow
+def test_a_part_selects_the_graphs_that_contain_it_and_is_ringed_in_the_drawing(page, folder):
+    data = page_data(folder / "page.html")
+    page.locator("#parts tbody tr:first-child button").first.click()
+    status = page.locator("#status").inner_text()
+    assert status.startswith(f"{data['parts']['examples'][0]} of 41 graphs selected")
+    page.locator("#only-selected").check()
+    rows = page.locator("#examples-pager").inner_text()
+    assert rows.startswith(f"{data['parts']['examples'][0]} rows")
+    held = {row[0] for row in data["graphs"][0]["parts"]}
+    ringed = "Bokeh.documents[0].get_model_by_name('nodes-a').data.width.includes(4)"
+    assert page.evaluate(ringed) == (0 in held)
+    with page.expect_download() as download:
+        page.locator("#export").click()
+    saved = download.value.path().read_text().splitlines()
+    assert len(saved) == 1 + data["parts"]["examples"][0]
+
+
+@pytest.mark.slow
+def test_lasso_and_tap_on_the_map(page):
+    page.locator("#map-title").scroll_into_view_if_needed()
+    page.evaluate(
+        "() => { const bar = Bokeh.documents[0].get_model_by_name('map').toolbar;"
+        "bar.tools.find((tool) => tool.type === 'LassoSelectTool').active = true; }"
+    )
+    box = page.locator(".figure").first.bounding_box()
+    corners = [(0.02, 0.15), (0.98, 0.15), (0.98, 0.98), (0.02, 0.98), (0.02, 0.16)]
+    places = [(box["x"] + a * box["width"], box["y"] + b * box["height"]) for a, b in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=5)
+    page.mouse.up()
+    page.wait_for_function("document.getElementById('status').textContent.includes('on the map')")
+    selected = page.evaluate(
+        "Bokeh.documents[0].get_model_by_name('points').selected.indices.length"
+    )
+    assert selected > 30
+    assert page.locator("#status").inner_text().startswith(f"{selected} of 41 graphs selected")
+    page.evaluate("Bokeh.documents[0].get_model_by_name('points').selected.indices = [7]")
+    assert page.locator("#name-a").inner_text() == "graph 7"
+    page.locator("#clear").click()
+    assert "none selected" in page.locator("#status").inner_text()
+
+
+@pytest.mark.slow
+def test_two_graphs_side_by_side_by_keyboard(page):
+    page.get_by_role("button", name="draw graph 3 beside").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.getElementById('name-b').textContent === 'graph 3'")
+    assert page.locator("#figure-b").is_visible()
+    page.evaluate("Bokeh.documents[0].get_model_by_name('nodes-b').selected.indices = [0]")
+    assert "parts around node 0" in page.locator("#status").inner_text()
+    assert page.locator("#conflicts tbody tr").count() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_phone(browser, folder, scheme):
+    phone = browser.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    page = phone.new_page()
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    unnamed = (
+        "[...document.querySelectorAll('button, input, select')].filter((e) => "
+        "!e.closest('.figure') && !e.ariaLabel && !e.textContent && !e.closest('label')).length"
+    )
+    assert page.evaluate(unnamed) == 0
+    phone.close()
