@@ -34,7 +34,7 @@ fuzz: .venv/installed
 	SAEN_FUZZ=200 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/data tests/decompositions
 
 mutants: .venv/installed
-	$(BIN)/python -m tests.mutants --sample 1000 --out docs/results/reliability/mutants.json
+	$(BIN)/python -m tests.mutants --out docs/results/reliability/mutants.json
 
 # The oldest versions that pyproject.toml allows, torch excepted, in an environment of their own.
 .venv-lowest/installed: pyproject.toml tests/lowest.py

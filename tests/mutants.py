@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -44,27 +43,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("modules", nargs="*", default=RISKY, help="such as data.compression")
     parser.add_argument("--all", action="store_true", help=f"every module of {', '.join(ROOMS)}")
-    parser.add_argument("--sample", type=int, help="try this many mutants only, drawn by lot")
     parser.add_argument("--seconds", type=float, help="stop after about this time")
     parser.add_argument("--folder", type=Path, default=Path(".mutants"))
     parser.add_argument("--out", type=Path, help="write counts and survivors to this JSON file")
     options = parser.parse_args()
     modules = every_module() if options.all else list(options.modules)
     start = time.monotonic()
-    prepare(options.folder, modules)
-    mutmut(options.folder, ["no mutant"], None)  # makes all mutants, and maps tests to functions
     for position, module in enumerate(modules):
-        names = [name for name, what in outcomes(options.folder, module).items() if what is None]
-        if options.sample is not None:
-            share = -(-options.sample // len(modules))
-            names = random.Random(0).sample(sorted(names), min(share, len(names)))
         left = None
         if options.seconds is not None:
-            left = options.seconds - (time.monotonic() - start)
-            left /= len(modules) - position
-        if names:
-            mutmut(options.folder, names, left)
-    report(options.folder, modules, len(outcomes(options.folder)), start, options.out)
+            left = (options.seconds - (time.monotonic() - start)) / (len(modules) - position)
+        prepare(options.folder / module, module)
+        mutmut(options.folder / module, left)
+    report(options.folder, modules, start, options.out)
 
 
 def every_module() -> list[str]:
@@ -76,21 +67,20 @@ def every_module() -> list[str]:
     ]
 
 
-def prepare(folder: Path, modules: list[str]) -> None:
+def prepare(folder: Path, module: str) -> None:
     """Copy the tracked files, and configure mutmut there."""
     listed = subprocess.run(["git", "ls-files", "-z"], check=True, capture_output=True, text=True)
     for name in listed.stdout.split("\0")[:-1]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(name, folder / name)
-    tests = {file for module in modules for file in tests_of(module)}
     settings = {
         "source_paths": ["src"],
-        "only_mutate": [f"src/saen/{module.replace('.', '/')}.py" for module in modules],
+        "only_mutate": [f"src/saen/{module.replace('.', '/')}.py"],
         "also_copy": ["benchmarks", "docs", "examples"],
         "do_not_mutate_patterns": ["raise (Input|File)Error"],
         "timeout_multiplier": 5,
         "pytest_add_cli_args": ["-p", "no:cacheprovider"],
-        "pytest_add_cli_args_test_selection": sorted(tests),
+        "pytest_add_cli_args_test_selection": tests_of(module),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     with (folder / "pyproject.toml").open("a") as file:
@@ -104,10 +94,10 @@ def tests_of(module: str) -> list[str]:
     return [own if Path(own).exists() else f"tests/{room}", *EXTRA.get(module, [])]
 
 
-def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
+def mutmut(folder: Path, seconds: float | None) -> None:
     """Run mutmut, for a while; what it has done is kept."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names]
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
     try:
         with (folder / "mutmut.log").open("w") as log:
             subprocess.run(
@@ -122,36 +112,39 @@ def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
         pass
 
 
-def outcomes(folder: Path, module: str = "**.*") -> dict[str, str | None]:
-    """What became of every mutant, of a module; None if it has not been tried."""
+def outcomes(folder: Path) -> dict[str, str | None]:
+    """What became of every mutant; None if it has not been tried."""
     results: dict[str, str | None] = {}
-    for file in sorted(folder.glob(f"mutants/src/saen/{module.replace('.', '/')}.py.meta")):
+    for file in folder.glob("mutants/**/*.meta"):
         for name, code in json.loads(file.read_text())["exit_code_by_key"].items():
             results[name] = None if code is None else OUTCOMES.get(code, "killed")
     return results
 
 
-def report(folder: Path, modules: list[str], total: int, start: float, out: Path | None) -> None:
+def report(folder: Path, modules: list[str], start: float, out: Path | None) -> None:
     """Print counts and survivors, and write them."""
-    results = {name: what for name, what in outcomes(folder).items() if what is not None}
-    counts = Counter(results.values())
     reasons = tomllib.loads((HERE / "mutants.toml").read_text())
-    survivors = []
-    for name in sorted(name for name, what in results.items() if what == "survived"):
-        function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder, name)
-        reason = reasons.get(function, {}).get(change, "")
-        survivors.append({"function": function, "change": change, "reason": reason})
+    counts: Counter[str] = Counter()
+    per_module, survivors = {}, []
+    for module in modules:
+        results = outcomes(folder / module)
+        per_module[module] = Counter(what or "not tried" for what in results.values())
+        counts += per_module[module]
+        for name in sorted(name for name, what in results.items() if what == "survived"):
+            function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder / module, name)
+            reason = reasons.get(function, {}).get(change) or reasons.get(function, {}).get("*", "")
+            survivors.append({"function": function, "change": change, "reason": reason})
     document = {
-        "campaign": "Mutants: one fault at a time in the code, all tests of the module run",
+        "campaign": "Mutants: one fault at a time in the code; those quickest to test come first",
         "command": "make mutants",
         "counts": {
-            "mutants": len(results),
+            "mutants": counts.total() - counts["not tried"],
             **{what: counts[what] for what in ("killed", "timeout", "survived", "no tests")},
             "survivors without a reason": sum(not each["reason"] for each in survivors),
-            "mutants not tried": total - len(results),
+            "not tried": counts["not tried"],
             "seconds": round(time.monotonic() - start),
         },
-        "modules": modules,
+        "modules": per_module,
         "found": survivors,
     }
     for each in survivors:
