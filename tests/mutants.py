@@ -26,7 +26,10 @@ from saen._util.json_files import write_json
 HERE = Path(__file__).parent
 ROOMS = ("data", "network", "learning")
 EXTRA = {
-    "learning.cross_validation": ["tests/learning/test_protocol_honesty.py"],
+    "learning.cross_validation": [
+        "tests/learning/test_protocol_honesty.py",
+        "tests/learning/test_part_counts_models.py",
+    ],
     "data.compression": ["tests/properties/test_compression_laws.py"],
 }
 """Tests of a module beside `tests/ROOM/test_MODULE.py`."""

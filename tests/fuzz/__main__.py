@@ -19,7 +19,14 @@ from typing import Any
 from tests.fuzz.guided import KINDS, search, write_json
 
 FLAGS = (
-    *("-timeout=10", "-rss_limit_mb=0", "-malloc_limit_mb=0", "-max_len=20000", "-len_control=0"),
+    *(
+        "-timeout=10",
+        "-rss_limit_mb=0",
+        "-malloc_limit_mb=0",
+        "-max_len=20000",
+        "-len_control=0",
+        "-mutate_depth=2",
+    ),
     *("-print_final_stats=1", "-verbosity=1"),
 )
 MIN_SECONDS = 5

@@ -205,3 +205,9 @@ def test_splits_exclude_other_ways_to_split(tmp_path):
 
 def test_splits_without_validation_have_none():
     assert "valid" not in json.dumps(splits_to_json(Splits(make_splits([0, 1] * 4, 1, 2, seed=0))))
+
+
+def test_a_hold_out_of_real_numbers_is_drawn_at_random():
+    [[(train, test)]] = make_splits(np.linspace(0, 1, 40), 1, 2, seed=0, test_size=0.25)
+    assert len(test) == 10
+    assert sorted([*train, *test]) == list(range(40))

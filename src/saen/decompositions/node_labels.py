@@ -30,6 +30,8 @@ def resolve_labels(labels: str, graphs: Graphs) -> str:
 
 def check_labels(labels: str) -> None:
     """Raise for a specification with an unknown kind of label."""
+    if not isinstance(labels, str):
+        raise InputError(f"node_labels must be text such as 'node,degree', not {labels!r:.60}")
     if labels == "auto":
         return
     for kind in labels.split(","):
