@@ -45,7 +45,7 @@ mutants: .venv/installed
 	touch $@
 
 test-lowest: .venv-lowest/installed
-	.venv-lowest/bin/python -m pytest -q -n auto $(or $(TESTS),tests)
+	.venv-lowest/bin/python -m pytest -q -n auto -W ignore::DeprecationWarning $(or $(TESTS),tests)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

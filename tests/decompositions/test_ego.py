@@ -449,6 +449,10 @@ def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
             "unknown label '?': choose from node, degree, core, triangles, log-degree, log-core, "
             "log-triangles, distance, attributes",
         ),
+        (
+            {"node_labels": ["node"]},
+            "node_labels must be text such as 'node,degree', not ['node']",
+        ),
         ({"node_labels": "core:2"}, "the label 'core' takes no argument, found 'core:2'"),
         (
             {"node_labels": "distance:2"},
