@@ -3,8 +3,8 @@
 mutmut changes the code in one place at a time (a number, an operator, an argument) and runs the
 tests that reach that function; a change that no test notices, a survivor, is a hole in the tests or
 a change without effect. It works in a copy of the tracked files, `--folder`, and goes on there when
-it is repeated. Survivors are listed with what was changed; those that are fine are in
-`tests/mutants.toml`, each with a reason.
+it is repeated. Survivors are listed with what was changed; why some are fine is in
+`tests/mutants.toml`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", default=RISKY, help="such as data.compression")
     parser.add_argument("--all", action="store_true", help=f"every module of {', '.join(ROOMS)}")
     parser.add_argument("--seconds", type=float, help="stop after about this time")
+    parser.add_argument("--again", action="store_true", help="try only survivors again")
     parser.add_argument("--folder", type=Path, default=Path(".mutants"))
     parser.add_argument("--out", type=Path, help="write counts and survivors to this JSON file")
     options = parser.parse_args()
@@ -56,8 +57,11 @@ def main() -> None:
         left = None
         if options.seconds is not None:
             left = (options.seconds - (time.monotonic() - start)) / (len(modules) - position)
-        prepare(options.folder / module, module)
-        mutmut(options.folder / module, left)
+        results = outcomes(options.folder / module)
+        survivors = [name for name, what in results.items() if what == "survived"]
+        if survivors or not options.again:
+            prepare(options.folder / module, module)
+            mutmut(options.folder / module, survivors if options.again else [], left)
     report(options.folder, modules, start, options.out)
 
 
@@ -97,10 +101,10 @@ def tests_of(module: str) -> list[str]:
     return [own if Path(own).exists() else f"tests/{room}", *EXTRA.get(module, [])]
 
 
-def mutmut(folder: Path, seconds: float | None) -> None:
-    """Run mutmut, for a while; what it has done is kept."""
+def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
+    """Run mutmut, for a while, on all mutants or those named; what it has done is kept."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names]
     try:
         with (folder / "mutmut.log").open("w") as log:
             subprocess.run(
@@ -126,7 +130,7 @@ def outcomes(folder: Path) -> dict[str, str | None]:
 
 def report(folder: Path, modules: list[str], start: float, out: Path | None) -> None:
     """Print counts and survivors, and write them."""
-    reasons = tomllib.loads((HERE / "mutants.toml").read_text())
+    reasons = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["survivor"]
     counts: Counter[str] = Counter()
     per_module, survivors = {}, []
     for module in modules:
@@ -135,8 +139,13 @@ def report(folder: Path, modules: list[str], start: float, out: Path | None) -> 
         counts += per_module[module]
         for name in sorted(name for name, what in results.items() if what == "survived"):
             function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder / module, name)
-            reason = reasons.get(function, {}).get(change) or reasons.get(function, {}).get("*", "")
-            survivors.append({"function": function, "change": change, "reason": reason})
+            fitting = (
+                each["reason"]
+                for each in reasons
+                if re.search(each.get("function", ""), function)
+                and re.search(each.get("change", ""), change)
+            )
+            survivors.append({"function": function, "change": change, "reason": next(fitting, "")})
     document = {
         "campaign": "Mutants: one fault at a time in the code; those quickest to test come first",
         "command": "make mutants",
