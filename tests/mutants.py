@@ -86,7 +86,10 @@ def prepare(folder: Path, module: str) -> None:
         "also_copy": ["benchmarks", "docs", "examples"],
         "do_not_mutate_patterns": ["raise (Input|File)Error"],
         "timeout_multiplier": 5,
-        "pytest_add_cli_args": ["-p", "no:cacheprovider"],
+        "pytest_add_cli_args": [
+            *("-p", "no:cacheprovider"),
+            *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),  # mutmut's own
+        ],
         "pytest_add_cli_args_test_selection": tests_of(module),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]

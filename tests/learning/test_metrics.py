@@ -257,7 +257,7 @@ def test_balanced_accuracy_leaves_out_classes_that_are_only_predicted():
 
 def test_regression_scores_of_several_targets_against_the_mean_of_each():
     true = np.array([[0.0, 10.0], [2.0, 30.0]])
-    scores = regression_scores(true, true + [[1.0, 1.0], [3.0, 3.0]])
+    scores = regression_scores(true, true + np.array([[1.0], [3.0]]))
     assert scores.mae_of_mean == (1 + 10) / 2
     assert scores.mae_error == pytest.approx(np.std([1, 3], ddof=1) / 2**0.5)
     assert regression_scores(true, true, baseline=[0.0, 10.0]).mae_of_mean == (0 + 2 + 0 + 20) / 4
