@@ -262,12 +262,14 @@ def test_inner_folds_hold_every_class_in_equal_shares_where_they_can():
     y = np.array([0] * 9 + [1] * 3)
     folds = inner_folds(y, 3, state=5)
     assert [np.bincount(y[test]).tolist() for _, test in folds] == [[3, 1]] * 3
+    y3 = np.array([0, 0, 0, 1, 1, 1])
+    assert [y3[test].tolist() for _, test in inner_folds(y3, 3, state=1)] == [[0, 1]] * 3
     again, other = inner_folds(y, 3, state=5), inner_folds(y, 3, state=6)
     tests = [[test.tolist() for _, test in each] for each in (folds, again, other)]
     assert tests[0] == tests[1] != tests[2]
 
 
-@pytest.mark.parametrize("y", [np.array([0, 1, 2, 3]), np.linspace(0, 1, 4), np.arange(2)])
+@pytest.mark.parametrize("y", [np.arange(4), np.array([0.5] * 5), np.arange(2)])
 def test_inner_folds_are_never_refused(y):
     folds = inner_folds(y, 3, state=0)
     assert len(folds) == min(3, len(y))
