@@ -46,6 +46,8 @@ def resolve_labels(labels: str, graphs: Graphs) -> str:
 
 def check_labels(labels: str) -> None:
     """Raise for a specification with an unknown kind of label."""
+    if not isinstance(labels, str):
+        raise InputError(f"node_labels must be text such as 'node,degree', not {labels!r:.60}")
     known = (AUTO, *KINDS)
     for kind in _listed(labels):
         name, _, argument = kind.partition(":")

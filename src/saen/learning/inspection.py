@@ -13,6 +13,7 @@ import numpy as np
 from saen.errors import FileError
 from saen.io import container
 from saen.io.container import Header
+from saen.io.embeddings import open_npy
 
 TABLES = (".csv", ".jsonl", ".parquet")
 
@@ -45,12 +46,12 @@ def inspect_file(path: str | Path) -> dict[str, Any]:
     header = container.read_header(place)
     describe = _KINDS.get(header.kind, _arrays)
     try:
+        made = {"saen": header.document["saen"]} if "saen" in header.document else {}
         details = describe(header)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise FileError(
             f"damaged: its metadata is not what saen writes ({error})", path=path
         ) from error
-    made = {"saen": header.document["saen"]} if "saen" in header.document else {}
     return {"kind": header.kind, "format": header.version, **made, "bytes": size, **details}
 
 
@@ -259,10 +260,7 @@ def _text(path: Path) -> tuple[list[str], int]:
 
 
 def _matrix(path: Path) -> dict[str, Any]:
-    try:
-        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(f"not readable as npy ({error})", path=path) from None
+    shape = open_npy(path).shape
     if len(shape) != 2:
         raise FileError(f"expected a matrix of vectors, found shape {shape}", path=path)
     return {"kind": "embeddings", "rows": shape[0], "width": shape[1]}
