@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_line, printable
-from saen.errors import InputError
+from saen.cli.output import print_json, print_line
+from saen.errors import InputError, printable
 
 
 def command(
