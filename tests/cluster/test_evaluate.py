@@ -10,7 +10,6 @@ import pytest
 
 from saen import PartCountsClassifier, SAENClassifier, SAENRegressor, generate_threads
 from saen.cluster.executors import SerialExecutor, open_executor
-from saen.errors import InputError
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
 from saen.network.training import DivergenceWarning
@@ -95,11 +94,19 @@ def test_evaluate_warns_here_of_what_a_task_warned_of_there() -> None:
         )
 
 
-def test_evaluate_does_not_take_part_counts_to_a_cluster() -> None:
-    with pytest.raises(InputError, match="leave the cluster out"):
+def test_evaluate_fits_part_counts_here_and_networks_in_tasks() -> None:
+    results = [
         cross_validate(
-            PartCountsClassifier(), THREADS, THREADS.targets, folds=2, executor=SerialExecutor()
-        )
+            PartCountsClassifier(),
+            THREADS,
+            THREADS.targets,
+            repeats=1,
+            folds=2,
+            executor=executor,
+        ).outputs.tobytes()
+        for executor in (None, SerialExecutor())
+    ]
+    assert results[0] == results[1]
 
 
 def test_evaluate_command_on_a_cluster(tmp_path: Path) -> None:

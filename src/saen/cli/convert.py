@@ -41,12 +41,13 @@ def command(
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
-    from saen.io.loading import load_dataset
+    from saen.io.loading import input_files, load_dataset
     from saen.io.shards import split_graphs, write_shards
     from saen.io.writing import output_files, write_graphs
 
     if shards is None:
-        output_files(out, format=format, force=force, inputs=[source, nodes, targets])
+        inputs = input_files(source, nodes, targets)
+        output_files(out, format=format, force=force, inputs=inputs)
     elif format is not None:
         raise InputError("options 'format' and 'shards' exclude each other: shards are .saen files")
     skipped: list[FileError] = []

@@ -25,6 +25,7 @@ def command(
             "[default: the top, one vector per example]"
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
@@ -55,6 +56,7 @@ def command(
                 skip_bad=skip_bad,
                 force=force,
                 report=report,
+                vectors=vectors,
             )
         )
     if json:

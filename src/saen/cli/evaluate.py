@@ -10,7 +10,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import command_line, heading, print_json, print_lines
+from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -26,7 +27,8 @@ def command(
         Literal["fixed", "nested", "peek"],
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
-            "peek: best epoch on the test folds, for comparison with papers that do so."
+            "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
+            "best is always nested."
         ),
     ] = "fixed",
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
@@ -47,6 +49,7 @@ def command(
         typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
     ] = None,
     metric: options.Metric = None,
+    target: options.Target = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
         int | None, typer.Option("--models", help="Networks to average per fold.")
@@ -82,8 +85,8 @@ def command(
         check_output(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
-    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models)
-    job = Job(name, preset, overrides, seed, device)
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
+    job = Job(name, preset, overrides, seed, device, target)
     protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
     with open_executor(cluster) if cluster else nullcontext() as executor:
         report = evaluate_dataset(job, protocol, out, executor)
@@ -108,3 +111,4 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
+    print_tried([each for each in report.evaluation.tried if "candidate" in each])

@@ -10,7 +10,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import console, heading, print_json, print_line, report_skipped, table
+from saen.cli.output import console, heading, print_json, print_line, report_skipped, say, table
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
@@ -37,6 +37,7 @@ def command(
             "--out", "-o", help="An .html page, a .json file, or an .svg, .png or .pdf picture."
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     cluster: options.Cluster = None,
@@ -57,8 +58,8 @@ def command(
 
     if out is not None:
         check_explanation(out)
-        check_output(out, force=force, inputs=[model, data])
-    loaded = load_model(model, "cpu")
+        check_output(out, force=force, inputs=[model, data, vectors])
+    loaded = load_model(model, "cpu", vectors=vectors)
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = examples.name or data
@@ -69,13 +70,11 @@ def command(
             explanation = explain_collection(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)
-    about = {
-        "model": model.name,
-        "data": name,
-        "estimator": type(loaded).__name__,
-        **model_facts(loaded),
-        **versions(),
-    }
+    if hasattr(loaded, "members_"):
+        largest = loaded.members_[0]
+        say(f"note: explains {largest.name}, {100 * largest.weight:.0f} % of this blend")
+    facts = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
+    about: dict[str, Any] = {**facts, **model_facts(loaded), **versions()}
     if out is not None:
         write_explanation(out, explanation, name=name, about=about)
     if json:
