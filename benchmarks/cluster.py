@@ -41,7 +41,9 @@ def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
     parts = (generate_threads(size, average_nodes=NODES, seed=seed) for seed in range(shards))
     written = write_shards(parts, Path(folder) / "shards")
     sample = generate_threads(100, average_nodes=40, seed=0)
-    SAENClassifier(epochs=1).fit(sample, sample.targets).save(Path(folder) / "model.saen")
+    SAENClassifier(epochs=1, n_models=2).fit(sample, sample.targets).save(
+        Path(folder) / "model.saen"
+    )
     return {"seconds": {"write": perf_counter() - start}, "graphs": written.n_graphs}
 
 
@@ -80,7 +82,8 @@ def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
 
 def growth(graphs: int) -> dict[str, Any]:
     """Unique objects and entries of that many generated threads, one shard at a time."""
-    from saen import Ego, compress_stream, generate_threads
+    from saen import Ego, generate_threads
+    from saen.data.compression import compress_stream
 
     start, ego, size = perf_counter(), Ego(), min(graphs, 1_000)
     threads = (generate_threads(size, average_nodes=NODES, seed=s) for s in range(graphs // size))

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from saen._util.atomic import holds_input
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines, report_skipped
 from saen.errors import FileError, InputError
@@ -45,9 +46,11 @@ def command(
     from saen.io.shards import split_graphs, write_shards
     from saen.io.writing import output_files, write_graphs
 
+    inputs = input_files(source, nodes, targets)
     if shards is None:
-        inputs = input_files(source, nodes, targets)
         output_files(out, format=format, force=force, inputs=inputs)
+    elif any(holds_input(out, each) for each in inputs):
+        raise FileError("is an input of this command: choose another output", path=out)
     elif format is not None:
         raise InputError("options 'format' and 'shards' exclude each other: shards are .saen files")
     skipped: list[FileError] = []

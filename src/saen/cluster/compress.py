@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
-from saen._util.atomic import check_output, is_same_file
+from saen._util.atomic import check_output, holds_input
 from saen._util.executor import Executor
 from saen._util.progress import bar
 from saen.cluster.executors import open_executor
@@ -121,7 +121,7 @@ def compress_into_partitions(
     only with `force`.
     """
     shards = read_shards(folder)
-    if is_same_file(out, shards.folder):
+    if holds_input(out, shards.folder):
         raise FileError("is an input of this command: choose another output", path=out)
     times = [perf_counter()]
     fitted = resolve_over_shards(decomposition, shards, executor)
