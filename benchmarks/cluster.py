@@ -184,7 +184,6 @@ def _ahead(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         "unique": power([row["unique"][1] for row in rows]),
         "entries_1": power([row["entries"][0] for row in rows]),
         "entries_2": power([row["entries"][1] for row in rows]),
-        "cpu": power([row["cpu_seconds"] for row in rows]),
     }
     out = []
     for n in AHEAD:
@@ -192,7 +191,8 @@ def _ahead(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         # A part (4 or 8 bytes), a role and a count per entry; keys and offsets per object.
         size = 8 * (values["entries_1"] + values["entries_2"]) + 24 * (values["unique"] + n)
         exponents = {key: e for key, (e, _) in laws.items()}
-        hours = values["cpu"] / 3600
+        # Linear, from the largest run: the small ones are mostly starting up.
+        hours = rows[-1]["cpu_seconds"] / rows[-1]["graphs"] * n / 3600
         out.append({"graphs": n, **values, "bytes": size, "hours": hours, "exponents": exponents})
     return out
 
@@ -240,7 +240,8 @@ def markdown(document: Mapping[str, Any]) -> str:
         text += [
             "Powers of the number of graphs fitted to these rows: "
             f"unique ego graphs {laws['unique']:.2f}, their entries {laws['entries_1']:.2f}, "
-            f"entries of graphs {laws['entries_2']:.2f}, CPU {laws['cpu']:.2f}. Extrapolated:\n",
+            f"entries of graphs {laws['entries_2']:.2f}. Extrapolated, with the CPU time in "
+            "proportion to the graphs:\n",
             table(
                 ("graphs", "unique ego graphs", "entries", "bytes", "core hours"),
                 [
