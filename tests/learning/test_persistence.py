@@ -461,7 +461,7 @@ class Backwards:
         return {"name": "backwards"}
 
 
-def test_a_decomposition_that_is_not_saens_own_cannot_be_saved(
+def test_a_decomposition_that_files_cannot_refer_to_cannot_be_saved(
     threads: Graphs, tmp_path: Path
 ) -> None:
     estimator = SAENClassifier(Backwards(Ego((0, 1), "degree")), **SMALL).fit(

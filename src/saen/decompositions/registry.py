@@ -1,10 +1,22 @@
-"""Decompositions by name: `make_decomposition("neighbourhoods(depth=4)")`."""
+"""Decompositions by name: `make_decomposition("neighbourhoods(depth=4)")`.
+
+A name is one of saen's own, that of an installed plug-in (an entry point of the group
+`saen.decompositions`), or `package.module:Class` for a class in a module that has been imported.
+Nothing is imported because of a name in a file: a program imports the module itself, and on the
+command line the user names it.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import Field, fields
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
 
 from saen._util.strings import did_you_mean
@@ -21,7 +33,13 @@ from saen.errors import InputError
 DECOMPOSITIONS: dict[str, type[Decomposition]] = {
     cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Nodes, Edges, Nested, DependencyPaths)
 }
-"""By the name that the command line and saved files use."""
+"""saen's own, by the name that the command line and saved files use."""
+PLUG_INS = "saen.decompositions"
+"""The group of entry points under which packages provide others."""
+
+
+class UnknownDecompositionError(InputError):
+    """No decomposition has this name: neither saen's own, nor installed, nor imported."""
 
 
 def make_decomposition(
@@ -83,22 +101,86 @@ def decomposition_class(spec: str) -> type[Decomposition]:
     return _named(_parse(spec)[0])
 
 
-def _named(name: str) -> type[Decomposition]:
-    if name not in DECOMPOSITIONS:
+def installed_decompositions() -> dict[str, type[Decomposition]]:
+    """saen's own decompositions and those of installed packages, by name.
+
+    A package whose class cannot be imported is a warning.
+    """
+    known = dict(DECOMPOSITIONS)
+    for name, entry in _plug_ins().items():
+        try:
+            known[name] = _load(entry)
+        except InputError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return known
+
+
+@cache
+def _plug_ins() -> dict[str, EntryPoint]:
+    entries = {entry.name: entry for entry in entry_points(group=PLUG_INS)}
+    return {name: entries[name] for name in sorted(entries) if name not in DECOMPOSITIONS}
+
+
+def _load(entry: EntryPoint) -> type[Decomposition]:
+    try:
+        cls = entry.load()
+    except Exception as error:
         raise InputError(
-            f"unknown decomposition {name!r}{did_you_mean(name, DECOMPOSITIONS)}: "
-            f"choose from {', '.join(DECOMPOSITIONS)}"
+            f"the installed decomposition {entry.name!r} ({entry.value}) cannot be imported: "
+            f"{error}"
+        ) from None
+    return _checked(cls, entry.value)
+
+
+def _named(name: str) -> type[Decomposition]:
+    if name in DECOMPOSITIONS:
+        return DECOMPOSITIONS[name]
+    if ":" in name:
+        return _imported(name)
+    if name in _plug_ins():
+        return _load(_plug_ins()[name])
+    known = [*DECOMPOSITIONS, *_plug_ins()]
+    raise UnknownDecompositionError(
+        f"unknown decomposition {name!r}{did_you_mean(name, known)}: choose from "
+        f"{', '.join(known)}, or name a class of your own as package.module:Class"
+    )
+
+
+def _imported(reference: str) -> type[Decomposition]:
+    """The class of a reference to a module that has been imported."""
+    module, _, name = reference.partition(":")
+    if module in sys.modules:
+        return _checked(vars(sys.modules[module]).get(name), reference)
+    if not re.fullmatch(r"\w+(\.\w+)*", module):
+        raise InputError(f"a class is written package.module:Class, not {reference!r}")
+    if find_spec(module.partition(".")[0]) is None:
+        raise UnknownDecompositionError(
+            f"the decomposition {reference} is in a package that is not installed: "
+            f"install {module.partition('.')[0]}, or add its folder to PYTHONPATH"
         )
-    return DECOMPOSITIONS[name]
+    raise UnknownDecompositionError(
+        f"the decomposition {reference} has not been imported: in Python, import {module} first; "
+        f"on the command line, saen --import {module} …"
+    )
+
+
+def _checked(cls: Any, reference: str) -> type[Decomposition]:
+    if not (isinstance(cls, type) and issubclass(cls, Decomposition)):
+        raise UnknownDecompositionError(f"{reference} is not a class derived from Decomposition")
+    return cls
 
 
 def _parse(spec: str) -> tuple[str, dict[str, Any]]:
     """Name and parameters of `name` or `name(key=value, …)`; plain words need no quotes."""
     if "(" not in spec:
         return spec.strip(), {}
+    module, written = "", spec.strip()
+    if ":" in written.partition("(")[0]:
+        module, _, written = written.partition(":")
+        module += ":"
     wrong = InputError(f"a decomposition is written name or name(parameter=value, …), not {spec!r}")
     try:
-        call = ast.parse(spec.strip(), mode="eval").body
+        call = ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise wrong from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -115,7 +197,7 @@ def _parse(spec: str) -> tuple[str, dict[str, Any]]:
             values[keyword.arg] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError):
             raise wrong from None
-    return call.func.id, values
+    return module + call.func.id, values
 
 
 def parameters(cls: type[Decomposition]) -> list[Field[Any]]:
@@ -127,25 +209,48 @@ def parameters(cls: type[Decomposition]) -> list[Field[Any]]:
 
 
 def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
-    """The settings and the fitted vocabularies, for files."""
-    settings = decomposition.settings()
-    if DECOMPOSITIONS.get(settings["name"]) is not type(decomposition):
-        raise InputError(
-            f"a model over {type(decomposition).__name__} cannot be saved: its decomposition is "
-            "not one of saen's own; fit the model on the Hierarchy that it returns instead"
-        )
+    """The settings and the fitted vocabularies, for files.
+
+    Raises `InputError` for a class that a file cannot refer to.
+    """
+    settings = decomposition.settings() | {"name": _reference(type(decomposition))}
     fitted = {f.name: getattr(decomposition, f.name) for f in _fitted(type(decomposition))}
     return settings | {key: None if v is None else list(v) for key, v in fitted.items()}
 
 
 def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     """The inverse of `decomposition_to_json`."""
-    values = dict(document)
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
     cls = _named(values.pop("name"))
     for key in (f.name for f in _fitted(cls)):
         if values.get(key) is not None:
             values[key] = Vocabulary(values[key])
     return cls(**values)
+
+
+def _reference(cls: type[Any]) -> str:
+    """The name of a class in files: its own, its plug-in's, or `package.module:Class`."""
+    for name, own in DECOMPOSITIONS.items():
+        if own is cls:
+            return name
+    for name, entry in _plug_ins().items():
+        # Only what has been imported already can be the class.
+        if entry.module in sys.modules and _load(entry) is cls:
+            return name
+    reference = f"{cls.__module__}:{cls.__qualname__}"
+    if not issubclass(cls, Decomposition) or _imported_or_none(reference) is not cls:
+        raise InputError(
+            f"a model over {cls.__name__} cannot be saved, since files refer to a decomposition by "
+            "its module and name: derive it from saen.Decomposition, on the top level of a module"
+        )
+    return reference
+
+
+def _imported_or_none(reference: str) -> type[Decomposition] | None:
+    try:
+        return _imported(reference)
+    except InputError:
+        return None
 
 
 def _fitted(cls: type[Decomposition]) -> list[Field[Any]]:

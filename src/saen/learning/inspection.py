@@ -162,9 +162,16 @@ def _linear(header: Header) -> dict[str, Any]:
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies that `fit` found."""
-    from saen.decompositions.registry import decomposition_class, parameters
+    from saen.decompositions.registry import (
+        UnknownDecompositionError,
+        decomposition_class,
+        parameters,
+    )
 
-    known = {field.name for field in parameters(decomposition_class(decomposition["name"]))}
+    try:
+        known = {field.name for field in parameters(decomposition_class(decomposition["name"]))}
+    except UnknownDecompositionError:  # a class of the user's own, not imported: nor is it here
+        known = {key for key, value in decomposition.items() if not isinstance(value, list)}
     return {key: value for key, value in decomposition.items() if key == "name" or key in known}
 
 

@@ -12,7 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
 from saen._version import __version__
-from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from saen.decompositions.registry import (
+    UnknownDecompositionError,
+    decomposition_from_json,
+    decomposition_to_json,
+)
 from saen.errors import FileError, SaenError
 from saen.io import container
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
@@ -222,6 +226,8 @@ def load_estimator(path: str | Path) -> Any:
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
         return (_unpack_blend if "members" in document else _unpack)(document, tensors)
+    except UnknownDecompositionError as error:
+        raise FileError(str(error), path=path) from None
     except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
         raise FileError(
             f"damaged: its contents do not fit together ({error})", path=path
