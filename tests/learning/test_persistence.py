@@ -370,7 +370,7 @@ def test_a_damaged_file_is_refused_wherever_the_damage_is(
         (lambda d, t: d.update(estimator="os.system"), "damaged: its contents do not fit together"),
         (lambda d, t: d.pop("architecture"), "damaged: its contents do not fit together"),
         (lambda d, t: d["architecture"].update(labels=3), "damaged"),
-        (lambda d, t: d["decomposition"].update(name="egg"), "damaged"),
+        (lambda d, t: d["decomposition"].update(name="egg"), "unknown decomposition 'egg'"),
         (lambda d, t: d["parameters"].update(unknown=1), "damaged"),
         (lambda d, t: t.pop("network.levels.1.weight"), "damaged"),
         (lambda d, t: t.update({"network.extra": np.zeros(1)}), "damaged"),

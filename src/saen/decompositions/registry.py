@@ -142,7 +142,8 @@ def _named(name: str) -> type[Decomposition]:
     known = [*DECOMPOSITIONS, *_plug_ins()]
     raise UnknownDecompositionError(
         f"unknown decomposition {name!r}{did_you_mean(name, known)}: choose from "
-        f"{', '.join(known)}, or name a class of your own as package.module:Class"
+        f"{', '.join(known)}, install the package that provides it, or name a class of your own as "
+        "package.module:Class"
     )
 
 
@@ -220,7 +221,9 @@ def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
 
 def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     """The inverse of `decomposition_to_json`."""
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+    }
     cls = _named(values.pop("name"))
     for key in (f.name for f in _fitted(cls)):
         if values.get(key) is not None:

@@ -31,6 +31,7 @@ from saen.learning.estimators import (
     integer_seed,
     sample_weights,
 )
+from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
 from saen.learning.parameters import Parameters, parameter
@@ -57,7 +58,7 @@ class Member(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlendEstimator(Savable, Parameters, BaseEstimator):
+class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
     """What classifier and regressor share: candidates, their trials, and the members."""
 
     _: KW_ONLY
@@ -188,7 +189,7 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
         return result
 
     @property
-    def schema_(self) -> Hierarchy:
+    def schema_(self) -> Hierarchy:  # type: ignore[override]
         """The hierarchy, without objects, of the member with the largest weight."""
         result: Hierarchy = self.members_[0].estimator.schema_
         return result
@@ -300,6 +301,10 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     def predict_proba(self, X: Data) -> Floats:
         """Class probabilities, averaged by weight over the members and calibrated, (n, classes)."""
         return self.combine(self.predict_each(X))
+
+    def predict_log_proba(self, X: Data) -> Floats:
+        """Logarithms of the class probabilities, shape (n, classes)."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""

@@ -39,6 +39,7 @@ from saen.learning.calibration import (
     probabilities,
 )
 from saen.learning.estimators import integer_seed, sample_weights
+from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -143,7 +144,7 @@ class _Learner:
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsEstimator(Savable, CountSettings):
+class PartCountsEstimator(Savable, Fitted, CountSettings):
     """What classifier and regressor share: from data to a linear model and back."""
 
     _: KW_ONLY
