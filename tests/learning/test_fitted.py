@@ -32,13 +32,13 @@ def targets(model: Any) -> Any:
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_every_estimator_scores_explains_and_knows_what_it_reads(model: Any) -> None:
     y = targets(model)
-    assert not hasattr(model, "feature_names_in_")
+    assert not hasattr(model, "feature_names_")
     model.fit(THREADS, y)
     assert -10 < model.score(THREADS, y) <= 1
     explanation = model.explain(THREADS, 3, k=2)
     assert explanation.index == 3
     assert explanation.output == saen.explain(model, THREADS, 3).output
-    assert model.n_features_in_ == len(model.feature_names_in_) > 2
+    assert len(model.feature_names_) > 2
     if hasattr(model, "classes_"):
         proba = model.predict_proba(THREADS)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(THREADS)), proba, atol=1e-12)
@@ -49,7 +49,7 @@ def test_feature_names_are_labels_and_attributes_of_the_bottom_level() -> None:
         [[(0, 1)], [(0, 1)]], node_labels=["C", "O", "C", "N"], node_attributes=np.ones((4, 2))
     )
     model = saen.SAENClassifier(node_labels="node,attributes", epochs=0).fit(graphs, [0, 1])
-    assert model.feature_names_in_.tolist() == ["C", "N", "O", "attribute 0", "attribute 1"]
+    assert model.feature_names_.tolist() == ["C", "N", "O", "attribute 0", "attribute 1"]
     wider = saen.Graphs.from_edge_lists(
         [[(0, 1)]], node_labels=["C", "O"], node_attributes=np.ones((2, 3))
     )

@@ -601,6 +601,8 @@ def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
     """The probability that the estimator gives the explained class."""
     if not isinstance(estimator, Classifier):
         return None
+    if not goal.classes:  # one of several targets: that of its second class
+        return float(estimator.predict_proba(one)[0, goal.target])
     place = goal.classes.index(str(goal.target))
     return float(estimator.predict_proba(one)[0, place])
 
@@ -608,8 +610,10 @@ def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
 def _reference(estimator: Estimator) -> str:
     """What examples are compared with, in words."""
     if isinstance(estimator, PartCountsEstimator):
-        return "an example without parts"
-    if estimator.network_.level(estimator.schema_.depth).typical() is None:
+        typical: Any = estimator.linear_.typical
+    else:
+        typical = estimator.network_.level(estimator.schema_.depth).typical()
+    if typical is None:
         return "an example without parts"
     return f"the average {singular(estimator.schema_.names[-1])} of the training data"
 
@@ -658,12 +662,13 @@ def _linear_explanation(
     model: PartCountsEstimator, decomposed: DecomposedExample, goal: _Goal, k: int
 ) -> dict[str, Any]:
     """The same for a linear model over part counts, whose contributions are exact."""
-    output, objects, entries = linear_contributions(model, decomposed.hierarchy, goal.weights)
-    baseline = np.array([float(goal.weights @ model.linear_.intercept)])
+    output, baseline, objects, entries = linear_contributions(
+        model, decomposed.hierarchy, goal.weights
+    )
     return {
         "output": output,
         "contributions": tuple(map(frozen, objects)),
-        "empty": tuple(map(frozen, [*objects[:-1], baseline])),
+        "empty": tuple(map(frozen, [*objects[:-1], np.array([baseline])])),
         "entries": tuple(map(frozen, entries)),
         "parts": linear_parts(decomposed, objects[-2], k),
         "steps": 1,
@@ -675,13 +680,7 @@ def _explained(
 ) -> Callable[[_Goal], tuple[Floats, Floats, Floats]]:
     """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
     if isinstance(estimator, PartCountsEstimator):
-
-        def linear(goal: _Goal) -> tuple[Floats, Floats, Floats]:
-            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
-            baseline = float(goal.weights @ estimator.linear_.intercept)
-            return outputs, np.full(len(outputs), baseline), entries
-
-        return linear
+        return lambda goal: linear_outputs(estimator, compressed, goal.weights)
     network = _exact(estimator.network_)
     passed = Passed.through(network, compressed.hierarchy)
 

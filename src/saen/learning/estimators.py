@@ -443,7 +443,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     progress : show a progress bar (None: on a terminal).
 
     After `fit`: `classes_`, `decomposition_`, `network_`, `history_`, `best_epoch_`,
-    `feature_names_in_` (the labels and attributes of the bottom level); `temperature_`, by which
+    `feature_names_` (the labels and attributes of the bottom level); `temperature_`, by which
     the logarithms of probabilities are divided, and `inner_history_`, the curves of the inner
     folds; of several targets, `classes_` has shape (t, 2), and there are `target_names_`.
 

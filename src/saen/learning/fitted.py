@@ -21,24 +21,19 @@ class Fitted:
     schema_: Hierarchy
 
     @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
+    def feature_names_(self) -> NDArray[np.object_]:
         """What `fit` saw on the bottom level, in order: labels as text, then real attributes.
 
         >>> import saen
         >>> path = saen.Graphs.from_edge_lists([[(0, 1)]] * 2, node_labels=["C", "O"] * 2)
         >>> model = saen.SAENClassifier(epochs=0).fit(path, ["a", "b"])
-        >>> model.feature_names_in_.tolist(), model.schema_.names
+        >>> model.feature_names_.tolist(), model.schema_.names
         (['C', 'O'], ('nodes', 'ego graphs', 'graphs'))
         """
         attributes = self.schema_.attributes
         labels = [] if attributes.vocabulary is None else map(str, attributes.vocabulary)
         width = 0 if attributes.vectors is None else attributes.vectors.shape[1]
         return np.array([*labels, *(f"attribute {n}" for n in range(width))], dtype=object)
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many labels and attributes `fit` saw on the bottom level."""
-        return len(self.feature_names_in_)
 
     def explain(self, X: Data, index: int = 0, *, target: Any = None, k: int = 10) -> Any:
         """What every part of an example contributes to its prediction: see `saen.explain`.

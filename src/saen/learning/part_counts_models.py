@@ -85,7 +85,9 @@ class LinearCounts:
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
       log-odds of the second as the only output, and several classes one logit each;
     - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
-    - `errors` (m, outputs): absolute errors of numbers on the inner folds.
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds;
+    - `typical` (outputs,): the mean output over the training examples, by weight, which is that of
+      the average of their features; None in models of older versions.
     """
 
     encoder: Encoder
@@ -96,6 +98,7 @@ class LinearCounts:
     C: float
     score: float | None
     errors: Floats | None = None
+    typical: Floats | None = None
 
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
@@ -529,6 +532,7 @@ class _Problem:
             C,
             None if best is None else best.score,
             self._errors(best, folds),
+            np.average(X @ coef.T + intercept, axis=0, weights=self.weights) * temperature,
         )
         return linear, None if best is None else best.outputs
 

@@ -180,8 +180,9 @@ def _pack_linear(
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
     tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
-    if linear.errors is not None:
-        tensors["linear.errors"] = linear.errors
+    for key in ("errors", "typical"):
+        if getattr(linear, key) is not None:
+            tensors[f"linear.{key}"] = getattr(linear, key)
 
 
 def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
@@ -196,6 +197,8 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
     )
     if tensors["coef"].shape != (len(tensors["intercept"]), encoder.n_columns):
         raise ValueError("the coefficients do not match the columns")
+    if tensors.get("typical", tensors["intercept"]).shape != tensors["intercept"].shape:
+        raise ValueError("the mean output does not match the outputs")
     return LinearCounts(
         encoder,
         known["norm"],
@@ -205,6 +208,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         known["C"],
         known["score"],
         tensors.get("errors"),
+        tensors.get("typical"),
     )
 
 
