@@ -18,6 +18,7 @@ MAX_SKIPPED = 6
 """Blocks that take minutes, or need what a test does not have."""
 SLOW = {
     "README.md",
+    "chemistry.md",
     "choosing.md",
     "evaluate.md",
     "explain.md",
@@ -40,6 +41,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as in a Python that is started there
     return tmp_path
 
 

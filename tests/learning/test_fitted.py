@@ -151,3 +151,9 @@ def test_warm_start_with_other_networks_or_classes_is_refused() -> None:
     with pytest.raises(InputError, match="keep n_models, hidden"):
         model.set_params(n_models=3).fit(THREADS, THREADS.targets)
     assert model.predict(THREADS).shape == (40,)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_every_estimator_refuses_data_without_targets(model: Any) -> None:
+    with pytest.raises(InputError, match="y is None: these data have no targets"):
+        model.fit(THREADS, None)

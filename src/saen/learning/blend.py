@@ -44,6 +44,7 @@ from saen.learning.selection import (
     describe_tried,
     try_candidates,
 )
+from saen.learning.targets import Targets, given
 from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
 from saen.network.ensemble import Part
 
@@ -273,14 +274,14 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     classes_: Array = field(init=False)
     temperature_: float = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,).
 
         Examples of weight 0 are not looked at; other weights count for the members, not for the
         choice among the candidates.
         """
         self.validate()
-        problem = Classes(y)
+        problem = Classes(given(y))
         if problem.several:
             raise InputError("several targets at once are learned by networks: use SAENClassifier")
         self.classes_ = problem.classes
@@ -329,10 +330,10 @@ class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
 
     errors_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,); weights as for `BlendClassifier`."""
         self.validate()
-        problem = Numbers(y)
+        problem = Numbers(given(y))
         if problem.targets.ndim != 1:
             raise InputError("several targets at once are learned by networks: use SAENRegressor")
         weights = sample_weights(sample_weight, len(problem.targets))

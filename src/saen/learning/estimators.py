@@ -48,7 +48,14 @@ from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.learning.splits import inner_folds
-from saen.learning.targets import as_numbers, encode_classes, known_targets, target_names
+from saen.learning.targets import (
+    Targets,
+    as_numbers,
+    encode_classes,
+    given,
+    known_targets,
+    target_names,
+)
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Part, PartResults, Plan, train_parts
 from saen.network.loss import Task
@@ -460,9 +467,10 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     classes_: Array = field(init=False)
     temperature_: float = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENClassifier:
         """Train on data X with classes y, shape (n,), or (n, t) for t targets of two classes."""
         self.validate()
+        y = given(y)
         names = target_names(y) if np.ndim(y) == 2 else None
         classes, codes = encode_classes(y, names)
         n_classes = classes.shape[-1]
@@ -573,11 +581,11 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         check_is_fitted(self, "network_")
         return self.classes_at(self.predict_proba(X))
 
-    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy; of several targets, the mean of theirs over the examples where known."""
         if not self.several_:
-            return float(super().score(X, y, sample_weight))
-        right, weights = self.predict(X) == (table := np.asarray(y)), known_targets(table)
+            return float(super().score(X, given(y), sample_weight))
+        right, weights = self.predict(X) == (table := np.asarray(given(y))), known_targets(table)
         if sample_weight is not None:
             weights = weights * np.asarray(sample_weight)[:, None]
         counted = weights.any(axis=0)
@@ -603,9 +611,10 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
     scale_: Array = field(init=False)
     errors_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENRegressor:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENRegressor:
         """Train on data X with numbers y, shape (n,) or (n, k)."""
         self.validate()
+        y = given(y)
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
@@ -628,9 +637,9 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
 
-    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """R²; of several numbers, the mean of theirs over the examples where known."""
-        true, predicted = as_numbers(y), self.predict(X)
+        true, predicted = as_numbers(given(y)), self.predict(X)
         columns = zip(
             true.reshape(len(true), -1).T, predicted.reshape(len(true), -1).T, strict=True
         )

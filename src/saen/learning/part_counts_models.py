@@ -54,6 +54,7 @@ from saen.learning.part_counts import (
     scale_rows,
 )
 from saen.learning.preparation import Data, Prepared
+from saen.learning.targets import Targets, given
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[Ints, Ints]]
@@ -258,10 +259,10 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
     classes_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,); examples of weight 0 are not looked at."""
         self.validate()
-        labels = np.asarray(y)
+        labels = np.asarray(given(y))
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise InputError("y holds NaN or infinity, which is not a class")
         check_classification_targets(labels)
@@ -334,10 +335,10 @@ class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  
 
     flat_: bool = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,) or (n, k); weight 0 is not looked at."""
         self.validate()
-        values = np.asarray(y, dtype=np.float64)
+        values = np.asarray(given(y), dtype=np.float64)
         if values.ndim not in (1, 2) or not np.isfinite(values).all():
             raise InputError("y must be finite numbers of shape (n,) or (n, k)")
         if len(values) == 0:

@@ -13,6 +13,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 
+Targets = ArrayLike | None
+"""What `fit` takes as y: `graphs.targets` is None for graphs without targets, which is refused."""
+
+
+def given(y: Targets) -> ArrayLike:
+    """The targets; `InputError` where there are none."""
+    if y is None:
+        raise InputError("y is None: these data have no targets to learn from")
+    return y
+
 
 def as_classes(y: ArrayLike) -> Array:
     """Classes as an array of integers, Booleans or strings, shape (n,).
