@@ -93,7 +93,9 @@ def test_own_class_is_named_once_its_module_is_imported() -> None:
     ("name", "message"),
     [
         ("os:path", "os:path is not a class derived from Decomposition"),
-        ("os:path.join", "os:path.join is not a class"),
+        ("os:path.join", "a class is written package.module:Class"),
+        ("__main__.parts:Stars", "has not been imported"),
+        ("x" * 9999 + ":Stars", "a class is written package.module:Class, not .{9,90}$"),
         ("no_such_package.parts:Stars", "not installed: install no_such_package"),
         ("../evil:Stars", "a class is written package.module:Class"),
         ("stars", "unknown decomposition 'stars'.*or name a class of your own"),

@@ -36,6 +36,7 @@ def command(
             "--out", "-o", help="An .html page, a .json file, or an .svg, .png or .pdf picture."
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     json: options.AsJson = False,
@@ -54,8 +55,8 @@ def command(
 
     if out is not None:
         check_explanation(out)
-        check_output(out, force=force, inputs=[model, data])
-    loaded = load_model(model, "cpu")
+        check_output(out, force=force, inputs=[model, data, vectors])
+    loaded = load_model(model, "cpu", vectors=vectors)
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = examples.name or data

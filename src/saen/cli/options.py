@@ -108,6 +108,10 @@ ReportPage = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
+VectorsFile = Annotated[
+    Path | None,
+    typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
+]
 NodesFile = Annotated[
     Path | None,
     typer.Option("--nodes", help="The table of nodes that belongs to a table of edges."),

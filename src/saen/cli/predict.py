@@ -36,6 +36,7 @@ def command(
         str | None,
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
@@ -66,6 +67,7 @@ def command(
             skip_bad=skip_bad,
             force=force,
             report=report,
+            vectors=vectors,
         )
     _warn_unseen(result)
     if json:

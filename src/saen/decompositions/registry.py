@@ -19,8 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from saen._util.strings import did_you_mean
-from saen.data.vocabulary import Vocabulary
+from saen._util.strings import did_you_mean, short_label
 from saen.decompositions.bags import Edges, Nodes
 from saen.decompositions.base import Decomposition
 from saen.decompositions.dependency_paths import DependencyPaths
@@ -141,7 +140,7 @@ def _named(name: str) -> type[Decomposition]:
         return _load(_plug_ins()[name])
     known = [*DECOMPOSITIONS, *_plug_ins()]
     raise UnknownDecompositionError(
-        f"unknown decomposition {name!r}{did_you_mean(name, known)}: choose from "
+        f"unknown decomposition {short_label(name, 60)!r}{did_you_mean(name, known)}: choose from "
         f"{', '.join(known)}, install the package that provides it, or name a class of your own as "
         "package.module:Class"
     )
@@ -149,15 +148,18 @@ def _named(name: str) -> type[Decomposition]:
 
 def _imported(reference: str) -> type[Decomposition]:
     """The class of a reference to a module that has been imported."""
+    if not re.fullmatch(r"\w{1,99}(\.\w{1,99}){0,9}:\w{1,99}", reference):
+        raise InputError(
+            f"a class is written package.module:Class, not {short_label(reference, 60)!r}"
+        )
     module, _, name = reference.partition(":")
     if module in sys.modules:
         return _checked(vars(sys.modules[module]).get(name), reference)
-    if not re.fullmatch(r"\w+(\.\w+)*", module):
-        raise InputError(f"a class is written package.module:Class, not {reference!r}")
-    if find_spec(module.partition(".")[0]) is None:
+    package = module.partition(".")[0]
+    if package not in sys.modules and find_spec(package) is None:
         raise UnknownDecompositionError(
-            f"the decomposition {reference} is in a package that is not installed: "
-            f"install {module.partition('.')[0]}, or add its folder to PYTHONPATH"
+            f"the decomposition {reference} is in a package that is not installed: install "
+            f"{package}, or add its folder to PYTHONPATH"
         )
     raise UnknownDecompositionError(
         f"the decomposition {reference} has not been imported: in Python, import {module} first; "
@@ -210,24 +212,30 @@ def parameters(cls: type[Decomposition]) -> list[Field[Any]]:
 
 
 def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
-    """The settings and the fitted vocabularies, for files.
+    """The settings and what `fit` filled, for files.
+
+    Settings that are paths of this machine are left out: a file never makes saen open another.
 
     Raises `InputError` for a class that a file cannot refer to.
     """
     settings = decomposition.settings() | {"name": _reference(type(decomposition))}
     fitted = {f.name: getattr(decomposition, f.name) for f in _fitted(type(decomposition))}
-    return settings | {key: None if v is None else list(v) for key, v in fitted.items()}
+    portable = {key: value for key, value in settings.items() if key not in _paths(decomposition)}
+    return portable | {key: None if v is None else v.to_json() for key, v in fitted.items()}
 
 
 def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     """The inverse of `decomposition_to_json`."""
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
-    }
+    values = dict(document)
     cls = _named(values.pop("name"))
-    for key in (f.name for f in _fitted(cls)):
-        if values.get(key) is not None:
-            values[key] = Vocabulary(values[key])
+    if paths := _paths(cls) & values.keys():
+        raise InputError(f"a saved decomposition must not name a file ({', '.join(paths)})")
+    for f in _fitted(cls):
+        if values.get(f.name) is not None:
+            values[f.name] = f.metadata["fitted"].from_json(values[f.name])
+    for f in parameters(cls):
+        if isinstance(values.get(f.name), list):
+            values[f.name] = tuple(values[f.name])
     return cls(**values)
 
 
@@ -258,3 +266,7 @@ def _imported_or_none(reference: str) -> type[Decomposition] | None:
 
 def _fitted(cls: type[Decomposition]) -> list[Field[Any]]:
     return [f for f in fields(cls) if "fitted" in f.metadata]
+
+
+def _paths(cls: type[Decomposition] | Decomposition) -> set[str]:
+    return {f.name for f in fields(cls) if "path" in f.metadata}

@@ -599,10 +599,8 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
 
 def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
     """The probability that the estimator gives the explained class."""
-    if not isinstance(estimator, Classifier):
+    if not goal.classes:
         return None
-    if not goal.classes:  # one of several targets: that of its second class
-        return float(estimator.predict_proba(one)[0, goal.target])
     place = goal.classes.index(str(goal.target))
     return float(estimator.predict_proba(one)[0, place])
 

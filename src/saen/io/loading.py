@@ -277,6 +277,11 @@ def locate(name: str) -> Path | None:
     return next(filter(_holds_graphs, [*copies, download_path(known)]), None)
 
 
+def input_files(*sources: object) -> list[object]:
+    """What a command reads, for `check_output`: paths, and for names their local copies."""
+    return [*sources, *(locate(source) for source in sources if isinstance(source, str))]
+
+
 def _with_checked_ids(graphs: Graphs) -> Graphs:
     """The graphs themselves; warns if two have the same id."""
     repeated = repeated_ids(graphs.ids)
