@@ -86,6 +86,7 @@ def write_evaluation_report(
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
     estimator = report.estimator
+    decomposition = estimator.spec.resolve(report.data).resolved(report.data)
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
     unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"
@@ -104,7 +105,7 @@ def write_evaluation_report(
         settings={
             "dataset": document["dataset"],
             "preset": document["preset"],
-            "parts": describe_decomposition(estimator.spec.resolve(report.data).settings()),
+            "parts": describe_decomposition(decomposition.settings()),
             "epochs are": protocol["stop"],
             "metric": document["metric"],
             "seed": seed,
