@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import saen
 from saen.errors import InputError
@@ -31,7 +32,7 @@ def targets(model: Any) -> Any:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_every_estimator_scores_explains_and_knows_what_it_reads(model: Any) -> None:
-    y = targets(model)
+    model, y = clone(model), targets(model)
     assert not hasattr(model, "feature_names_")
     model.fit(THREADS, y)
     assert -10 < model.score(THREADS, y) <= 1
@@ -156,4 +157,4 @@ def test_warm_start_with_other_networks_or_classes_is_refused() -> None:
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_every_estimator_refuses_data_without_targets(model: Any) -> None:
     with pytest.raises(InputError, match="y is None: these data have no targets"):
-        model.fit(THREADS, None)
+        clone(model).fit(THREADS, None)
