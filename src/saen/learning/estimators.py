@@ -730,7 +730,7 @@ def _check_finite(values: NDArray[np.float64], rows: Ints, what: str = "example"
 
     `values` has one row per unique example, `rows` the row of every example.
     """
-    finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     if not np.all(finite):
         bad = np.flatnonzero(~np.asarray(finite)[rows])
         raise NotFiniteError(int(bad[0]), len(bad), what)
