@@ -6,7 +6,7 @@
 - ```console blocks hold commands after `$ `, each followed by its output: `…` stands for anything,
   decimal fractions may differ a little, integers may not, and lines may be left out;
 - a block with a title, ```json title="graphs.jsonl", is written to that file; a title under `src/`
-  names a file of the repository, of which the block must be an excerpt;
+  or `examples/` names a file of the repository, of which the block must be an excerpt;
 - a block after `<!-- not run: reason -->` is skipped.
 """
 
@@ -148,7 +148,7 @@ class Reader:
 
 def _write_or_compare(title: str, text: str, place: str) -> None:
     path = Path(title)
-    if path.parts[0] == "src":
+    if path.parts[0] in ("src", "examples"):
         wanted = [line.strip() for line in text.strip().split("\n")]
         lines = [line.strip() for line in (ROOT / path).read_text(encoding="utf-8").split("\n")]
         starts = range(len(lines) - len(wanted) + 1)

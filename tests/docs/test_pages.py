@@ -19,6 +19,7 @@ MAX_SKIPPED = 6
 SLOW = {
     "README.md",
     "cluster.md",
+    "chemistry.md",
     "choosing.md",
     "evaluate.md",
     "explain.md",
@@ -41,6 +42,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as in a Python that is started there
     return tmp_path
 
 

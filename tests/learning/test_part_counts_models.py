@@ -215,14 +215,14 @@ def test_contributions_add_up_to_the_decision_value(settings, y):
     model = fitted(y, **settings)
     explanation = explain(model, THREADS, 3)
     decision = model.decision_function(THREADS[3:4])[0]
-    if len(model.classes_) > 2:
-        decision = decision[model.classes_.tolist().index(explanation.target)]
+    place = model.classes_.tolist().index(explanation.target)
+    decision = decision * (2 * place - 1) if len(model.classes_) == 2 else decision[place]
     assert explanation.output == pytest.approx(decision)
     assert explanation.gap < 1e-9
     own = explanation.contributions[-2]
     assert explanation.baseline + own.sum() == pytest.approx(decision)
     for part in explanation.parts:
-        assert part.inside.sum() == pytest.approx(part.contribution)
+        assert part.count * part.inside.sum() == pytest.approx(part.contribution)
     # Equal parts in equal roles contribute equally.
     collection = explain_collection(model, THREADS)
     assert collection.gap < 1e-9
@@ -232,6 +232,43 @@ def test_contributions_add_up_to_the_decision_value(settings, y):
     place = 1 if outputs.ndim == 1 else 0
     baseline = explain(model, THREADS, 0, target=model.classes_[place]).baseline
     assert totals[place] == pytest.approx((column - baseline).sum())
+
+
+@pytest.mark.parametrize("settings", [{}, {"norm": None}, {"encoding": "counts"}])
+def test_contributions_are_differences_from_the_average_training_example(settings, tmp_path):
+    model = fitted(KINDS, depth=1, **settings)
+    mean = model.decision_function(THREADS).mean(axis=0)
+    explanations = [explain(model, THREADS, 3, target=name) for name in model.classes_]
+    assert explanations[0].reference == "the average graph of the training data"
+    np.testing.assert_allclose([each.baseline for each in explanations], mean)
+    assert max(each.gap for each in explanations) < 1e-9
+    # Over the training data, the parts of all examples together contribute nothing.
+    collection = explain_collection(model, THREADS)
+    totals = (collection.means * collection.occurrences[:, None]).sum(axis=0)
+    np.testing.assert_allclose(totals, 0, atol=1e-9)
+    # Parts beyond the depth of the model are not read, and have no share.
+    deeper = explanations[0].decomposed.hierarchy.relations[-1].roles > 1
+    assert deeper.any()
+    assert (explanations[0].entries[-1][deeper] == 0).all()
+    assert (explanations[0].entries[-1][~deeper] != 0).any()
+    model.save(tmp_path / "model.saen")
+    again = explain(saen.load(tmp_path / "model.saen"), THREADS, 3, target=model.classes_[0])
+    assert again.baseline == explanations[0].baseline
+
+
+def test_average_of_numbers_counts_by_weight():
+    weights = np.arange(len(THREADS)) % 3
+    model = PartCountsRegressor(**SMALL).fit(THREADS, THREADS.sizes, weights)
+    expected = np.average(model.predict(THREADS), weights=weights)
+    assert explain(model, THREADS, 5).baseline == pytest.approx(expected)
+
+
+def test_example_without_parts_is_its_own_baseline():
+    model = fitted()
+    empty = saen.Graphs.from_edge_lists([[]], sizes=[0])
+    explanation = explain(model, empty, 0)
+    assert explanation.output == explanation.baseline
+    assert explanation.gap == 0
 
 
 def test_numbers_are_explained_too():

@@ -381,7 +381,7 @@ def test_a_damaged_file_is_refused_wherever_the_damage_is(
         (lambda d, t: d.update(estimator="os.system"), "damaged: its contents do not fit together"),
         (lambda d, t: d.pop("architecture"), "damaged: its contents do not fit together"),
         (lambda d, t: d["architecture"].update(labels=3), "damaged"),
-        (lambda d, t: d["decomposition"].update(name="egg"), "damaged"),
+        (lambda d, t: d["decomposition"].update(name="egg"), "unknown decomposition 'egg'"),
         (lambda d, t: d["parameters"].update(unknown=1), "damaged"),
         (lambda d, t: t.pop("network.levels.1.weight"), "damaged"),
         (lambda d, t: t.update({"network.extra": np.zeros(1)}), "damaged"),
@@ -587,7 +587,7 @@ class Backwards:
         return {"name": "backwards"}
 
 
-def test_a_decomposition_that_is_not_saens_own_cannot_be_saved(
+def test_a_decomposition_that_files_cannot_refer_to_cannot_be_saved(
     threads: Graphs, tmp_path: Path
 ) -> None:
     estimator = SAENClassifier(Backwards(Ego((0, 1), "degree")), **SMALL).fit(

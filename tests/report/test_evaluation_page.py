@@ -90,6 +90,8 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     assert said["accuracy"].startswith(
         f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} %"
     )
+    assert page.all("strong")[0].text == f"{100 * accuracy['mean']:.2f} %"
+    assert "log loss" in said["other scores"]
     assert said["ceiling"].startswith(f"{100 * report['ceiling']:.1f} %")
     assert f"{100 * report['ceiling_folds']:.2f} % with one model per fold" in said["ceiling"]
     assert said["duplicates"].startswith(f"{100 * duplicates['share']:.1f} %")
@@ -129,6 +131,10 @@ def test_training_page_is_about_what_was_held_out(tmp_path):
     page = read(path)
     assert "answers" not in report["held_out"]
     assert f"{100 * report['held_out']['accuracy']:.1f} % accuracy on 30" in pairs(page)["held out"]
+    assert page.all("strong")[0].text == f"{100 * report['held_out']['accuracy']:.2f} %"
+    said = pairs(page)["all scores"]
+    assert all(name in said for name in ("balanced accuracy", "ROC-AUC", "log loss", "Matthews"))
+    assert "inner validation" in page.text  # the curve beside that of training
     assert "accuracy of 2 networks over 2 epochs" in page.text
     confusion = np.array(report["held_out"]["confusion"])
     assert [row[1] for row in tables(page)[2][1:]] == [str(n) for n in confusion.sum(axis=1)]

@@ -52,7 +52,10 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
     assert all(drawing.attributes["aria-label"] for drawing in page.all("svg"))
     parts, nodes, balance = tables(page)
     assert [row[-1] for row in parts[1:]] == [part.what for part in explanation.parts]
-    assert [row[1] for row in nodes[1:]] == [
+    # On a phone, what is on the right has to be scrolled to: the contribution is not.
+    assert parts[0][:2] == ["contribution", "picture"]
+    assert nodes[0][0] == "contribution"
+    assert [row[2] for row in nodes[1:]] == [
         str(part.count) for part in explanation.top_parts(level=0, k=4)
     ]
     assert balance[0] == ["level", "attributed", "not attributed", "sum", "output"]
@@ -68,6 +71,7 @@ def test_page_of_a_collection_shows_its_unique_parts(model, graphs, tmp_path):
     assert page.all("h1")[0].text == "talk: most influential ego graphs"
     assert len(page.all("svg")) == 5
     head, *rows = tables(page)[0]
+    assert head[0] == "mean"
     for row, part in zip(rows, explanation.parts, strict=True):
         shown = dict(zip(head, row, strict=True))
         assert shown["evidence for"] == part.towards
@@ -113,6 +117,12 @@ def test_draw_explanation_colours_by_sign_and_strength(model, graphs):
     assert ((red > blue) == (values > 0)).all()
     strong = np.abs(values).argmax()
     assert abs(red[strong] - blue[strong]) == np.abs(red - blue).max()
+
+
+def test_draw_explanation_numbers_the_nodes(model, graphs):
+    figure = draw_explanation(explain(model, graphs, 2))
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert {str(node) for node in range(graphs[2].n_nodes)} <= set(written)
 
 
 def test_draw_explanation_of_a_large_graph_says_what_is_left_out():

@@ -8,6 +8,7 @@ import typer
 
 from saen._version import __version__
 from saen.cli.lazy import LazyGroup
+from saen.cli.options import import_module_named
 
 
 class Commands(LazyGroup):
@@ -15,7 +16,7 @@ class Commands(LazyGroup):
 
     summaries: ClassVar = {
         "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
-        "decompositions": "List the decompositions and their parameters.",
+        "decompositions": "List the decompositions, installed ones included, and their parameters.",
         "validate": "Say what a file holds, and name every line that cannot be used.",
         "convert": "Convert graphs from any format that can be read.",
         "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
@@ -59,5 +60,15 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            help="Import a module with a decomposition of your own, for models that use it.",
+        ),
+    ] = None,
 ) -> None:
     """Options that stand before the command."""
+    for module in modules or []:
+        import_module_named(module)

@@ -9,13 +9,14 @@ from saen.cli.output import console, heading, print_json, table
 
 
 def command(json: options.AsJson = False) -> None:
-    """List the decompositions and their parameters.
+    """List the decompositions, installed ones included, and their parameters.
 
-    Give one to --decomposition by name, or with parameters, quoted for the shell:
+    Give one to --decomposition by name, or with parameters, quoted for the shell. A class of your
+    own is named as package.module:Class.
 
     Example: saen compress MUTAG --decomposition "neighbourhoods(depth=4, node_labels=degree)"
     """
-    from saen.decompositions.registry import DECOMPOSITIONS, parameters
+    from saen.decompositions.registry import installed_decompositions, parameters
 
     listed: list[dict[str, Any]] = [
         {
@@ -33,7 +34,7 @@ def command(json: options.AsJson = False) -> None:
                 for field in parameters(cls)
             ],
         }
-        for name, cls in DECOMPOSITIONS.items()
+        for name, cls in installed_decompositions().items()
     ]
     if json:
         print_json({"decompositions": listed})

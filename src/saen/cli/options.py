@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from saen.errors import InputError
+
+
+def import_module_named(name: str) -> None:
+    """Import a module that the user names, from the working directory too."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        import_module(name)
+    except Exception as error:
+        raise InputError(f"cannot import {name}: {error}") from None
+
+
+def _import_class(decomposition: str | None) -> str | None:
+    """Import the module of a decomposition that is given as package.module:Class."""
+    name, reference, _ = (decomposition or "").partition("(")[0].partition(":")
+    if reference:
+        import_module_named(name.strip())
+    return decomposition
+
 
 Name = Annotated[
     str,
@@ -22,8 +43,9 @@ DecompositionName = Annotated[
     typer.Option(
         "--decomposition",
         "-d",
+        callback=_import_class,
         help="How to decompose the data: a name or name(parameter=value, …), as listed by "
-        "saen decompositions.",
+        "saen decompositions, or package.module:Class.",
     ),
 ]
 Radii = Annotated[
@@ -41,8 +63,9 @@ OtherDecomposition = Annotated[
     typer.Option(
         "--decomposition",
         "-d",
+        callback=_import_class,
         help="Instead of the preset's: a name or name(parameter=value, …), as listed by "
-        "saen decompositions.",
+        "saen decompositions, or package.module:Class.",
     ),
 ]
 OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead of the preset's.")]

@@ -1,13 +1,25 @@
-"""Decompositions by name: `make_decomposition("neighbourhoods(depth=4)")`."""
+"""Decompositions by name: `make_decomposition("neighbourhoods(depth=4)")`.
+
+A name is one of saen's own, that of an installed plug-in (an entry point of the group
+`saen.decompositions`), or `package.module:Class` for a class in a module that has been imported.
+Nothing is imported because of a name in a file: a program imports the module itself, and on the
+command line the user names it.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import Field, fields
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
 
-from saen._util.strings import did_you_mean
+from saen._util.strings import did_you_mean, short_label
 from saen.decompositions.bags import Edges, Nodes
 from saen.decompositions.base import Decomposition
 from saen.decompositions.dependency_paths import DependencyPaths
@@ -20,7 +32,13 @@ from saen.errors import InputError
 DECOMPOSITIONS: dict[str, type[Decomposition]] = {
     cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Nodes, Edges, Nested, DependencyPaths)
 }
-"""By the name that the command line and saved files use."""
+"""saen's own, by the name that the command line and saved files use."""
+PLUG_INS = "saen.decompositions"
+"""The group of entry points under which packages provide others."""
+
+
+class UnknownDecompositionError(InputError):
+    """No decomposition has this name: neither saen's own, nor installed, nor imported."""
 
 
 def make_decomposition(
@@ -82,22 +100,90 @@ def decomposition_class(spec: str) -> type[Decomposition]:
     return _named(_parse(spec)[0])
 
 
-def _named(name: str) -> type[Decomposition]:
-    if name not in DECOMPOSITIONS:
+def installed_decompositions() -> dict[str, type[Decomposition]]:
+    """saen's own decompositions and those of installed packages, by name.
+
+    A package whose class cannot be imported is a warning.
+    """
+    known = dict(DECOMPOSITIONS)
+    for name, entry in _plug_ins().items():
+        try:
+            known[name] = _load(entry)
+        except InputError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return known
+
+
+@cache
+def _plug_ins() -> dict[str, EntryPoint]:
+    entries = {entry.name: entry for entry in entry_points(group=PLUG_INS)}
+    return {name: entries[name] for name in sorted(entries) if name not in DECOMPOSITIONS}
+
+
+def _load(entry: EntryPoint) -> type[Decomposition]:
+    try:
+        cls = entry.load()
+    except Exception as error:
         raise InputError(
-            f"unknown decomposition {name!r}{did_you_mean(name, DECOMPOSITIONS)}: "
-            f"choose from {', '.join(DECOMPOSITIONS)}"
+            f"the installed decomposition {entry.name!r} ({entry.value}) cannot be imported: "
+            f"{error}"
+        ) from None
+    return _checked(cls, entry.value)
+
+
+def _named(name: str) -> type[Decomposition]:
+    if name in DECOMPOSITIONS:
+        return DECOMPOSITIONS[name]
+    if ":" in name:
+        return _imported(name)
+    if name in _plug_ins():
+        return _load(_plug_ins()[name])
+    known = [*DECOMPOSITIONS, *_plug_ins()]
+    raise UnknownDecompositionError(
+        f"unknown decomposition {short_label(name, 60)!r}{did_you_mean(name, known)}: choose from "
+        f"{', '.join(known)}, install the package that provides it, or name a class of your own as "
+        "package.module:Class"
+    )
+
+
+def _imported(reference: str) -> type[Decomposition]:
+    """The class of a reference to a module that has been imported."""
+    if not re.fullmatch(r"\w{1,99}(\.\w{1,99}){0,9}:\w{1,99}", reference):
+        raise InputError(
+            f"a class is written package.module:Class, not {short_label(reference, 60)!r}"
         )
-    return DECOMPOSITIONS[name]
+    module, _, name = reference.partition(":")
+    if module in sys.modules:
+        return _checked(vars(sys.modules[module]).get(name), reference)
+    package = module.partition(".")[0]
+    if package not in sys.modules and find_spec(package) is None:
+        raise UnknownDecompositionError(
+            f"the decomposition {reference} is in a package that is not installed: install "
+            f"{package}, or add its folder to PYTHONPATH"
+        )
+    raise UnknownDecompositionError(
+        f"the decomposition {reference} has not been imported: in Python, import {module} first; "
+        f"on the command line, saen --import {module} …"
+    )
+
+
+def _checked(cls: Any, reference: str) -> type[Decomposition]:
+    if not (isinstance(cls, type) and issubclass(cls, Decomposition)):
+        raise UnknownDecompositionError(f"{reference} is not a class derived from Decomposition")
+    return cls
 
 
 def _parse(spec: str) -> tuple[str, dict[str, Any]]:
     """Name and parameters of `name` or `name(key=value, …)`; plain words need no quotes."""
     if "(" not in spec:
         return spec.strip(), {}
+    module, written = "", spec.strip()
+    if ":" in written.partition("(")[0]:
+        module, _, written = written.partition(":")
+        module += ":"
     wrong = InputError(f"a decomposition is written name or name(parameter=value, …), not {spec!r}")
     try:
-        call = ast.parse(spec.strip(), mode="eval").body
+        call = ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise wrong from None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
@@ -114,7 +200,7 @@ def _parse(spec: str) -> tuple[str, dict[str, Any]]:
             values[keyword.arg] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError):
             raise wrong from None
-    return call.func.id, values
+    return module + call.func.id, values
 
 
 def parameters(cls: type[Decomposition]) -> list[Field[Any]]:
@@ -129,13 +215,10 @@ def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
     """The settings and what `fit` filled, for files.
 
     Settings that are paths of this machine are left out: a file never makes saen open another.
+
+    Raises `InputError` for a class that a file cannot refer to.
     """
-    settings = decomposition.settings()
-    if DECOMPOSITIONS.get(settings["name"]) is not type(decomposition):
-        raise InputError(
-            f"a model over {type(decomposition).__name__} cannot be saved: its decomposition is "
-            "not one of saen's own; fit the model on the Hierarchy that it returns instead"
-        )
+    settings = decomposition.settings() | {"name": _reference(type(decomposition))}
     fitted = {f.name: getattr(decomposition, f.name) for f in _fitted(type(decomposition))}
     portable = {key: value for key, value in settings.items() if key not in _paths(decomposition)}
     return portable | {key: None if v is None else v.to_json() for key, v in fitted.items()}
@@ -150,7 +233,35 @@ def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     for f in _fitted(cls):
         if values.get(f.name) is not None:
             values[f.name] = f.metadata["fitted"].from_json(values[f.name])
+    for f in parameters(cls):
+        if isinstance(values.get(f.name), list):
+            values[f.name] = tuple(values[f.name])
     return cls(**values)
+
+
+def _reference(cls: type[Any]) -> str:
+    """The name of a class in files: its own, its plug-in's, or `package.module:Class`."""
+    for name, own in DECOMPOSITIONS.items():
+        if own is cls:
+            return name
+    for name, entry in _plug_ins().items():
+        # Only what has been imported already can be the class.
+        if entry.module in sys.modules and _load(entry) is cls:
+            return name
+    reference = f"{cls.__module__}:{cls.__qualname__}"
+    if not issubclass(cls, Decomposition) or _imported_or_none(reference) is not cls:
+        raise InputError(
+            f"a model over {cls.__name__} cannot be saved, since files refer to a decomposition by "
+            "its module and name: derive it from saen.Decomposition, on the top level of a module"
+        )
+    return reference
+
+
+def _imported_or_none(reference: str) -> type[Decomposition] | None:
+    try:
+        return _imported(reference)
+    except InputError:
+        return None
 
 
 def _fitted(cls: type[Decomposition]) -> list[Field[Any]]:

@@ -359,9 +359,10 @@ def explain_collection(
 
     Identical parts are merged, so this is one pass over the compressed data.
 
-    `estimator` and `X` are those of `explain`; `k` is how many of the strongest unique parts to
-    describe by an example. For a regression, `target` is the column of y; classifiers are explained
-    towards all of their classes. With an `executor`, examples are explained in tasks.
+    `estimator` and `X` are those of `explain`; of a blend, the member with the largest weight is
+    explained. `k` is how many of the strongest unique parts to describe by an example. For a
+    regression, `target` is the column of y; classifiers are explained towards all of their classes.
+    With an `executor`, examples are explained in tasks.
 
     Raises `InputError` for empty data, and for a class as target.
 
@@ -569,8 +570,7 @@ class _Goal:
                 scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
-            weights = np.eye(len(scale))[place] * scale
-            return _Goal((), place, weights, float(mean[place]))
+            return _Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
         if estimator.classes_.ndim == 2:  # several targets: the log-odds of one of them
             names = tuple(estimator.target_names_)
             place = _position("target", names[0] if target is None else target, names)
@@ -650,8 +650,10 @@ def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
 def _reference(estimator: Estimator) -> str:
     """What examples are compared with, in words."""
     if isinstance(estimator, PartCountsEstimator):
-        return "an example without parts"
-    if estimator.network_.level(estimator.schema_.depth).typical() is None:
+        typical: Any = estimator.linear_.typical
+    else:
+        typical = estimator.network_.level(estimator.schema_.depth).typical()
+    if typical is None:
         return "an example without parts"
     return f"the average {singular(estimator.schema_.names[-1])} of the training data"
 
@@ -700,12 +702,13 @@ def _linear_explanation(
     model: PartCountsEstimator, decomposed: DecomposedExample, goal: _Goal, k: int
 ) -> dict[str, Any]:
     """The same for a linear model over part counts, whose contributions are exact."""
-    output, objects, entries = linear_contributions(model, decomposed.hierarchy, goal.weights)
-    baseline = np.array([float(goal.weights @ model.linear_.intercept)])
+    output, baseline, objects, entries = linear_contributions(
+        model, decomposed.hierarchy, goal.weights
+    )
     return {
         "output": output,
         "contributions": tuple(map(frozen, objects)),
-        "empty": tuple(map(frozen, [*objects[:-1], baseline])),
+        "empty": tuple(map(frozen, [*objects[:-1], np.array([baseline])])),
         "entries": tuple(map(frozen, entries)),
         "parts": linear_parts(decomposed, objects[-2], k),
         "steps": 1,
@@ -717,13 +720,7 @@ def _explained(
 ) -> Callable[[_Goal], tuple[Floats, Floats, Floats]]:
     """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
     if isinstance(estimator, PartCountsEstimator):
-
-        def linear(goal: _Goal) -> tuple[Floats, Floats, Floats]:
-            outputs, entries = linear_outputs(estimator, compressed, goal.weights)
-            baseline = float(goal.weights @ estimator.linear_.intercept)
-            return outputs, np.full(len(outputs), baseline), entries
-
-        return linear
+        return lambda goal: linear_outputs(estimator, compressed, goal.weights)
     network = _exact(estimator.network_)
     passed = Passed.through(network, compressed.hierarchy)
 

@@ -1,8 +1,10 @@
 """Contributions of parts to a linear model over part counts: exact, since the model is a sum.
 
 The entry (role π, part i, count n) of an example adds coefficient × feature value over the columns
-of (π, i); its n occurrences share this equally. What a part contributes is handed down to its own
-parts in equal shares, since the model tells whole parts apart and not what is inside them.
+of (π, i); its n occurrences share this equally. The example is compared with the average x̄ of the
+training examples, whose output is their mean output: what x̄ has instead, -w·x̄, is shared equally by
+all parts that the model reads (those up to its depth). What a part contributes is handed down to
+its own parts in equal shares, since the model tells whole parts apart and not what is inside them.
 """
 
 from __future__ import annotations
@@ -23,25 +25,35 @@ Floats = NDArray[np.float64]
 
 def linear_outputs(
     model: PartCountsEstimator, compressed: Compressed, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Outputs of the unique examples, (rows,), and what every entry of the top adds, (entries,)."""
+) -> tuple[Floats, Floats, Floats]:
+    """Outputs and baselines of the unique examples, (rows,), and what the top's entries add.
+
+    An example without parts that the model reads is its own baseline.
+    """
     _check_levels(model)
-    table = count_parts(compressed, model.levels)
-    outputs = model.linear_.outputs(table) @ weights
+    table, linear = count_parts(compressed, model.levels), model.linear_
+    outputs = linear.outputs(table) @ weights
+    intercept = float(weights @ linear.intercept)
+    baseline = intercept if linear.typical is None else float(weights @ linear.typical)
+    inside = table.ids[:, 0] <= table.last_place(linear.depth)
+    counts = np.where(inside[table.parts], table.counts, 0)
+    sizes = np.bincount(table.rows, counts, minlength=table.n_rows)
+    own = linear.entry_outputs(table, weights)
+    own -= counts * (baseline - intercept) / np.maximum(sizes, 1)[table.rows]
     entries = np.zeros(compressed.hierarchy.relations[-1].n_entries)
-    entries[table.source] = model.linear_.entry_outputs(table, weights)
-    return outputs, entries
+    entries[table.source] = own
+    return outputs, np.where(sizes > 0, baseline, outputs), entries
 
 
 def linear_contributions(
     model: PartCountsEstimator, hierarchy: Hierarchy, weights: Floats
-) -> tuple[float, list[Floats], list[Floats]]:
-    """Output, contributions of the objects of every level, and of the entries of every relation.
+) -> tuple[float, float, list[Floats], list[Floats]]:
+    """Output and baseline, contributions of objects by level, and of entries by relation.
 
     The hierarchy is that of one example; levels and relations come bottom first.
     """
     compressed = compress(hierarchy)
-    outputs, unique_entries = linear_outputs(model, compressed, weights)
+    outputs, baselines, unique_entries = linear_outputs(model, compressed, weights)
     top, unique = hierarchy.relations[-1], compressed.hierarchy.relations[-1]
     per_occurrence = unique_entries / unique.multiplicity
     codes = unique.roles.astype(np.int64) * unique.n_parts + unique.parts
@@ -57,7 +69,7 @@ def linear_contributions(
         shares = shared_equally(relation, objects[-1])
         entries.append(shares)
         objects.append(np.bincount(relation.parts, shares, minlength=relation.n_parts))
-    return float(outputs[0]), objects[::-1], entries[::-1]
+    return float(outputs[0]), float(baselines[0]), objects[::-1], entries[::-1]
 
 
 def linear_parts(decomposed: DecomposedExample, contributions: Floats, k: int) -> tuple[Part, ...]:

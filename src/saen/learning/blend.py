@@ -31,6 +31,7 @@ from saen.learning.estimators import (
     integer_seed,
     sample_weights,
 )
+from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
 from saen.learning.parameters import Parameters, parameter
@@ -43,6 +44,7 @@ from saen.learning.selection import (
     describe_tried,
     try_candidates,
 )
+from saen.learning.targets import Targets, given
 from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
 from saen.network.ensemble import Part
 
@@ -57,7 +59,7 @@ class Member(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlendEstimator(Savable, Parameters, BaseEstimator):
+class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
     """What classifier and regressor share: candidates, their trials, and the members."""
 
     _: KW_ONLY
@@ -188,7 +190,7 @@ class BlendEstimator(Savable, Parameters, BaseEstimator):
         return result
 
     @property
-    def schema_(self) -> Hierarchy:
+    def schema_(self) -> Hierarchy:  # type: ignore[override]
         """The hierarchy, without objects, of the member with the largest weight."""
         result: Hierarchy = self.members_[0].estimator.schema_
         return result
@@ -272,14 +274,14 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     classes_: Array = field(init=False)
     temperature_: float = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,).
 
         Examples of weight 0 are not looked at; other weights count for the members, not for the
         choice among the candidates.
         """
         self.validate()
-        problem = Classes(y)
+        problem = Classes(given(y))
         if problem.several:
             raise InputError("several targets at once are learned by networks: use SAENClassifier")
         self.classes_ = problem.classes
@@ -300,6 +302,10 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     def predict_proba(self, X: Data) -> Floats:
         """Class probabilities, averaged by weight over the members and calibrated, (n, classes)."""
         return self.combine(self.predict_each(X))
+
+    def predict_log_proba(self, X: Data) -> Floats:
+        """Logarithms of the class probabilities, shape (n, classes)."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""
@@ -324,10 +330,10 @@ class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
 
     errors_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,); weights as for `BlendClassifier`."""
         self.validate()
-        problem = Numbers(y)
+        problem = Numbers(given(y))
         if problem.targets.ndim != 1:
             raise InputError("several targets at once are learned by networks: use SAENRegressor")
         weights = sample_weights(sample_weight, len(problem.targets))

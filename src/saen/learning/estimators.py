@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -20,6 +21,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
+from sklearn.metrics import r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -40,12 +42,20 @@ from saen.learning.calibration import (
     tempered,
 )
 from saen.learning.defaults import default_batch_size, default_hidden, default_inner_folds
+from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.learning.splits import inner_folds
-from saen.learning.targets import as_numbers, encode_classes, target_names
+from saen.learning.targets import (
+    Targets,
+    as_numbers,
+    encode_classes,
+    given,
+    known_targets,
+    target_names,
+)
 from saen.network.batches import hierarchy_and_top
 from saen.network.ensemble import Part, PartResults, Plan, train_parts
 from saen.network.loss import Task
@@ -66,7 +76,7 @@ MIN_INNER_EXAMPLES = 10
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Savable, Parameters, BaseEstimator):
+class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -96,6 +106,10 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
     device: str = _parameter("auto", str, runtime=True)
     checkpoint: str | Path | None = _parameter(None, str, Path, None, runtime=True)
     checkpoint_every: int = _parameter(10, _COUNT, runtime=True)
+    callback: Callable[[int, History], object] | None = _parameter(
+        None, callable, None, runtime=True
+    )
+    warm_start: bool = _parameter(False, "boolean", runtime=True)
     random_state: int | np.random.RandomState | None = _parameter(0, "random_state", runtime=True)
     progress: bool | None = _parameter(None, "boolean", None, runtime=True)
 
@@ -221,19 +235,20 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             raise InputError("nothing to fit: the data are empty")
         if len(task.targets) != n:
             raise InputError(f"{n} examples, but {len(task.targets)} targets")
-        prepared = self.prepare(data)
+        prepared = self._prepare_again(data) if self._continues else self.prepare(data)
         seed = integer_seed(self.random_state)
         plan = self.plan(prepared, task.n_outputs, seed)
+        earlier = self.network_ if self._continues else None
+        self.network_ = self._first_networks(plan, seed)
         self.decomposition_ = prepared.decomposition
         # Names, roles and vocabulary, without any object: what later data must agree with.
         self.schema_ = plan.compressed.hierarchy[[]]
-        self.network_ = plan.network([(seed, model) for model in range(self.n_models)])
         weights = np.repeat(task.weights, self.n_models, axis=1)
         validation = None
         if self.patience is not None:
             held_out = self._held_out(task, seed)
             weights, validation = weights * ~held_out, weights * held_out
-        with _training_bar(self.epochs, self.progress) as epoch_done:
+        with _training_bar(self.epochs, self.progress, self.callback) as epoch_done:
             self.history_ = train(
                 self.network_,
                 plan.compressed,
@@ -244,6 +259,8 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
                 every=self.checkpoint_every,
                 progress=epoch_done,
             )
+        if earlier is not None:
+            self.network_.remember(earlier)
         # Nothing is calibrated yet; what an earlier fit knew belongs to other networks.
         self.inner_history_ = History()
         self._calibrate([], [], task)
@@ -261,14 +278,36 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             )
         return self
 
+    @property
+    def _continues(self) -> bool:
+        """Whether `fit` goes on with the networks of the last one."""
+        return self.warm_start and hasattr(self, "network_")
+
+    def _prepare_again(self, data: Data) -> Prepared:
+        """The data as those of the last fit: its vocabulary and roles stay."""
+        self.validate()
+        return Prepared(self.spec, self.decomposition_, self.compress(data))
+
+    def _first_networks(self, plan: Plan, seed: int) -> SAEN:
+        """Networks to train: new ones, or those of the last fit."""
+        if not self._continues:
+            return plan.network([(seed, model) for model in range(self.n_models)])
+        if (self.network_.architecture, self.network_.n_models) != (
+            plan.architecture,
+            plan.n_models,
+        ):
+            raise InputError(
+                "warm_start goes on with the networks of the last fit, but the arguments ask for "
+                "others: keep n_models, hidden and the targets, or set warm_start=False"
+            )
+        return deepcopy(self.network_).to(plan.device, plan.dtype)
+
     def _train_inner(self, plan: Plan, task: Task, seed: int) -> None:
         """Train networks on inner folds, and calibrate by what they predict for the rest."""
         parts = self.inner_parts(np.flatnonzero(task.weights[:, 0] > 0), task.targets, seed)
         if not parts:
             return
-        until = None
-        if self.patience is not None:  # as many epochs as the networks kept of their training
-            until = int(np.median(np.argmin(self.history_.validation_loss, axis=0))) + 1
+        until = int(np.median(self.best_epoch_))  # as the networks kept of their training
         weights = task.class_weights
         file = None if self.checkpoint is None else Path(self.checkpoint)
         total = self.epochs * self.n_models * len(parts)
@@ -323,6 +362,18 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
         return held_out
 
     # -- using -------------------------------------------------------------------------------
+
+    @property
+    def best_epoch_(self) -> NDArray[np.int64]:
+        """The epoch, from 1, whose weights each network has, (n_models,).
+
+        With `patience`, that of the lowest loss on the held-out part, else the last one.
+        """
+        losses = np.array(self.history_.validation_loss)
+        if self.patience is None or len(losses) == 0:
+            return np.full(self.network_.n_models, len(self.history_.loss))
+        best: NDArray[np.int64] = np.argmin(losses, axis=0) + 1
+        return best
 
     def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
         """New data decomposed and compressed as those of `fit`.
@@ -396,12 +447,17 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     dtype : `float32` or `float64`.
     device : `auto`, `cpu`, `cuda`, ….
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
+    callback : called after every epoch with its number, from 1, and the `History` of all losses and
+        accuracies so far; training stops when it returns True.
+    warm_start : a second `fit` goes on with the networks of the first, and with its vocabulary, for
+        `epochs` more.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
 
-    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`; `temperature_`, by which the
-    logarithms of probabilities are divided, and `inner_history_`, the curves of the inner folds; of
-    several targets, `classes_` has shape (t, 2), and there are `target_names_`.
+    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`, `best_epoch_`,
+    `feature_names_` (the labels and attributes of the bottom level); `temperature_`, by which
+    the logarithms of probabilities are divided, and `inner_history_`, the curves of the inner
+    folds; of several targets, `classes_` has shape (t, 2), and there are `target_names_`.
 
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
@@ -416,14 +472,21 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     classes_: Array = field(init=False)
     temperature_: float = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENClassifier:
         """Train on data X with classes y, shape (n,), or (n, t) for t targets of two classes."""
         self.validate()
+        y = given(y)
         names = target_names(y) if np.ndim(y) == 2 else None
-        self.classes_, codes = encode_classes(y, names)
-        n_classes = self.classes_.shape[-1]
+        classes, codes = encode_classes(y, names)
+        n_classes = classes.shape[-1]
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
+        if self._continues and not np.array_equal(classes, self.classes_):
+            raise InputError(
+                f"warm_start goes on with the classes {', '.join(map(str, self.classes_.flat))}: "
+                "y must hold the same ones"
+            )
+        self.classes_ = classes
         self.target_names_ = names or []
         weights = sample_weights(sample_weight, len(codes))
         return self._fit(
@@ -523,6 +586,16 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         check_is_fitted(self, "network_")
         return self.classes_at(self.predict_proba(X))
 
+    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy; of several targets, the mean of theirs over the examples where known."""
+        if not self.several_:
+            return float(super().score(X, given(y), sample_weight))
+        right, weights = self.predict(X) == (table := np.asarray(given(y))), known_targets(table)
+        if sample_weight is not None:
+            weights = weights * np.asarray(sample_weight)[:, None]
+        counted = weights.any(axis=0)
+        return float(np.average(right[:, counted], axis=0, weights=weights[:, counted]).mean())
+
 
 @dataclass(eq=False, repr=False)
 class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
@@ -543,9 +616,10 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
     scale_: Array = field(init=False)
     errors_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENRegressor:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENRegressor:
         """Train on data X with numbers y, shape (n,) or (n, k)."""
         self.validate()
+        y = given(y)
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
@@ -553,7 +627,8 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
             raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = sample_weights(sample_weight, len(values))
         self.target_names_ = target_names(y) if values.ndim == 2 else []
-        self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
+        if not self._continues:
+            self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, Task.regression(standard, weights))
 
@@ -566,6 +641,16 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
         """Predicted numbers, shape (n,) or (n, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
+
+    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
+        """R²; of several numbers, the mean of theirs over the examples where known."""
+        true, predicted = as_numbers(given(y)), self.predict(X)
+        columns = zip(
+            true.reshape(len(true), -1).T, predicted.reshape(len(true), -1).T, strict=True
+        )
+        weights = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight)
+        known = [(*pair, np.isfinite(pair[0])) for pair in columns]
+        return float(np.mean([r2_score(a[i], b[i], sample_weight=weights[i]) for a, b, i in known]))
 
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
@@ -645,7 +730,7 @@ def _check_finite(values: NDArray[np.float64], rows: Ints, what: str = "example"
 
     `values` has one row per unique example, `rows` the row of every example.
     """
-    finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     if not np.all(finite):
         bad = np.flatnonzero(~np.asarray(finite)[rows])
         raise NotFiniteError(int(bad[0]), len(bad), what)
@@ -683,13 +768,14 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def _training_bar(
-    epochs: int, shown: bool | None = None
-) -> Iterator[Callable[[int, History], None]]:
-    """A progress bar over epochs with the training loss."""
+    epochs: int, shown: bool | None, callback: Callable[[int, History], object] | None
+) -> Iterator[Callable[[int, History], bool]]:
+    """A progress bar over epochs with the training loss; the callback says whether to stop."""
     with bar("training", epochs, shown) as update:
 
-        def epoch_done(epoch: int, history: History) -> None:
+        def epoch_done(epoch: int, history: History) -> bool:
             update(epoch, f"loss {np.mean(history.loss[-1]):.3f}")
+            return callback is not None and bool(callback(epoch, history))
 
         yield epoch_done
 

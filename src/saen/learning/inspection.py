@@ -165,13 +165,13 @@ def _linear(header: Header) -> dict[str, Any]:
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies that `fit` found."""
     from saen.data.vocabulary import Vocabulary
-    from saen.decompositions.registry import decomposition_class
+    from saen.decompositions.registry import UnknownDecompositionError, decomposition_class
 
-    found = {
-        field.name
-        for field in fields(decomposition_class(decomposition["name"]))
-        if field.metadata.get("fitted") is Vocabulary
-    }
+    try:
+        cls = decomposition_class(decomposition["name"])
+    except UnknownDecompositionError:  # a class of the user's own, which is not imported here
+        return {key: each for key, each in decomposition.items() if not isinstance(each, list)}
+    found = {field.name for field in fields(cls) if field.metadata.get("fitted") is Vocabulary}
     return {key: value for key, value in decomposition.items() if key not in found}
 
 

@@ -38,6 +38,7 @@ from saen.learning.calibration import (
     probabilities,
 )
 from saen.learning.estimators import integer_seed, sample_weights
+from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -52,7 +53,7 @@ from saen.learning.part_counts import (
     scale_rows,
 )
 from saen.learning.preparation import Data, Prepared
-from saen.learning.targets import as_classes, check_scores, class_codes
+from saen.learning.targets import Targets, as_classes, check_scores, class_codes, given
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[Ints, Ints]]
@@ -84,7 +85,9 @@ class LinearCounts:
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
       log-odds of the second as the only output, and several classes one logit each;
     - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
-    - `errors` (m, outputs): absolute errors of numbers on the inner folds.
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds;
+    - `typical` (outputs,): the mean output over the training examples, by weight, which is that of
+      the average of their features; None in models of older versions.
     """
 
     encoder: Encoder
@@ -95,6 +98,7 @@ class LinearCounts:
     C: float
     score: float | None
     errors: Floats | None = None
+    typical: Floats | None = None
 
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
@@ -143,7 +147,7 @@ class _Learner:
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsEstimator(Savable, CountSettings):
+class PartCountsEstimator(Savable, Fitted, CountSettings):
     """What classifier and regressor share: from data to a linear model and back."""
 
     _: KW_ONLY
@@ -254,10 +258,10 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
     classes_: Array = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,); examples of weight 0 are not looked at."""
         self.validate()
-        labels = as_classes(y)
+        labels = as_classes(given(y))
         classes, codes = class_codes(labels)
         if len(classes) < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {len(classes)}")
@@ -325,10 +329,10 @@ class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  
 
     flat_: bool = field(init=False)
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,) or (n, k); weight 0 is not looked at."""
         self.validate()
-        values = np.asarray(y, dtype=np.float64)
+        values = np.asarray(given(y), dtype=np.float64)
         if values.ndim not in (1, 2) or not np.isfinite(values).all():
             raise InputError("y must be finite numbers of shape (n,) or (n, k)")
         if len(values) == 0:
@@ -523,6 +527,7 @@ class _Problem:
             C,
             None if best is None else best.score,
             self._errors(best, folds),
+            np.average(X @ coef.T + intercept, axis=0, weights=self.weights) * temperature,
         )
         return linear, None if best is None else best.outputs
 

@@ -15,7 +15,11 @@ from saen._util.atomic import expand_user
 from saen._util.strings import short_label
 from saen._version import __version__
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from saen.decompositions.registry import (
+    UnknownDecompositionError,
+    decomposition_from_json,
+    decomposition_to_json,
+)
 from saen.errors import FileError, InputError
 from saen.io import container
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
@@ -179,8 +183,9 @@ def _pack_linear(
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
     tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
-    if linear.errors is not None:
-        tensors["linear.errors"] = linear.errors
+    for key in ("errors", "typical"):
+        if getattr(linear, key) is not None:
+            tensors[f"linear.{key}"] = getattr(linear, key)
 
 
 def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
@@ -195,12 +200,13 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
     )
     _check_encoder(encoder)
     coef, intercept = tensors["coef"], tensors["intercept"]
+    typical = tensors.get("typical", intercept)
     if (
         coef.shape != (len(intercept), encoder.n_columns)
         or intercept.ndim != 1
-        or coef.dtype != np.float64
-        or intercept.dtype != np.float64
-        or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
+        or typical.shape != intercept.shape
+        or any(each.dtype != np.float64 for each in (coef, intercept, typical))
+        or not all(np.isfinite(each).all() for each in (coef, intercept, typical))
         or known["norm"] not in (None, "l2")
         or type(known["depth"]) not in (int, type(None))
         or not isinstance(known["C"], int | float)
@@ -216,6 +222,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         known["C"],
         known["score"],
         tensors.get("errors"),
+        tensors.get("typical"),
     )
 
 
@@ -303,6 +310,8 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
         estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
+    except UnknownDecompositionError as error:
+        raise FileError(str(error), path=path) from None
     except container.UNPACK_ERRORS as error:
         reason = short_label(str(error) or type(error).__name__, container.MAX_REASON)
         raise FileError(

@@ -16,6 +16,15 @@ from saen.errors import InputError
 
 MAX_SCORES = 5 * 10**8
 """Pairs of an example, or a feature, and a class."""
+Targets = ArrayLike | None
+"""What `fit` takes as y: `graphs.targets` is None for graphs without targets, which is refused."""
+
+
+def given(y: Targets) -> ArrayLike:
+    """The targets; `InputError` where there are none."""
+    if y is None:
+        raise InputError("y is None: these data have no targets to learn from")
+    return y
 
 
 def as_classes(y: ArrayLike) -> Array:

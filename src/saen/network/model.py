@@ -279,6 +279,13 @@ class SAEN(nn.Module):
         for level, seen in enumerate(roles, start=1):
             self.level(level).seen.copy_(seen)
 
+    def remember(self, earlier: SAEN) -> None:
+        """Use labels and roles that these models have not seen as `earlier` ones did."""
+        own, other = self.bottom.entries, earlier.bottom.entries.to(self.device)
+        self.bottom.entries.copy_(torch.where(own == self.architecture.labels + 1, other, own))
+        for level in range(1, len(self.architecture.roles) + 1):
+            self.level(level).seen.logical_or_(earlier.level(level).seen.to(self.device))
+
 
 def derive_seed(seed: int | Sequence[int], purpose: str) -> int:
     """A 63-bit seed for one purpose, from a seed or a tuple of them, independent of all others.

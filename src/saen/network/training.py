@@ -121,7 +121,8 @@ def train(
     - `checkpoint`: a file that is rewritten `every` so many epochs. If it exists and belongs to the
       same run, training resumes from it and ends with the weights of an uninterrupted run;
     - `until`: stop after this many epochs of the schedule;
-    - `progress`: called with the number of epochs done and the history after every epoch.
+    - `progress`: called with the number of epochs done and the history after every epoch; training
+      ends early where it returns True.
 
     Returns the losses and accuracies per epoch and model. Ctrl-C ends training with the weights of
     the last completed epoch and sets `History.interrupted`.
@@ -176,8 +177,8 @@ def train(
                 if checkpoint is not None and run.epoch % every == 0:
                     run.save(checkpoint, fingerprint)
                 run.snapshot()
-                if progress is not None:
-                    progress(run.epoch, run.history)
+                if progress is not None and progress(run.epoch, run.history) is True:
+                    break
     except KeyboardInterrupt:
         run.restore_snapshot()
         run.history.interrupted = True

@@ -72,7 +72,8 @@ class Report:
     - `data`: all examples; `levels`: what `Compressed.levels()` returns;
     - `curves`: the learning curves;
     - `predictions`: None where nothing was held out;
-    - `command`, `settings`, `versions`: how to get the same again.
+    - `command`, `settings`, `versions`: how to get the same again;
+    - `headline`: the number that matters most, and what it is, shown large.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Report:
     command: str
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
+    headline: tuple[str, str] | None = None
 
 
 def check_report(path: str | Path) -> None:

@@ -49,19 +49,24 @@ def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
     figure = new_figure(6.4, 5.6)
     nodes, edges = _on_graph(example, explanation.contributions[0])
     names = _node_names(example)
+    numbers = [str(node) for node in range(graph.n_nodes)]
     focus, note = _focus(explanation, nodes)
     if focus is not None:
         ends = positions(focus.shown, graph.n_nodes)[graph.edges()]
         own = (ends >= 0).all(axis=1)
         graph = Graphs.from_edges(ends[own], [len(focus.shown)], directed=graph.directed)
         nodes, edges = np.where(focus.coloured, nodes, 0.0)[focus.shown], edges[own]
-        names = [names[i] if focus.coloured[i] else "" for i in focus.shown.tolist()]
+        names, numbers = (
+            [words[i] if focus.coloured[i] else "" for i in focus.shown.tolist()]
+            for words in (names, numbers)
+        )
     scale = float(max(np.abs(nodes).max(initial=0.0), np.abs(edges).max(initial=0.0))) or 1.0
     left_out = draw_graph(
         figure.add_axes((0.02, 0.15, 0.96, 0.76)),
         graph,
         NodeStyle.by_contribution(nodes / scale, names),
         edge_values=edges / scale if edges.any() else None,
+        numbers=numbers,
     )
     _add_scale(figure, scale, explanation.evidence(-1.0), explanation.evidence(1.0))
     add_title(figure, title)

@@ -102,7 +102,10 @@ def _write_explanation_page(
     names = explanation.decomposed.hierarchy.names
     graph = None
     if can_draw(explanation.decomposed):
-        caption = f"Contributions of the {names[0]}, over all parts that contain them."
+        caption = (
+            f"Contributions of the {names[0]}, over all parts that contain them. The small figures "
+            "are node numbers."
+        )
         molecule = draw_as_molecule(explanation)
         graph = Picture(molecule or draw_explanation(explanation), caption)
     explained = abs(explanation.output - explanation.baseline)
@@ -152,11 +155,13 @@ def _coloured_words(explanation: Explanation) -> list[list[tuple[str, float, str
 def _part_tables(explanation: Explanation, pictures: bool) -> list[tuple[str, Table]]:
     """The strongest objects of every level below the top, from the top down."""
     names = explanation.decomposed.hierarchy.names
-    columns = ["part", "times", "role", "contribution", "evidence", "made of"]
+    # The contribution comes first: on a phone, the columns to the right have to be scrolled to.
+    columns = ["contribution", "part", "times", "role", "evidence", "made of"]
     first = Table(columns, [_part_row(explanation, part) for part in explanation.parts])
     if pictures:
         rows = zip(_part_pictures(explanation), first.rows, strict=True)
-        first = Table(["picture", *columns], [(picture, *row) for picture, row in rows])
+        shown = [(row[0], picture, *row[1:]) for picture, row in rows]
+        first = Table([columns[0], "picture", *columns[1:]], shown)
     tables = [(names[-2], first)]
     for level in range(len(names) - 3, -1, -1):
         parts = explanation.top_parts(level, explanation.k)
@@ -174,10 +179,10 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
 
 def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
     return (
+        part.contribution,
         _part_name(explanation.decomposed, part),
         part.count,
         _unbroken(", ".join(part.roles)),
-        part.contribution,
         explanation.evidence(part.contribution),
         part.what,
     )
@@ -186,12 +191,12 @@ def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
 def _write_collection_page(
     path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
 ) -> None:
-    columns = ["evidence for", "mean", "total", "occurrences", "examples", "role", "made of"]
+    columns = ["mean", "evidence for", "picture", "total", "occurrences", "examples", "role"]
     rows = [
         (
-            _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
-            each.towards,
             each.mean,
+            each.towards,
+            _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
             each.total,
             each.occurrences,
             each.examples,
@@ -201,9 +206,10 @@ def _write_collection_page(
         )
         for each in explanation.parts
     ]
-    table = Table(["picture", *columns, "for instance"], rows)
-    if not any(row[0] for row in rows):
-        table = Table(table.columns[1:], [row[1:] for row in rows])
+    table = Table([*columns, "made of", "for instance"], rows)
+    if not any(row[2] for row in rows):
+        without = [(*row[:2], *row[3:]) for row in rows]
+        table = Table([*table.columns[:2], *table.columns[3:]], without)
     write_page(
         path,
         "collection.html",

@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 MAX_EDGES = 3000  # drawn of one graph
 MAX_SMALL_NODES, MAX_SMALL_EDGES = 80, 600  # drawn of one graph among many
 MAX_LEGEND = 6  # labels in a legend
+MAX_NUMBERED = 60  # nodes that have room for a number beside them
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,15 @@ def draw_graph(
     *,
     edge_values: Floats | None = None,
     centre: int | None = None,
+    numbers: Sequence[str] = (),
     max_nodes: int = MAX_NODES,
     max_edges: int = MAX_EDGES,
 ) -> str:
     """Draw one graph; of a large one a connected region around the node of highest degree.
 
     `edge_values` are contributions between -1 and 1, shape (edges,); without them edges are grey.
-    A thick rim marks `centre`. Returns a note on what is left out, or nothing.
+    A thick rim marks `centre`; `numbers` of all nodes, if given, stand beside them in small graphs.
+    Returns a note on what is left out, or nothing.
     """
     shown = neighbourhood(graph, max_nodes)
     if len(shown) == 0:
@@ -120,6 +123,11 @@ def draw_graph(
     fits = draw_nodes(axes, "graph-nodes", places, diameter, style, linewidths=rims)
     if nodes.legend and not fits:
         _add_label_legend(axes, style)
+    if numbers and len(shown) <= MAX_NUMBERED:
+        beside: dict[str, Any] = {"size": 7, "color": INK, "zorder": 5}
+        beside |= {"textcoords": "offset points", "xytext": (0.36 * diameter, 0.36 * diameter)}
+        for place, node in zip(places.tolist(), shown.tolist(), strict=True):
+            axes.annotate(numbers[node], place, **beside)
     notes = []
     if len(shown) < graph.n_nodes:
         notes.append(f"{len(shown)} of {graph.n_nodes:,} nodes, around the one of highest degree")

@@ -9,7 +9,8 @@ import numpy as np
 from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
-from saen.learning.jobs.train import FitReport
+from saen.learning.jobs.train import FitReport, HoldOut
+from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
 from saen.learning.runs import digest, versions
 from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 from saen.report.summaries import (
@@ -37,6 +38,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         rows = report.prepared.compressed.top[test].astype(np.int64)
         if classes is None or classes.ndim == 1:
             predictions = Predictions(classes, y, answers, test, rows)
+            summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
         summary["ceiling"] = describe_ceiling(facts.ceiling)
     curves = {}
@@ -72,6 +74,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             **settings_of(model),
         },
         versions=versions(),
+        headline=None if report.held_out is None else _held_out_headline(report.held_out),
     )
     write_report(path, page)
 
@@ -83,6 +86,7 @@ def write_evaluation_report(
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
     estimator = report.estimator
+    decomposition = estimator.spec.resolve(report.data).resolved(report.data)
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
     unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"
@@ -101,7 +105,7 @@ def write_evaluation_report(
         settings={
             "dataset": document["dataset"],
             "preset": document["preset"],
-            "parts": describe_decomposition(estimator.spec.resolve(report.data).settings()),
+            "parts": describe_decomposition(decomposition.settings()),
             "epochs are": protocol["stop"],
             "metric": document["metric"],
             "seed": seed,
@@ -110,8 +114,39 @@ def write_evaluation_report(
             **settings_of(estimator),
         },
         versions=document["versions"],
+        headline=_headline(report),
     )
     write_report(path, page)
+
+
+def _headline(report: EvaluationReport) -> tuple[str, str]:
+    """The score that was asked for, and what it is."""
+    evaluation = report.evaluation
+    metric = evaluation.metrics[evaluation.metric]
+    mean = report.to_json()[metric.name]["mean"]
+    return ("?" if mean is None else _shown(metric, mean)), f"{metric.title} on test examples"
+
+
+def _held_out_headline(held_out: HoldOut) -> tuple[str, str] | None:
+    where = f"on {len(held_out.test):,} held-out {held_out.takes}"
+    for metric in (CLASSIFICATION_METRICS["accuracy"], *reversed(REGRESSION_METRICS.values())):
+        value = held_out.scores.get(metric.name)
+        if value is not None:
+            return _shown(metric, value), f"{metric.title} {where}"
+    return None
+
+
+def _all_scores(predictions: Predictions) -> str:
+    """Every metric that is defined for single predictions."""
+    numbers = predictions.classes is None
+    metrics = REGRESSION_METRICS if numbers else CLASSIFICATION_METRICS
+    outputs = predictions.outputs if numbers else predictions.outputs[0]
+    scores = [(metric, metric(predictions.targets, outputs)) for metric in metrics.values()]
+    return ", ".join(f"{m.title} {_shown(m, value)}" for m, value in scores if np.isfinite(value))
+
+
+def _shown(metric: Metric, value: float) -> str:
+    return metric.show(value) + (" %" if metric.percent else "")
 
 
 def _predictions(evaluation: Evaluation) -> Predictions | None:

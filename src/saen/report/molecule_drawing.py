@@ -35,7 +35,9 @@ def draw_molecule(
     from rdkit.Chem.Draw import rdMolDraw2D
 
     drawer = (rdMolDraw2D.MolDraw2DCairo if png else rdMolDraw2D.MolDraw2DSVG)(*SIZE)
-    drawer.drawOptions().useBWAtomPalette()
+    options: Any = drawer.drawOptions()
+    options.useBWAtomPalette()
+    options.addAtomIndices = True
     atoms, bonds = _colours(atom_values), _colours(bond_values)
     rdMolDraw2D.PrepareAndDrawMolecule(
         drawer,
