@@ -135,15 +135,16 @@ def test_jsonl_blocks_count_lines_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_jsonl_a_stream_gives_the_graphs_of_the_file_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jsonl, "PART_BYTES", 500)
     monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 200)
     rows = [{"id": f"g{k}", "nodes": k, "edges": [[0, k - 1]], "target": k} for k in range(1, 60)]
     file = written(tmp_path, *rows)
     raising = BadGraphs(skip=False, report=print)
-    parts = [*jsonl.stream_jsonl(file, raising, every=500)]
+    parts = [*jsonl.stream_jsonl(file, raising)]
     assert len(parts) > 3
     whole = read_graphs(file)
     assert type(whole).concatenate(parts) == whole
     assert np.concatenate([part.ids for part in parts]).tolist() == whole.ids.tolist()
     file.write_text(file.read_text() + (json.dumps({"nodes": 1, "edges": []}) + "\n") * 50)
     with pytest.raises(SaenError, match="either all graphs need one, or none"):
-        [*jsonl.stream_jsonl(file, raising, every=500)]
+        [*jsonl.stream_jsonl(file, raising)]

@@ -32,7 +32,7 @@ EDGE_KEYS = ("source", "target", "label", "attributes")
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
-PART_BYTES = 2**25
+PART_BYTES = 2**24
 """Text of the graphs that a stream holds at a time, about."""
 
 _BLOCK_BYTES = 2**22  # parsed at once
@@ -53,13 +53,13 @@ def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -
 
 
 def stream_jsonl(
-    path: Path, bad_graph: BadGraphs, progress: bool | None = None, every: int = PART_BYTES
+    path: Path, bad_graph: BadGraphs, progress: bool | None = None
 ) -> Iterator[Graphs]:
-    """Read a file of JSON lines in parts of about `every` bytes.
+    """Read a file of JSON lines in parts of about `PART_BYTES` bytes.
 
     Graphs of all parts must match, as those of one file that `read_jsonl` reads.
     """
-    return _parts(path, bad_graph, progress, every)
+    return _parts(path, bad_graph, progress, PART_BYTES)
 
 
 def _parts(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +86,7 @@ def _require(condition: object) -> None:
 def _parsed(text: bytes, n_lines: int) -> dict[str, Any]:
     """The values of each key, as arrow arrays without nulls."""
     arrow, _ = pyarrow()
-    from pyarrow import json as arrow_json
-
+    arrow_json = import_module("pyarrow.json")
     schema = _schema(text.partition(b"\n")[0], arrow)
     try:
         table = arrow_json.read_json(
@@ -110,7 +111,8 @@ def _schema(first: bytes, arrow: Any) -> Any:
     except (ValueError, RecursionError):
         raise _UnknownError from None
     _require({"nodes", "edges"} <= set(document) and not {"label", "target"} <= set(document))
-    kinds = {
+    numbers = dict.fromkeys((int, float), arrow.float64())
+    kinds: dict[str, Callable[[Any], Any]] = {
         "nodes": lambda value: _nodes_type(value, arrow),
         "edges": lambda value: _edges_type(value, arrow),
         "target": lambda value: _plain_type(value, {str: arrow.string(), **numbers}),
@@ -118,7 +120,6 @@ def _schema(first: bytes, arrow: Any) -> Any:
         "id": lambda value: _plain_type(value, {str: arrow.string(), int: arrow.int64()}),
         "directed": lambda value: _plain_type(value, {bool: arrow.bool_()}),
     }
-    numbers = dict.fromkeys((int, float), arrow.float64())
     _require(set(kinds) >= set(document))
     return arrow.schema([(key, kinds[key](value)) for key, value in document.items()])
 
@@ -178,13 +179,13 @@ def _has_nulls(array: Any) -> bool:
 
 
 def _lengths(lists: Any) -> NDArray[np.int64]:
-    return np.diff(lists.offsets.to_numpy()).astype(np.int64)
+    return np.diff(_array(lists.offsets)).astype(np.int64)
 
 
 def _nodes(nodes: Any, n_bytes: int) -> tuple[NDArray[np.int64], dict[str, Array]]:
     """The size of each graph, and the columns of all nodes."""
     if not hasattr(nodes, "offsets"):
-        sizes = nodes.to_numpy()
+        sizes: NDArray[np.int64] = _array(nodes)
         _require((sizes >= 0).all())
         return sizes, {}
     items = nodes.flatten()
@@ -226,7 +227,7 @@ def _labels(values: Any, n_bytes: int, what: str) -> Array:
     distinct = encoded.dictionary.to_pylist()
     check_text(distinct, what)
     check_width(max(map(len, distinct)), len(values), n_bytes, what)
-    return np.array(distinct, dtype=np.str_)[encoded.indices.to_numpy()]
+    return np.array(distinct, dtype=np.str_)[_array(encoded.indices)]
 
 
 def _numbers(values: Any) -> Array:
@@ -248,13 +249,12 @@ def _array(values: Any) -> Array:
 
 
 def _targets(values: Any) -> list[Any]:
+    targets: list[Any] = values.to_pylist()
     if str(values.type) == "string":
-        targets: list[Any] = values.to_pylist()
         check_text(targets, "targets")
-        return targets
-    numbers = _array(values)
-    _require((np.abs(numbers) < _MAX_EXACT).all())
-    return numbers.tolist()
+    else:
+        _require((np.abs(_array(values)) < _MAX_EXACT).all())
+    return targets
 
 
 def _ids(values: Any) -> list[Any]:

@@ -480,7 +480,7 @@ class NotFiniteError(InputError):
             f"the output for example {start + first} is NaN or infinite{others}: its attributes "
             "are probably far outside the range that the model was trained on"
         )
-        self.first, self.count = first, count
+        self.first, self.count = start + first, count
 
 
 def choose_device(name: str) -> torch.device:
