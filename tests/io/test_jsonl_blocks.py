@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import SaenError
-from saen.io import jsonl
+from saen.io import jsonl, jsonl_blocks
 from saen.io.jsonl_blocks import read_block
 from saen.io.loading import read_graphs
 from saen.io.records import BadGraphs
@@ -45,13 +45,17 @@ def outcome(file: Path) -> Any:
 def both_ways(file: Path) -> tuple[Any, Any]:
     """The outcome with blocks, and line by line."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonl_blocks, "MIN_BYTES", 0)
         fast = outcome(file)
         patch.setattr(jsonl, "read_block", lambda *_: None)
         return fast, outcome(file)
 
 
 @pytest.mark.parametrize("graph", SHAPES)
-def test_jsonl_blocks_take_every_usual_way_to_write_graphs(graph: Any, tmp_path: Path) -> None:
+def test_jsonl_blocks_take_every_usual_way_to_write_graphs(
+    graph: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl_blocks, "MIN_BYTES", 0)
     file = written(tmp_path, graph, graph, graph)
     block = read_block(file.read_bytes(), file, 1, 0)
     assert block is not None
@@ -122,6 +126,7 @@ def test_jsonl_blocks_of_odd_text_are_what_lines_are(text: str, tmp_path: Path) 
 
 def test_jsonl_blocks_count_lines_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 200)
+    monkeypatch.setattr(jsonl_blocks, "MIN_BYTES", 0)
     good = [{"nodes": ["C"], "edges": [], "target": row} for row in range(30)]
     file = written(tmp_path, *good)
     assert read_graphs(file).targets.tolist() == [*range(30)]
@@ -137,6 +142,7 @@ def test_jsonl_a_stream_gives_the_graphs_of_the_file_in_parts(
 ) -> None:
     monkeypatch.setattr(jsonl, "PART_BYTES", 500)
     monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 200)
+    monkeypatch.setattr(jsonl_blocks, "MIN_BYTES", 0)
     rows = [{"id": f"g{k}", "nodes": k, "edges": [[0, k - 1]], "target": k} for k in range(1, 60)]
     file = written(tmp_path, *rows)
     raising = BadGraphs(skip=False, report=print)

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import platformdirs
+
 from saen._util.atomic import expand_user
 from saen.data.graphs import Graphs
 from saen.errors import FileError
@@ -96,9 +98,7 @@ def cache_folder() -> Path:
     """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
     if os.environ.get("SAEN_CACHE"):
         return expand_user(os.environ["SAEN_CACHE"])
-    import pooch  # type: ignore[import-untyped]
-
-    return Path(pooch.os_cache("saen"))
+    return Path(platformdirs.user_cache_dir("saen"))
 
 
 # -- downloads ---------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def download(
 
 
 def _retrieve(url: str, folder: Path, sha256: str | None, progress: bool | None) -> Path:
-    import pooch
+    import pooch  # type: ignore[import-untyped]
 
     pooch.get_logger().setLevel("WARNING")  # it would announce every download on stderr
     downloader = pooch.HTTPDownloader(

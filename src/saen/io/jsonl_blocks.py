@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array
+from saen._util.lazy import import_extra
 from saen.errors import InputError, MissingExtraError
 from saen.io.records import MAX_TARGET_LENGTH, Block
-from saen.io.tables import pyarrow
 from saen.io.text_files import BYTE_ORDER_MARK, check_text, check_width
+
+MIN_BYTES = 2**16
+"""Text that is read line by line before pyarrow is imported."""
 
 _MAX_EXACT = 2.0**53  # integers from here on are not exact as floats
 
@@ -33,12 +36,14 @@ class _UnknownError(Exception):
 def read_block(data: bytes, path: Path, line: int, row: int) -> Block | None:
     """The graphs of consecutive lines, the first of them `line` and graph number `row` of its file.
 
-    >>> data = b'{"nodes": ["O", "H"], "edges": [[0, 1]]}\\n{"nodes": ["N"], "edges": []}\\n'
-    >>> read_block(data, Path("x.jsonl"), 1, 0).sizes.tolist()
-    [2, 1]
-    >>> read_block(b'{"nodes": 1, "edges": [[0, 1]]}', Path("x.jsonl"), 1, 0) is None
+    >>> data = b'{"nodes": ["O", "H"], "edges": [[0, 1]]}\\n' * 10_000
+    >>> read_block(data, Path("x.jsonl"), 1, 0).sizes.sum()
+    np.int64(20000)
+    >>> read_block(data[:-1] + b" ?", Path("x.jsonl"), 1, 0) is None
     True
     """
+    if len(data) < MIN_BYTES:
+        return None
     with suppress(_UnknownError, InputError, UnicodeDecodeError, MissingExtraError):
         return _block(data, path, line, row)
     return None
@@ -85,7 +90,7 @@ def _require(condition: object) -> None:
 
 def _parsed(text: bytes, n_lines: int) -> dict[str, Any]:
     """The values of each key, as arrow arrays without nulls."""
-    arrow, _ = pyarrow()
+    arrow = import_extra("pyarrow", "pyarrow", extra="parquet")
     arrow_json = import_module("pyarrow.json")
     schema = _schema(text.partition(b"\n")[0], arrow)
     try:
