@@ -35,6 +35,7 @@ else:
     pd = LazyModule("pandas")
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
+_MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
 _MAX_THREADS = 4
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
@@ -317,7 +318,12 @@ def compress_graphs(
     """
     costs = decomposition.costs(graphs)
     _refuse_hopeless(costs)
-    ends = chunk_ends(costs, _MAX_CHUNK_ENTRIES)
+    n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    limit = _MAX_CHUNK_ENTRIES
+    if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
+        share = -(-int(costs.sum()) // n_threads)
+        limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
+    ends = chunk_ends(costs, limit)
 
     def shard(start: int, stop: int) -> Compressed:
         compressed = compress(decomposition.decompose(graphs[start:stop]))
@@ -332,7 +338,7 @@ def compress_graphs(
     if len(ends) == 1:  # starting a thread takes longer than a small graph
         return _gathered(shards(map))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
-    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
+    pool = ThreadPoolExecutor(n_threads)
     try:
         return _gathered(shards(pool.map))
     finally:

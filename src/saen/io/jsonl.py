@@ -32,7 +32,7 @@ EDGE_KEYS = ("source", "target", "label", "attributes")
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
-PART_BYTES = 2**22
+PART_BYTES = 2**23
 """Text of the graphs that a stream holds at a time, about."""
 
 _BLOCK_BYTES = 2**22  # parsed at once

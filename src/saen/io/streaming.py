@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterator
 
+from saen._util.ahead import ahead
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
@@ -18,8 +17,6 @@ from saen.io.records import BadGraphs, Report, bad_graphs
 from saen.io.tables import read_table
 
 MOLECULES_PER_PART = 20_000
-
-T = TypeVar("T")
 
 
 def stream_dataset(
@@ -46,7 +43,7 @@ def stream_dataset(
             parts = _molecules(path, bad_graph)
         else:
             parts = jsonl.stream_jsonl(path, bad_graph, progress=False)
-        for part in read_ahead(parts):
+        for part in ahead(parts):
             ids.append(part.ids)
             yield part
     warn_repeated_ids(concatenate_values(ids))
@@ -56,18 +53,3 @@ def _molecules(path: os.PathLike[str], bad_graph: BadGraphs) -> Iterator[Graphs]
     table = read_table(expand_user(path))
     for start in range(0, len(table), MOLECULES_PER_PART):
         yield read_smiles(table.part(start, start + MOLECULES_PER_PART), bad_graph, progress=False)
-
-
-def read_ahead(items: Iterable[T]) -> Iterator[T]:
-    """The same items, each computed in a thread while the caller works on the one before.
-
-    >>> [*read_ahead(n * n for n in range(4))]
-    [0, 1, 4, 9]
-    """
-    iterator = iter(items)
-    end = object()
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(next, iterator, end)
-        while (item := future.result()) is not end:
-            future = pool.submit(next, iterator, end)
-            yield item  # type: ignore[misc]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saen._util.ahead import ahead
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.strings import did_you_mean
 from saen.data.compression import Compressed, chunk_ends, compress
@@ -57,9 +58,13 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     [['prediction', 'p_discussion', 'p_questions', 'agreement']]
     """
     decomposition = _decomposition(model)
-    start = 0
-    for stop in chunk_ends(decomposition.costs(structures), limit):
-        compressed = model.compress(structures[start:stop], lower_inverse=True)
+    ends = chunk_ends(decomposition.costs(structures), limit)
+    starts = [0, *ends[:-1]]
+    chunks = (
+        model.compress(structures[start:stop], lower_inverse=True)
+        for start, stop in zip(starts, ends, strict=True)
+    )
+    for start, compressed in zip(starts, ahead(chunks) if len(ends) > 1 else chunks, strict=True):
         prepared = Prepared(None, decomposition, compressed)
         try:
             columns = (
@@ -70,7 +75,6 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
         except NotFiniteError as error:  # numbered within the chunk
             raise NotFiniteError(error.first, error.count, start) from None
         yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
-        start = stop
 
 
 def embed_chunks(
