@@ -171,8 +171,8 @@ def markdown(document: Mapping[str, Any]) -> str:
     ]
     return "\n".join(
         [
-            f"Generated graphs of {NODES} nodes with labels and targets, as JSON lines. CPU time to "
-            "read them with pyarrow, and of a loop of `json.loads` over the lines that keeps "
+            f"Generated graphs of {NODES} nodes with labels and targets, as JSON lines. CPU time "
+            "to read them with pyarrow, and of a loop of `json.loads` over the lines that keeps "
             "nothing.\n",
             table(("graphs", "file", "`json.loads`", "`read_graphs`", "speed of the loop"), read),
             "Predicted by three networks while they are read, as `saen predict` does.\n",
