@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
+from saen.decompositions import DependencyPaths
 from saen.io import container, jsonl
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
@@ -193,20 +194,18 @@ def test_labels_that_the_model_never_saw_are_counted(
         assert result.stderr == f"saen: warning: {words} labels that the model has not seen\n"
 
 
-def test_numbers_come_with_their_spread_over_the_networks(
-    threads: Graphs, new: Graphs, tmp_path: Path
-) -> None:
+def test_numbers_come_with_an_interval(threads: Graphs, new: Graphs, tmp_path: Path) -> None:
     one = SAENRegressor(**SMALL).fit(threads, threads.sizes / 8)
     one.save(tmp_path / "model.saen")
     y = new.sizes / 8
     path = stored(new.with_targets(y), tmp_path)
     result = invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv")
-    assert list(table) == ["id", "prediction", "std"]
+    assert list(table) == ["id", "prediction", "lower", "upper"]
     compressed = saen.compress_graphs(new, one.decomposition_)
     each = one.network_(compressed).detach().numpy()[:, :, 0] * one.scale_ + one.mean_
     assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
-    assert_allclose(table["std"], each.std(axis=1), rtol=1e-3)
+    assert_allclose(table[["lower", "upper"]].T, one.predict_interval(new), rtol=1e-5)
     misses = each.mean(axis=1) - y
     r2 = 1 - (misses**2).sum() / ((y - y.mean()) ** 2).sum()
     assert f"R² {r2:.3f}, mean absolute error {np.abs(misses).mean():.4g} on 17" in result.stderr
@@ -219,7 +218,11 @@ def test_several_numbers_have_a_column_each(threads: Graphs, tmp_path: Path) -> 
     path = stored(threads.with_targets(y), tmp_path)
     invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(table) == ["id", "prediction_0", "std_0", "prediction_1", "std_1"]
+    assert list(table) == [
+        "id",
+        *("prediction_0", "lower_0", "upper_0"),
+        *("prediction_1", "lower_1", "upper_1"),
+    ]
     assert_allclose(table[["prediction_0", "prediction_1"]], one.predict(threads), rtol=1e-5)
 
 
@@ -292,6 +295,32 @@ def test_a_model_of_documents_wants_documents(model: Path, tmp_path: Path) -> No
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     assert invoke("predict", of_text, text).stdout.startswith("id,prediction,p_a,p_b,agreement")
     assert "documents, not graphs" in fails("predict", model, text)
+
+
+def test_a_model_over_word_vectors_is_given_their_file_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("yes 1 0\nno 0 1\n")
+    words = [[[("yes", None, "root")]], [[("no", None, "root")]]] * 4
+    documents = Documents.from_sentences(words, targets=["a", "b"] * 4)
+    text = DependencyPaths(vectors="words.txt")
+    SAENClassifier(text, epochs=1, n_models=1).fit(documents, documents.targets).save("m.saen")
+    Path("own.conllu").write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    commands = [
+        ("predict", "m.saen", "own.conllu"),
+        ("embed", "m.saen", "own.conllu", "--out", "e.csv"),
+        ("explain", "m.saen", "own.conllu", "--graph", 0),
+    ]
+    for command in commands:
+        # Not even from the folder where a file of that name lies.
+        message = fails(*command)
+        assert message.startswith("trained with the word vectors of 'words.txt': name that file")
+        invoke(*command, "--vectors", "words.txt")
+    Path("other.txt").write_text("yes 0 1\nno 1 0\n")
+    message = fails(*commands[0], "--vectors", "other.txt")
+    assert message.startswith("other.txt: not the word vectors that the model was trained with")
+    assert run("inspect", "m.saen")["decomposition"]["file"]["name"] == "words.txt"
 
 
 def test_a_model_of_a_newer_format_asks_for_a_newer_saen(

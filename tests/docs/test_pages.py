@@ -18,6 +18,7 @@ MAX_SKIPPED = 6
 """Blocks that take minutes, or need what a test does not have."""
 SLOW = {
     "README.md",
+    "choosing.md",
     "evaluate.md",
     "explain.md",
     "getting-started.md",
@@ -114,6 +115,11 @@ def test_accuracy_tables_fit_a_screen(page):
 def test_command_reference_is_up_to_date(build):
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert page == build["command_reference"](), "run docs/build.py --fast"
+
+
+def test_reliability_page_is_up_to_date(build):
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert page == build["reliability_page"](), "run docs/build.py --fast"
 
 
 def test_performance_page_states_only_measured_numbers():

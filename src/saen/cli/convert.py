@@ -37,10 +37,10 @@ def command(
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
-    from saen.io.loading import load_dataset
+    from saen.io.loading import input_files, load_dataset
     from saen.io.writing import output_files, write_graphs
 
-    output_files(out, format=format, force=force, inputs=[source, nodes, targets])
+    output_files(out, format=format, force=force, inputs=input_files(source, nodes, targets))
     skipped: list[FileError] = []
     with report_skipped() as report:
         graphs = load_dataset(

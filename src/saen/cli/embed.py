@@ -24,6 +24,7 @@ def command(
             "[default: the top, one vector per example]"
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
@@ -47,6 +48,7 @@ def command(
             skip_bad=skip_bad,
             force=force,
             report=report,
+            vectors=vectors,
         )
     if json:
         print_json(result.to_json())

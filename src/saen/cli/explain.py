@@ -9,7 +9,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import console, heading, print_json, print_line, report_skipped, table
+from saen.cli.output import console, heading, print_json, print_line, report_skipped, say, table
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
@@ -36,6 +36,7 @@ def command(
             "--out", "-o", help="An .html page, a .json file, or an .svg, .png or .pdf picture."
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     json: options.AsJson = False,
@@ -54,8 +55,8 @@ def command(
 
     if out is not None:
         check_explanation(out)
-        check_output(out, force=force, inputs=[model, data])
-    loaded = load_model(model, "cpu")
+        check_output(out, force=force, inputs=[model, data, vectors])
+    loaded = load_model(model, "cpu", vectors=vectors)
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     name = examples.name or data
@@ -64,6 +65,9 @@ def command(
         if graph is None
         else explain(loaded, examples, graph, target=explain_target, k=parts)
     )
+    if hasattr(loaded, "members_"):
+        largest = loaded.members_[0]
+        say(f"note: explains {largest.name}, {100 * largest.weight:.0f} % of this blend")
     about = {
         "model": model.name,
         "data": name,

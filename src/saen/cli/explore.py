@@ -25,6 +25,7 @@ def command(
         Path | None,
         typer.Option(help="The splits.json of a run directory: colour the map by fold."),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     json: options.AsJson = False,
@@ -47,9 +48,9 @@ def command(
 
     if out.suffix.lower() != ".html":
         raise InputError(f"cannot write {str(out)!r}: the page is an .html file")
-    check_output(out, force=force, inputs=[model, data])
+    check_output(out, force=force, inputs=[model, data, vectors])
     check_bokeh()
-    loaded = load_model(model, "cpu")
+    loaded = load_model(model, "cpu", vectors=vectors)
     with report_skipped() as report:
         examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
     fold = None

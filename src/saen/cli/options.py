@@ -49,7 +49,26 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
+PresetName = Annotated[str, typer.Option(help="best, modern, paper, counts, or a .toml file.")]
+OptionalPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help="best, modern, paper, counts, or a .toml file. [default: best; modern where options "
+        "of networks are given]",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="What to learn: columns of a table, separated by commas, or labels or attributes of "
+        "TUDataset files."
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -66,6 +85,10 @@ ReportPage = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
+VectorsFile = Annotated[
+    Path | None,
+    typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
+]
 NodesFile = Annotated[
     Path | None,
     typer.Option("--nodes", help="The table of nodes that belongs to a table of edges."),
@@ -100,6 +123,7 @@ def overrides(
     radii: str | None,
     epochs: int | None,
     n_models: int | None,
+    budget: str | None,
 ) -> dict[str, Any]:
     """Settings instead of a preset's, by the names of the estimators' parameters."""
     return {
@@ -108,4 +132,5 @@ def overrides(
         "radii": parse_radii(radii),
         "epochs": epochs,
         "n_models": n_models,
+        "budget": budget,
     }

@@ -39,6 +39,7 @@ def command(
         str | None,
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
+    vectors: options.VectorsFile = None,
     skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
@@ -48,8 +49,9 @@ def command(
 
     Writes one row per example: its id, the prediction, one probability per class, and the
     agreement, which is the share of the model's networks that predict the same alone; for numbers
-    the prediction and its standard deviation over the networks. If the data have targets, the
-    score is printed on standard error.
+    the prediction and the ends of an interval that holds nine of ten true numbers; of several
+    targets, these columns for each. If the data have targets, the score is printed on standard
+    error.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
@@ -68,6 +70,7 @@ def command(
             skip_bad=skip_bad,
             force=force,
             report=report,
+            vectors=vectors,
         )
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:

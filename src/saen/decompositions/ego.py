@@ -41,7 +41,7 @@ class Ego(GraphDecomposition):
     - level 0: nodes, distinguished by `node_labels`: `node`, `degree`, `core`, `triangles` (these
       three also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are
       then nodes at a distance), or several joined by commas; `auto` is `node` where the graphs have
-      labels, else `degree`;
+      labels, else `log-degree:4`, with `attributes` if there are any;
     - level 1: for every node v and every radius r the nodes within distance r of v, with role
       `root` for v itself and `elem` for the others; ego graph (v, i-th radius) is object
       v · len(radii) + i;
@@ -79,7 +79,7 @@ class Ego(GraphDecomposition):
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
-        if self.edges == "roles":
+        if self.reads_kinds:
             links = KnownLinks.of(graphs, self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
@@ -108,7 +108,7 @@ class Ego(GraphDecomposition):
                 total += ball
                 if self.edges == "objects":
                     total += _max_edges(graphs, ball)
-                elif self.edges == "roles" and radius:  # neighbours both ways stand twice
+                elif self.reads_kinds and radius:  # neighbours both ways stand twice
                     total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
 

@@ -16,16 +16,20 @@ from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
-from saen.io.tables import Table, target_column, target_values
+from saen.io.tables import Table, row_targets, target_columns
 
 Atoms = Literal["symbol", "smiles"]
 
 SMILES = "smiles"
 """The column of a table that makes it a table of molecules."""
 
+MAX_SHOWN = 200
+"""Characters of a SMILES that a message repeats."""
+
 ID_COLUMNS = ("id", "name")
 """Columns of such a table that name its molecules, the first that there is."""
 
+_LARGE_MOLECULE = 1000  # atoms
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
@@ -71,7 +75,7 @@ def from_rdkit(
         sizes.append(molecule.GetNumAtoms())
         for atom in molecule.GetAtoms():
             labels.append(atom.GetSymbol() if plain else atom.GetSmarts(isomericSmiles=False))
-        for bond in molecule.GetBonds():
+        for bond in _bonds(molecule):
             pairs.append((start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()))
             bonds.append(str(bond.GetBondType()))
     return Graphs.from_edges(
@@ -182,13 +186,26 @@ def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
 def _read(chem: ModuleType, number: int, text: Any) -> Any:
     if not isinstance(text, str):
         raise InputError(f"SMILES {number}: expected a string, found {text!r}")
-    molecule = chem.MolFromSmiles(text)
-    if molecule is None:
+    reason = "syntax error"
+    try:
+        molecule = chem.MolFromSmiles(text)
+        if molecule is not None:
+            return molecule
         raw = chem.MolFromSmiles(text, sanitize=False)
         problems = [] if raw is None else chem.DetectChemistryProblems(raw)
-        reason = problems[0].Message() if problems else "syntax error"
-        raise InputError(f"SMILES {number}, {text!r}: invalid SMILES: {' '.join(reason.split())}")
-    return molecule
+        reason = problems[0].Message() if problems else reason
+    except RuntimeError as error:  # such as an element that there is not, [#999]
+        reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
+    shown = f"{text[:MAX_SHOWN]}…" if len(text) > MAX_SHOWN else text
+    raise InputError(f"SMILES {number}, {shown!r}: invalid SMILES: {' '.join(reason.split())}")
+
+
+def _bonds(molecule: Any) -> Iterable[Any]:
+    """All bonds in order; RDKit looks for each by its number from the first on."""
+    if molecule.GetNumAtoms() <= _LARGE_MOLECULE:
+        return molecule.GetBonds()  # type: ignore[no-any-return]
+    bonds = {bond.GetIdx(): bond for atom in molecule.GetAtoms() for bond in atom.GetBonds()}
+    return [bonds[number] for number in range(len(bonds))]
 
 
 def _check_molecules(graphs: Graphs) -> None:
@@ -213,11 +230,9 @@ def _check_molecules(graphs: Graphs) -> None:
 
 def _atom(chem: ModuleType, label: str) -> Any:
     """The atom that a label stands for, if any."""
-    atom = chem.AtomFromSmiles(label)
-    if atom is not None:
-        return atom
     try:
-        return chem.Atom(label)  # elements that SMILES writes in brackets
+        # Elements that SMILES writes in brackets have atoms by their symbol.
+        return chem.AtomFromSmiles(label) or chem.Atom(label)
     except RuntimeError:
         return None
 
@@ -234,8 +249,15 @@ def _rdkit() -> ModuleType:
 # -- tables of molecules -----------------------------------------------------------------------
 
 
-def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
+def read_smiles(
+    table: Table,
+    bad_graph: BadGraphs,
+    progress: bool | None = None,
+    target: str | None = None,
+) -> Graphs:
     """Read molecules from a table with a column `smiles` and an optional column `target`.
+
+    `target` names other columns to take targets from, separated by commas.
 
     Ids are those of a column `id` or `name`, else the SMILES as written. All other columns become
     `extra`.
@@ -249,8 +271,8 @@ def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None
     for _, error in table.broken:
         bad_graph(error)
     texts = [text.strip() for text in table.texts(SMILES)]
-    column = target_column(table)
-    targets = target_values(table.texts(column).tolist()) if column in table.columns else None
+    columns = target_columns(table, target)
+    targets = row_targets([table.texts(name).tolist() for name in columns]) if columns else None
     with bar("reading molecules", len(texts), progress) as update:
 
         def counted() -> Iterator[str]:
@@ -269,7 +291,7 @@ def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None
             graphs = from_smiles([texts[row] for row in rows])
     column = next((name for name in ID_COLUMNS if name in table.columns), SMILES)
     ids = table.labels(column, np.array(rows, dtype=np.int64))
-    read = {SMILES, target_column(table), column}
+    read = {SMILES, column, *columns}
     extra = {name: table.array(name)[rows] for name in table.columns if name not in read}
     return with_targets(
         replace(graphs, name=table.path.stem, ids=ids).with_extra(extra),

@@ -108,7 +108,7 @@ def assemble(
     sizes: NDArray[np.int64],
     edges: NDArray[np.int64],
     columns: Mapping[str, Array],
-    targets: Sequence[TargetValue | None],
+    targets: Sequence[Any],
     *,
     directed: bool,
     name: str,
@@ -136,17 +136,22 @@ def assemble(
 
 def with_targets(
     graphs: Graphs,
-    targets: Sequence[TargetValue | None],
+    targets: Sequence[Any],
     places: Places,
     bad_graph: BadGraphs,
     bad: NDArray[np.bool_] | None = None,
 ) -> Graphs:
-    """The graphs that are not `bad`, with their targets: either all have one, or none has."""
+    """The graphs that are not `bad`, with their targets: either all have one, or none has.
+
+    A target may be a list of several, some of them None.
+    """
     bad = np.zeros(len(graphs), dtype=np.bool_) if bad is None else bad.copy()
     for graph, target in enumerate(targets):
-        if isinstance(target, str) and len(target) > MAX_TARGET_LENGTH and not bad[graph]:
+        texts = [text for text in _several(target) if isinstance(text, str)]
+        longest = max(map(len, texts), default=0)
+        if longest > MAX_TARGET_LENGTH and not bad[graph]:
             bad[graph] = True
-            message = f"a target of {len(target):,} characters (at most {MAX_TARGET_LENGTH:,})"
+            message = f"a target of {longest:,} characters (at most {MAX_TARGET_LENGTH:,})"
             bad_graph(places.graph_error(graph, message))
     known = np.array([target is not None for target in targets], dtype=np.bool_)
     missing = np.flatnonzero(~known & ~bad).tolist()
@@ -292,14 +297,28 @@ def _dictionaries(columns: Mapping[str, list[Any]], count: int) -> list[dict[str
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _target_array(values: Sequence[TargetValue | None]) -> Array:
-    """Classes, or real numbers if one of them has a fraction."""
-    if any(isinstance(value, str) for value in values):
-        return np.array(values, dtype=np.str_)
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in numbers):
-        return np.array(numbers).astype(np.int64)
-    return np.array(numbers, dtype=np.float64)
+def _target_array(targets: Sequence[Any]) -> Array:
+    """Classes, or real numbers if one of them has a fraction.
+
+    Several targets of each graph give a table; missing classes in it are empty strings, which
+    makes strings of the others too, and missing numbers NaN.
+    """
+    values = [value for target in targets for value in _several(target)]
+    shape = (len(targets), -1) if isinstance(targets[0], list) else (len(targets),)
+    known = [value for value in values if value is not None]
+    if not any(isinstance(value, str) for value in known):
+        if not all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in known):
+            return np.array(values, dtype=np.float64).reshape(shape)  # None becomes NaN
+        whole = [None if value is None else int(value) for value in values]
+        if len(known) == len(values):
+            return np.array(whole, dtype=np.int64).reshape(shape)
+        values = whole
+    texts = ["" if value is None else str(value) for value in values]
+    return np.array(texts, dtype=np.str_).reshape(shape)
+
+
+def _several(target: Any) -> list[Any]:
+    return target if isinstance(target, list) else [target]
 
 
 def id_array(values: Sequence[int | str]) -> Array:
@@ -325,7 +344,11 @@ def check_id(value: object) -> None:
 
 
 def check_target(value: object) -> None:
-    """Raise `InputError` unless a value can be a target (None for none)."""
+    """Raise `InputError` unless a value can be a target (None for none), or a list of them."""
+    if isinstance(value, list) and value and not any(isinstance(each, list) for each in value):
+        for each in value:
+            check_target(each)
+        return
     if value is None:
         return
     if isinstance(value, str):
@@ -352,7 +375,7 @@ class Record:
     columns: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     directed: bool = False
-    target: TargetValue | None = None
+    target: Any = None
     id: int | str = 0
 
     def block(self) -> Block:
@@ -385,7 +408,7 @@ class Block:
     edges: NDArray[np.int64]
     columns: Mapping[str, Array]
     directed: bool
-    targets: Sequence[TargetValue | None]
+    targets: Sequence[Any]
     ids: Sequence[int | str]
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -513,8 +536,12 @@ def _schema(block: Block) -> dict[str, tuple[object, str]]:
         for key in keys if count else ():
             what = key.replace("_", " ")
             out[key] = _column_schema(what, block.columns.get(key), block.names.get(key))
-    if block.targets[0] is not None:
-        text = isinstance(block.targets[0], str)
+    target = block.targets[0]
+    if isinstance(target, list):
+        count = len(target)
+        out["target"] = (count, f"a list of {plural(count, 'target')}")
+    elif target is not None:
+        text = isinstance(target, str)
         out["target"] = (text, "a string as target" if text else "a number as target")
     return out
 

@@ -1,4 +1,4 @@
-"""The defaults of the estimators: what `auto` means.
+"""The defaults of the estimators: what `auto` means for radii, depth, layers and batches.
 
 Chosen by cross-validation on the benchmark datasets with seeds of its own, for all of them at
 once; nothing depends on a dataset's name. What was tried: docs/results/modern-settings.md.
@@ -23,22 +23,11 @@ MAX_DEPTH_ENTRIES = 30_000_000
 MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
-DECOMPOSITION_OF = {
-    "documents": "dependency_paths",
-    "nested": "nested",
-    "molecules": "ego(edges=roles)",
-}
+MANY_EXAMPLES = 2000
+"""From here on, a tenth of the examples is enough to calibrate on."""
+
+DECOMPOSITION_OF = {"documents": "dependency_paths", "nested": "nested"}
 """The decomposition for a kind of data, where it is not the estimator's default."""
-
-
-def default_node_labels(graphs: Graphs) -> str:
-    """Node labels where there are any; else degrees in four bins per doubling.
-
-    Plain degrees of hubs are nearly unique and let a network recognise single graphs.
-    """
-    if graphs.node_labels is not None:
-        return "node"
-    return "log-degree:4" if graphs.node_attributes is None else "log-degree:4,attributes"
 
 
 def default_radii(graphs: Graphs) -> tuple[int, ...]:
@@ -80,3 +69,12 @@ def default_hidden(depth: int) -> tuple[tuple[int, ...], ...]:
 def default_batch_size(n: int) -> int:
     """Examples per step: a sixteenth of the dataset, but at least 16 and at most 100."""
     return int(np.clip(n // 16, 16, 100))
+
+
+def default_inner_folds(n: int) -> int:
+    """Inner folds of n training examples to calibrate on: three, or one split of many examples.
+
+    >>> default_inner_folds(200), default_inner_folds(5000)
+    (3, 1)
+    """
+    return 3 if n < MANY_EXAMPLES else 1

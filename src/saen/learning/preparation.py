@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from saen.data._collection import Collection, Rows
@@ -13,7 +13,7 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.defaults import default_depth, default_node_labels, default_radii
+from saen.learning.defaults import default_depth, default_radii
 
 Data = Any
 """What a decomposition takes (graphs of any library, documents, nested data), or a `Hierarchy`."""
@@ -53,19 +53,15 @@ class DecompositionSpec:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
         if not isinstance(self.decomposition, str):
             return self.decomposition
-        labels = None if self.node_labels == "auto" else self.node_labels.split(",")
-        if labels is not None and "auto" in labels:
-            usual = default_node_labels(data)
-            labels = [usual if kind == "auto" else kind for kind in labels]
         return make_decomposition(
             self.decomposition,
             overrides={
                 "radii": None if self.radii == "auto" else self.radii,
-                "node_labels": None if labels is None else ",".join(labels),
+                "node_labels": None if self.node_labels == "auto" else self.node_labels,
             },
             defaults={
                 "radii": lambda: default_radii(data),
-                "node_labels": lambda: default_node_labels(data),
+                "edges": "auto",  # benzene is not cyclohexane
                 **({"depth": lambda: default_depth(data)} if self.deep else {}),
             },
         )
@@ -114,6 +110,24 @@ def prepare(
     fitted = fit_decomposition(spec.resolve(data), data)
     compressed = compress_graphs(data, fitted, lower_inverse=False, progress=progress)
     return Prepared(spec, fitted, compressed)
+
+
+@dataclass(frozen=True)
+class Preparations:
+    """Data and all that is prepared of them: every decomposition is made once, when needed."""
+
+    data: Data
+    known: dict[str, Prepared] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def of(self, estimator: Any, progress: Callable[[int], object] | None = None) -> Prepared:
+        """The data as an estimator decomposes them, compressed."""
+        key = repr(estimator.spec)
+        if key not in self.known:
+            self.known[key] = estimator.prepare(self.data, progress=progress)
+        return self.known[key]
 
 
 def fit_decomposition(decomposition: Decomposition, data: Data) -> Decomposition:

@@ -14,7 +14,7 @@ from saen.data.compression import Compressed, ceiling, compress_graphs
 from saen.decompositions import Decomposition, make_decomposition
 from saen.io.catalog import find_entry
 from saen.io.container import file_bytes, original_bytes, save
-from saen.io.loading import load_data
+from saen.io.loading import input_files, load_data
 from saen.learning.preparation import fit_decomposition
 
 
@@ -69,10 +69,10 @@ def compress_dataset(
 
     >>> report = compress_dataset("threads", dataset_decomposition("threads", "nodes"))
     >>> [level["unique"] for level in report.to_json()["levels"]]
-    [78, 300]
+    [25, 300]
     """
     if out is not None:
-        check_output(out, force=force, inputs=[name])
+        check_output(out, force=force, inputs=input_files(name))
     times = [perf_counter()]
     data = load_data(name, decomposition.takes)
     times.append(perf_counter())

@@ -18,8 +18,10 @@ from saen.data._collection import concatenate_values
 from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.loading import input_files
 from saen.io.records import Report
 from saen.io.tables import FORMATS, check_format, open_table
+from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, NotFiniteError, choose_device
 from saen.learning.jobs.job import load_input, stream_input
 from saen.learning.metrics import prediction_scores
@@ -65,22 +67,36 @@ class EmbeddingReport:
         return dict(vars(self))
 
 
-def load_model(path: str | Path, device: str = "auto") -> Model:
-    """A saved model, moved to a device."""
-    model: Model = load_estimator(path)
+def load_model(
+    path: str | Path, device: str = "auto", *, vectors: str | Path | None = None
+) -> Model:
+    """A saved model, moved to a device; `vectors` as for `saen.load`."""
+    model: Model = load_estimator(path, vectors=vectors)
     if model.decomposition_ is None:
         raise FileError(
             "this model was fitted on hierarchies, not on data that can be decomposed: use it in "
             "Python",
             path=path,
         )
-    if isinstance(model, NetworkEstimator):
-        model.network_.to(choose_device(device))
+    members = model.members_ if isinstance(model, BlendEstimator) else []
+    for each in (model, *(member.estimator for member in members)):
+        if isinstance(each, NetworkEstimator):
+            each.network_.to(choose_device(device))
     return model
 
 
 def model_facts(model: Model) -> dict[str, Any]:
-    """What a fitted model consists of: networks and epochs, or columns, depth and C."""
+    """What a fitted model consists of: networks and epochs, or columns, depth and C.
+
+    Of a blend: its members, and all candidates that were tried.
+    """
+    if isinstance(model, BlendEstimator):
+        members = [
+            {"candidate": each.name, "weight": each.weight, "score": each.score}
+            | model_facts(each.estimator)
+            for each in model.members_
+        ]
+        return {"members": members, "tried": model.tried_}
     if isinstance(model, NetworkEstimator):
         return {"networks": model.network_.n_models, "epochs": len(model.history_.loss)}
     linear = model.linear_
@@ -103,19 +119,18 @@ def predict_dataset(
     skip_bad: bool = False,
     force: bool = False,
     report: Report | None = None,
+    vectors: Path | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
-    A row has the example's id, the prediction, one probability per class and the agreement
-    (the share of networks that predict the same alone), or for numbers the prediction and its
-    standard deviation over the networks. `keep` names columns of the input to copy, after the id;
-    `["all"]` copies all of them. An existing
-    file is overwritten only with `force`.
+    A row has the example's id, and the columns of `predict_chunks`. `keep` names columns of the
+    input to copy, after the id; `["all"]` copies all of them. `vectors` is the file of word vectors
+    of a model that was trained with one. An existing file is overwritten only with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)
-        check_output(out, force=force, inputs=[model_file, data])
-    model = load_model(model_file, device)
+        check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
     parts = stream_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
     predicted: list[Array] = []
@@ -156,7 +171,7 @@ def _numbered_chunks(model: Model, part: Any, start: int) -> Iterator[Predicted]
     try:
         yield from predict_chunks(model, part)
     except NotFiniteError as error:
-        raise NotFiniteError(error.first, error.count, start) from None
+        raise NotFiniteError(start + error.first, error.count) from None
 
 
 def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
@@ -180,14 +195,15 @@ def embed_dataset(
     skip_bad: bool = False,
     force: bool = False,
     report: Report | None = None,
+    vectors: Path | None = None,
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level: its number or name, None for the top.
 
     An existing file is overwritten only with `force`.
     """
     check_format(out, EMBEDDING_FORMATS)
-    check_output(out, force=force, inputs=[model_file, data])
-    model = load_model(model_file, device)
+    check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]

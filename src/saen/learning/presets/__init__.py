@@ -3,12 +3,14 @@
 A preset has a table `defaults`, may have one table per dataset under `datasets`, and may have a
 table `grid` with lists of values that nested cross-validation chooses from. `model` says whose
 arguments their keys are: `network` (the default) stands for `SAENClassifier` and `SAENRegressor`,
-`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`. For networks, `layers` may stand
-for `hidden`, with the output layer included as in the paper.
+`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`, `blend` for `BlendClassifier`
+and `BlendRegressor`. For networks, `layers` may stand for `hidden`, with the output layer included
+as in the paper.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from typing import Any
 
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
+from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor
 from saen.learning.estimators import NetworkEstimator, SAENClassifier, SAENRegressor
 from saen.learning.part_counts_models import (
     PartCountsClassifier,
@@ -26,13 +29,16 @@ from saen.learning.part_counts_models import (
     PartCountsRegressor,
 )
 
-NAMES = ("modern", "paper", "counts")
-Estimator = NetworkEstimator | PartCountsEstimator
-Classifier = SAENClassifier | PartCountsClassifier
-Regressor = SAENRegressor | PartCountsRegressor
+NAMES = ("best", "modern", "paper", "counts")
+MAX_CHOICES = 10_000
+"""Combinations of a grid: more could neither be tried nor listed."""
+Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
+Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
+Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
 MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
     "network": (SAENClassifier, SAENRegressor),
     "part_counts": (PartCountsClassifier, PartCountsRegressor),
+    "blend": (BlendClassifier, BlendRegressor),
 }
 """Classifier and regressor of every kind of model."""
 
@@ -90,7 +96,9 @@ def load_preset(name_or_path: str) -> Preset:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise FileError("not valid TOML (nested too deeply)", path=path) from None
+    except ValueError as error:  # also a number with thousands of digits, or a bad byte
         raise FileError(f"not valid TOML ({error})", path=path) from None
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
@@ -107,14 +115,25 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     known = (*MODELS[model][0].setting_names(), *layers)
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
     grid = document.get("grid", {})
-    _check_keys(defaults, known, f"{place}, [defaults]")
+    _check_settings(defaults, known, f"{place}, [defaults]")
+    if not isinstance(datasets, dict):
+        raise InputError(f"{place}, [datasets]: expected a table")
     for dataset, settings in datasets.items():
-        _check_keys(settings, known, f"{place}, [datasets.{dataset}]")
+        _check_settings(settings, known, f"{place}, [datasets.{dataset}]")
     _check_keys(grid, known, f"{place}, [grid]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise InputError(f"{place}, [grid]: {key} must be a list of values to choose from")
+    if math.prod(map(len, grid.values())) > MAX_CHOICES:
+        raise InputError(f"{place}, [grid]: more than {MAX_CHOICES:,} combinations")
     return Preset(name, defaults, datasets, grid, model)
+
+
+def _check_settings(table: Any, known: Iterable[str], place: str) -> None:
+    _check_keys(table, known, place)
+    layers = table.get("layers", [[]])
+    if not isinstance(layers, list) or not layers or not all(isinstance(s, list) for s in layers):
+        raise InputError(f"{place}: layers must be a list of sizes per level")
 
 
 def _check_keys(table: Any, known: Iterable[str], place: str) -> None:
