@@ -101,6 +101,21 @@ def test_jsonl_blocks_with_a_wrong_value_say_what_lines_say(
     assert fast == slow
 
 
+@given(st.data())
+def test_jsonl_blocks_with_damaged_bytes_say_what_lines_say(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    file = tmp_path_factory.mktemp("jsonl") / "x.jsonl"
+    text = (json.dumps(data.draw(st.sampled_from(SHAPES))) + "\n").encode() * 3
+    place = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, 3))
+    tokens = [b"\n", b"{", b"}", b"[", b"]", b",", b'"', b"\\", b"0", b"-", b"1e9", b"\xff", b" "]
+    new = data.draw(st.sampled_from(tokens) | st.binary(max_size=3))
+    file.write_bytes(text[:place] + new + text[place + length :])
+    fast, slow = both_ways(file)
+    assert fast == slow
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -115,6 +130,8 @@ def test_jsonl_blocks_with_a_wrong_value_say_what_lines_say(
         '{"nodes": 1, "edges": []} \n\n  {"nodes": 1, "edges": []}\n',
         '{"nodes": 1, "edges": [], "target": "a"}\n{"nodes": 1, "edges": []}\n',
         '{"nodes": 9000000, "edges": []}\n{"nodes": 2, "edges": []}\n',
+        '{"nodes": 9223372036854775808, "edges": []}\n{"nodes": 2, "edges": []}\n',
+        '{"nodes": 4611686018427387904, "edges": []}\n' * 2,
     ],
 )
 def test_jsonl_blocks_of_odd_text_are_what_lines_are(text: str, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from saen.io.text_files import BYTE_ORDER_MARK, check_text, check_width
 MIN_BYTES = 2**16
 """Text that is read line by line before pyarrow is imported."""
 
+_MAX_NODES = 2**31  # of one graph: the sum over a block fits into 64 bits
 _MAX_EXACT = 2.0**53  # integers from here on are not exact as floats
 
 
@@ -191,7 +192,7 @@ def _nodes(nodes: Any, n_bytes: int) -> tuple[NDArray[np.int64], dict[str, Array
     """The size of each graph, and the columns of all nodes."""
     if not hasattr(nodes, "offsets"):
         sizes: NDArray[np.int64] = _array(nodes)
-        _require((sizes >= 0).all())
+        _require(((sizes >= 0) & (sizes < _MAX_NODES)).all())
         return sizes, {}
     items = nodes.flatten()
     columns = (

@@ -434,6 +434,9 @@ class Records:
     def add(self, record: Record, n_bytes: int) -> None:
         """Add a graph that took `n_bytes` of text. Raises `FileError` if it is bad."""
         self._n_bytes += n_bytes
+        if record.size > self._n_bytes + FREE_NODES:  # also what is too large for an array
+            message = f"{record.size:,} nodes are too many for a file of this size"
+            raise FileError(message, path=record.path, line=record.line)
         self.add_block(record.block(), 0)
 
     def add_block(self, block: Block, n_bytes: int) -> None:
