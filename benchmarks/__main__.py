@@ -24,6 +24,7 @@ from benchmarks import (
     prediction,
     report,
     scale,
+    streams,
 )
 from benchmarks.measure import ROOT, say
 from benchmarks.settings import DATASETS, QUICK_DATASETS, Settings
@@ -38,6 +39,7 @@ PARTS = {
     "peers": peers,
     "floor": floor,
     "prediction": prediction,
+    "streams": streams,
     "commands": commands,
     "cluster": cluster,
 }

@@ -45,6 +45,13 @@ def test_report_describes_the_machine(document):
         assert {"date", "wall_seconds", "load_average", "checks", "skipped"} <= set(part)
 
 
+def test_streams_are_read_and_predicted(document):
+    part = document["parts"]["streams"]
+    assert [row["graphs"] for row in part["reading"]] == [2000]
+    assert [row["graphs"] for row in part["predicting"]] == [400, 2000]
+    assert part["reading"][0]["seconds"]["read_graphs"] > 0
+
+
 def test_pipeline_is_timed_step_by_step_cold_warm_and_from_text(document):
     (row,) = document["parts"]["pipeline"]["rows"]
     assert (row["dataset"], row["graphs"], row["radii"]) == ("TINY", 12, [0, 1])

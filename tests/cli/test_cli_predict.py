@@ -16,7 +16,10 @@ import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.decompositions import DependencyPaths
-from saen.io import container
+from saen.io import container, jsonl
+from saen.io.loading import DuplicateIdsWarning
+from saen.io.streaming import stream_dataset
+from saen.io.writing import write_graphs
 from saen.learning.prediction import predict_chunks
 from tests.cli.commandline import SMALL, fails, invoke, run
 
@@ -223,12 +226,40 @@ def test_several_numbers_have_a_column_each(threads: Graphs, tmp_path: Path) -> 
     assert_allclose(table[["prediction_0", "prediction_1"]], one.predict(threads), rtol=1e-5)
 
 
+def test_a_stream_of_json_lines_is_predicted_as_the_graphs_in_memory(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = generate_threads(1000, average_nodes=6, seed=5)
+    lines = tmp_path / "new.jsonl"
+    write_graphs(graphs, lines)
+    whole = run("predict", model, stored(graphs, tmp_path), "-o", tmp_path / "whole.csv")
+    monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 5000)
+    monkeypatch.setattr(jsonl, "PART_BYTES", 20_000)
+    assert len([*stream_dataset(lines)]) > 2
+    parts = run("predict", model, lines, "-o", tmp_path / "parts.csv")
+    expected, table = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "parts"))
+    pd.testing.assert_frame_equal(table, expected, atol=1e-6)
+    assert parts["accuracy"] == whole["accuracy"]
+    told = invoke("predict", model, lines, "-o", tmp_path / "parts.csv", "--force").stderr
+    assert "saen: 1,000 graphs predicted, " in told
+    good = lines.read_text()
+    lines.write_text(good + '{"nodes": 1, "edges": [[0, 1]], "target": "questions"}\n')
+    assert fails("predict", model, lines, "-o", tmp_path / "bad.csv").startswith(
+        f"{lines}, line 1001: "
+    )
+    assert not (tmp_path / "bad.csv").exists()
+    lines.write_text(good + good.splitlines()[0].replace("{", '{"id": 3, ', 1) + "\n")
+    with pytest.warns(DuplicateIdsWarning, match="1 id used by more than one graph: 3"):
+        [*stream_dataset(lines)]
+
+
 def test_no_graphs_make_a_table_without_rows(model: Path, new: Graphs, tmp_path: Path) -> None:
     path = stored(new[:0], tmp_path)
     assert invoke("predict", model, path).stdout == (
         "id,prediction,p_discussion,p_questions,agreement\n"
     )
     report = run("predict", model, path, "-o", tmp_path / "out.parquet")
+    assert report.pop("seconds") > 0
     assert report == {"out": str(tmp_path / "out.parquet"), "structures": 0, "unseen": 0.0}
     assert len(pd.read_parquet(tmp_path / "out.parquet")) == 0
 

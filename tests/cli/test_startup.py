@@ -60,7 +60,7 @@ def test_no_command_needs_tables_or_networks_to_show_its_help() -> None:
 def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> None:
     modules = command_imports("datasets", SAEN_DATA=str(tmp_path))
     assert "saen.io.catalog" in modules
-    assert not modules & (NETWORKS | TABLES | {"scipy"})
+    assert not modules & (NETWORKS | TABLES | {"scipy", "pooch"})
 
 
 def test_validate_imports_pandas_only_for_tables(tmp_path: Path) -> None:

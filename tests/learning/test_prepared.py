@@ -48,3 +48,25 @@ def test_log_probabilities_are_the_logarithms_of_probabilities():
     np.testing.assert_allclose(
         np.exp(model.predict_log_proba(THREADS)), model.predict_proba(THREADS)
     )
+
+
+@pytest.mark.parametrize("kind", [saen.SAENClassifier, saen.SAENRegressor])
+def test_one_small_graph_is_predicted_as_in_company(kind, monkeypatch):
+    y = THREADS.sizes % 2
+    model = kind(epochs=2, dtype="float64").fit(THREADS, y)
+    predict = model.predict if kind is saen.SAENRegressor else model.predict_proba
+    together = predict(THREADS)
+    monkeypatch.setattr(kind, "compress", None)  # which one small graph does not need
+    alone = np.concatenate([predict(one) for one in THREADS])
+    np.testing.assert_allclose(alone, together, rtol=1e-10)
+
+
+def test_one_large_graph_is_compressed(monkeypatch):
+    model = saen.SAENClassifier(epochs=1).fit(THREADS, THREADS.targets)
+    small = model.predict_proba(THREADS[3])
+    monkeypatch.setattr("saen.learning.estimators.MAX_UNCOMPRESSED", 10)
+    calls = []
+    compress = model.compress
+    monkeypatch.setattr(model, "compress", lambda X: calls.append(1) or compress(X))
+    np.testing.assert_allclose(model.predict_proba(THREADS[3]), small, atol=1e-6)
+    assert calls

@@ -17,6 +17,7 @@ import saen.data.compression
 import saen.data.content_hash
 from saen import Compressed, Ego, Hierarchy, compress, compress_graphs, merge
 from saen.data.compression import compress_stream, equivalent, extend
+from saen.data.content_hash import level_keys
 from tests.properties.strategies import (
     DrawnGraphs,
     collections,
@@ -61,6 +62,25 @@ def test_compress_merges_exactly_the_identical_objects(bits: int, hierarchy: Hie
         compressed = compress(hierarchy)
     for level, expected in enumerate(contents(hierarchy)):
         assert first_met(compressed.unique_of(level).tolist()) == first_met(expected)
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(hierarchies(), hierarchies())
+def test_keys_that_compress_and_merge_keep_are_those_of_the_content(
+    bits: int, one: Hierarchy, other: Hierarchy
+) -> None:
+    with keys_of(bits):
+        shards = [compress(one), compress(one), compress(one).top_only()]
+        if (other.names, [r.alphabet for r in other.relations]) == (
+            one.names,
+            [r.alphabet for r in one.relations],
+        ) and other.attributes.kind == one.attributes.kind:
+            shards.append(compress(other))
+        for compressed in (*shards, merge(shards)):
+            for kept, computed in zip(
+                compressed.keys, level_keys(compressed.hierarchy), strict=True
+            ):
+                np.testing.assert_array_equal(kept, computed)
 
 
 @given(hierarchies())

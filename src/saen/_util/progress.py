@@ -11,10 +11,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def bar(label: str, total: int, shown: bool | None = None) -> Iterator[Callable[..., None]]:
+def bar(label: str, total: int | None, shown: bool | None = None) -> Iterator[Callable[..., None]]:
     """A bar on stderr; call what it gives with the number done (and a note).
 
-    `shown` None shows it when stderr is a terminal.
+    `total` is None where nobody knows it. `shown` None shows it when stderr is a terminal.
     """
     progress = Progress(
         TextColumn(label),

@@ -22,6 +22,9 @@ SCORE_WORDS: dict[str, Callable[[float], str]] = {
     "mae": lambda value: f"mean absolute error {value:.4g}",
 }
 
+MIN_FOR_RATE = 1000
+"""Examples from which on the time per example says something."""
+
 
 def command(
     model: options.ModelFile,
@@ -78,6 +81,9 @@ def command(
             )
         )
     _warn_unseen(result)
+    if result.structures >= MIN_FOR_RATE:
+        rate = result.structures / result.seconds
+        say(f"{result.structures:,} {result.takes} predicted, {rate:,.0f} per second")
     if json:
         print_json(result.to_json())
         return

@@ -110,7 +110,7 @@ def concatenated(parts: Sequence[Dataset]) -> dict[str, Any]:
     return {
         "targets": concatenate_columns("targets", [part.targets for part in parts]),
         "name": parts[0].name if len({part.name for part in parts}) == 1 else "",
-        "ids": _concatenate_ids([part.ids for part in parts]),
+        "ids": concatenate_values([part.ids for part in parts]),
     }
 
 
@@ -209,8 +209,8 @@ def checked_ids(ids: ArrayLike | None, n: int) -> Array:
     return owned(column)
 
 
-def _concatenate_ids(columns: Sequence[Array]) -> Array:
-    """All ids in order; where some are strings, integers become strings."""
+def concatenate_values(columns: Sequence[Array]) -> Array:
+    """All ids or targets in order; where some are strings, numbers become strings."""
     text = any(column.dtype.kind == "U" for column in columns)
     return np.concatenate([column.astype(np.str_) if text else column for column in columns])
 

@@ -11,7 +11,7 @@ and merging them gives the same arrays as compressing everything at once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +35,7 @@ else:
     pd = LazyModule("pandas")
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
+_MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
 _MAX_THREADS = 4
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
@@ -123,7 +124,9 @@ class Compressed:
     def top_only(self) -> Compressed:
         """Without the inverse of the lower levels, which training does not need."""
         dropped = (None,) * self.hierarchy.depth
-        return Compressed(self.hierarchy, (*dropped, self.top), self.objects, self.entries)
+        out = Compressed(self.hierarchy, (*dropped, self.top), self.objects, self.entries)
+        vars(out).update({"keys": self.keys} if "keys" in vars(self) else {})
+        return out
 
     def levels(self) -> list[dict[str, Any]]:
         """Per level, bottom first: objects and entries before and after compression."""
@@ -176,18 +179,27 @@ def compress(hierarchy: Hierarchy) -> Compressed:
             f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
             "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
         )
+    return _compress(hierarchy)
+
+
+def _compress(hierarchy: Hierarchy, known: Sequence[Keys] | None = None) -> Compressed:
+    """Merge identical objects; the keys of all objects, level by level, may be `known`."""
     attributes, inverse, keys = _compress_attributes(hierarchy.attributes)
-    relations, columns = [], [inverse]
-    for relation in hierarchy.relations:
-        compressed, inverse, keys = _compress_relation(relation, inverse, keys)
+    relations, columns, unique_keys = [], [inverse], [keys]
+    for level, relation in enumerate(hierarchy.relations, start=1):
+        own = None if known is None else known[level]
+        compressed, inverse, keys = _compress_relation(relation, inverse, keys, own)
         relations.append(compressed)
         columns.append(inverse)
-    return Compressed(
+        unique_keys.append(keys)
+    out = Compressed(
         Hierarchy(attributes, tuple(relations), hierarchy.names),
         tuple(narrow(column) for column in columns),
         hierarchy.sizes,
         (0, *(relation.n_entries for relation in hierarchy.relations)),
     )
+    vars(out)["keys"] = unique_keys  # so that nobody computes them again
+    return out
 
 
 def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -252,7 +264,10 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
         raise InputError("nothing to merge: the list of shards is empty")
     if len(parts) == 1:
         return parts[0]
-    joined = compress(Hierarchy.concatenate([part.hierarchy for part in parts]))
+    joined = _compress(
+        Hierarchy.concatenate([part.hierarchy for part in parts]),
+        [np.concatenate(keys) for keys in zip(*(part.keys for part in parts), strict=True)],
+    )
     columns: list[Ints | None] = []
     for level in range(joined.hierarchy.depth + 1):
         starts = offsets(np.array([part.hierarchy.sizes[level] for part in parts]))
@@ -339,7 +354,12 @@ def compress_graphs(
     """
     costs = decomposition.costs(graphs)
     _refuse_hopeless(costs)
-    ends = chunk_ends(costs, _MAX_CHUNK_ENTRIES)
+    n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
+    limit = _MAX_CHUNK_ENTRIES
+    if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
+        share = -(-int(costs.sum()) // n_threads)
+        limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
+    ends = chunk_ends(costs, limit)
 
     def shard(start: int, stop: int) -> Compressed:
         compressed = compress(decomposition.decompose(graphs[start:stop]))
@@ -354,7 +374,7 @@ def compress_graphs(
     if len(ends) == 1:  # starting a thread takes longer than a small graph
         return _gathered(shards(map))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
-    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
+    pool = ThreadPoolExecutor(n_threads)
     try:
         return _gathered(shards(pool.map))
     finally:
@@ -646,11 +666,15 @@ def _compress_attributes(
 
 
 def _compress_relation(
-    relation: Relation, unique_parts: Ints, part_keys: Keys
+    relation: Relation, unique_parts: Ints, part_keys: Keys, keys: Keys | None = None
 ) -> tuple[Relation, NDArray[np.int64], Keys]:
-    """C_l and D_l in effect: the unique parents, the inverse, and the keys."""
+    """C_l and D_l in effect: the unique parents, the inverse, and the keys.
+
+    `keys` are those of the parents, if they are known.
+    """
     rows = _Rows.of(relation, unique_parts, len(part_keys))
-    keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
+    if keys is None:
+        keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
     merged, inverse, representatives = _merged(rows, keys, relation.alphabet, len(part_keys))
     return merged, inverse, keys[representatives]
 

@@ -81,9 +81,10 @@ def row_keys(
         weights = counts[entries].astype(np.uint64)
         if table is None:
             role, part = np.divmod(codes[entries], n_parts)
+            entry_parts, entry_roles = part_keys[part], roles[role]
         for i in (0, 1):
             lane = (
-                _entry_lane(part_keys[part], roles[role], i)
+                _entry_lane(entry_parts, entry_roles, i)
                 if table is None
                 else table[i][codes[entries]]
             )

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+import platformdirs
 
 from saen._util.atomic import expand_user
 from saen._util.progress import bar
@@ -107,9 +108,7 @@ def cache_folder() -> Path:
     """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
     if os.environ.get("SAEN_CACHE"):
         return expand_user(os.environ["SAEN_CACHE"])
-    import pooch  # type: ignore[import-untyped]
-
-    return Path(pooch.os_cache("saen"))
+    return Path(platformdirs.user_cache_dir("saen"))
 
 
 # -- downloads ---------------------------------------------------------------------------------
@@ -181,7 +180,7 @@ def download(
 
 
 def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
-    import pooch
+    import pooch  # type: ignore[import-untyped]
     from urllib3.exceptions import HTTPError
 
     pooch.get_logger().setLevel("WARNING")  # it would announce every download on stderr

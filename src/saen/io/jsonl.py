@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -18,8 +19,9 @@ from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.columns import Items
+from saen.io.jsonl_blocks import read_block
 from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
-from saen.io.text_files import numbered_lines, parse_json_line, unreadable
+from saen.io.text_files import is_blank, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
 
@@ -30,7 +32,10 @@ EDGE_KEYS = ("source", "target", "label", "attributes")
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
-_LINES_PER_UPDATE = 256  # of the progress bar
+PART_BYTES = 2**23
+"""Text of the graphs that a stream holds at a time, about."""
+
+_BLOCK_BYTES = 2**22  # parsed at once
 
 
 def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
@@ -43,25 +48,84 @@ def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -
     >>> read_jsonl(file, BadGraphs(skip=False, report=print))
     Graphs(water: 1 graph, 3 nodes, 2 edges, undirected; 1 class, 2 node labels)
     """
+    [graphs] = _parts(path, bad_graph, progress, every=None)
+    return graphs
+
+
+def stream_jsonl(
+    path: Path, bad_graph: BadGraphs, progress: bool | None = None
+) -> Iterator[Graphs]:
+    """Read a file of JSON lines in parts of about `PART_BYTES` bytes.
+
+    Graphs of all parts must match, as those of one file that `read_jsonl` reads.
+    """
+    return _parts(path, bad_graph, progress, PART_BYTES)
+
+
+def _parts(
+    path: Path, bad_graph: BadGraphs, progress: bool | None, every: int | None
+) -> Iterator[Graphs]:
     records = Records(bad_graph, path)
-    line = 0
-    with bar("reading graphs", _count_lines(path), progress) as update:
-        for row, (line, data) in enumerate(numbered_lines(path)):
-            if line % _LINES_PER_UPDATE == 0:
-                update(line)
-            try:
-                records.add(_record(data, path, line, row), len(data))
-            except FileError as error:
-                bad_graph(error)
-    if not line:
+    line, row, done, since = 1, 0, 0, 0
+    have_targets: set[bool] = set()
+
+    def collected() -> Graphs:
+        graphs = records.graphs(path.stem)
+        have_targets.update([graphs.targets is not None] if len(graphs) else [])
+        if len(have_targets) > 1:
+            raise FileError(
+                f"some graphs before line {line} have a target, others have none; either all "
+                "graphs need one, or none",
+                path=path,
+            )
+        return graphs
+
+    with bar("reading graphs", _size(path), progress) as update:
+        for data in _blocks(path):
+            row += _add(data, records, path, line, row)
+            line += data.count(b"\n")
+            done, since = done + len(data), since + len(data)
+            update(done)
+            if every is not None and since >= every:
+                since = 0
+                yield collected()
+    if not row:
         raise FileError("the file is empty", path=path)
-    return records.graphs(path.stem)
+    if every is None or since:
+        yield collected()
 
 
-def _count_lines(path: Path) -> int:
+def _add(data: bytes, records: Records, path: Path, first_line: int, first_row: int) -> int:
+    """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
+    block = read_block(data, path, first_line, first_row)
+    if block is not None:
+        with suppress(FileError):  # below, the error names the graph
+            records.add_block(block, len(data))
+            return len(block.lines)
+    row = first_row
+    for line, text in enumerate(io.BytesIO(data), start=first_line):
+        if not is_blank(text):
+            try:
+                records.add(_record(text, path, line, row), len(text))
+            except FileError as error:
+                records.bad_graph(error)
+            row += 1
+    return row - first_row
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The file in blocks of whole lines."""
     try:
         with path.open("rb") as file:
-            return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b"")) + 1
+            while data := file.read(_BLOCK_BYTES):
+                yield data if data.endswith(b"\n") else data + file.readline()
+    except OSError as error:
+        raise unreadable(error, path) from None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
     except OSError as error:
         raise unreadable(error, path) from None
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen._util.progress import bar
 from saen._util.strings import plural
@@ -285,16 +286,21 @@ def input_files(*sources: object) -> list[object]:
 
 def _with_checked_ids(graphs: Graphs) -> Graphs:
     """The graphs themselves; warns if two have the same id."""
-    repeated = repeated_ids(graphs.ids)
+    warn_repeated_ids(graphs.ids)
+    return graphs
+
+
+def warn_repeated_ids(ids: Array) -> None:
+    """Warn if two graphs have the same id."""
+    repeated = repeated_ids(ids)
     if repeated:
         shown = ", ".join(map(repr, repeated[:3]))
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
             f"{plural(len(repeated), 'id')} used by more than one graph: {shown}{more}",
             DuplicateIdsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return graphs
 
 
 # -- one graph per file ------------------------------------------------------------------------

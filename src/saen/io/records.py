@@ -35,6 +35,7 @@ EDGE_COLUMNS = ("edge_labels", "edge_attributes")
 MAX_TARGET_LENGTH = 1000  # the array of targets is as wide as the longest
 _MAX_LISTED = 5
 
+_NO_COUNTS = np.empty(0, dtype=np.int64)
 _KINDS = {"i": "integer", "U": "string"}
 
 Report = Callable[[FileError], None]
@@ -377,13 +378,47 @@ class Record:
     target: Any = None
     id: int | str = 0
 
-    def error(self, message: str) -> FileError:
-        """The error for this graph."""
-        return FileError(message, path=self.path, line=self.line)
+    def block(self) -> Block:
+        """The graph as a block of its own."""
+        return Block(
+            self.path,
+            [self.line],
+            np.array([self.size], dtype=np.int64),
+            np.array([len(self.edges)], dtype=np.int64),
+            self.edges,
+            self.columns,
+            self.directed,
+            [self.target],
+            [self.id],
+            self.names,
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Graphs of one file with the same columns: `edges`, shape (E, 2), number nodes in each graph.
+
+    `sizes` and `edge_counts` have one entry per graph, and so have `lines`, `targets` and `ids`.
+    """
+
+    path: Path
+    lines: Sequence[int | None]
+    sizes: NDArray[np.int64]
+    edge_counts: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    columns: Mapping[str, Array]
+    directed: bool
+    targets: Sequence[Any]
+    ids: Sequence[int | str]
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def error(self, graph: int, message: str) -> FileError:
+        """The error for a graph."""
+        return FileError(message, path=self.path, line=self.lines[graph])
 
 
 class Records:
-    """Collects graphs one by one; one that does not match those before it is a bad graph.
+    """Collects graphs; one that does not match those before it is a bad graph.
 
     `target_file` is the file that the targets come from.
     """
@@ -391,101 +426,125 @@ class Records:
     def __init__(self, bad_graph: BadGraphs, target_file: Path) -> None:
         self.bad_graph = bad_graph
         self.target_file = target_file
-        self.records: list[Record] = []
-        self.n_bytes = 0
+        self._blocks: list[Block] = []
+        self._n_bytes = 0
         self._n_nodes = 0
         self._expected: dict[str, tuple[object, str]] = {}
 
     def add(self, record: Record, n_bytes: int) -> None:
         """Add a graph that took `n_bytes` of text. Raises `FileError` if it is bad."""
-        self.n_bytes += n_bytes
-        if self._n_nodes + record.size > self.n_bytes + FREE_NODES:
-            raise record.error(f"{record.size:,} nodes are too many for a file of this size")
-        schema = _schema(record)
+        self._n_bytes += n_bytes
+        if record.size > self._n_bytes + FREE_NODES:  # also what is too large for an array
+            message = f"{record.size:,} nodes are too many for a file of this size"
+            raise FileError(message, path=record.path, line=record.line)
+        self.add_block(record.block(), 0)
+
+    def add_block(self, block: Block, n_bytes: int) -> None:
+        """Add graphs that took `n_bytes` of text.
+
+        Raises `FileError`, and adds none, if one of them is bad.
+        """
+        n_nodes = int(block.sizes.sum())
+        if self._n_nodes + n_nodes > self._n_bytes + n_bytes + FREE_NODES:
+            raise block.error(0, f"{n_nodes:,} nodes are too many for a file of this size")
+        schema = _schema(block)
         for key, (value, words) in schema.items():
             expected, expected_words = self._expected.get(key, (value, words))
             if value != expected:
-                raise record.error(f"{words}, but earlier graphs have {expected_words}")
+                raise block.error(0, f"{words}, but earlier graphs have {expected_words}")
         self._expected = schema | self._expected
-        self._n_nodes += record.size
-        self.records.append(record)
+        self._n_bytes += n_bytes
+        self._n_nodes += n_nodes
+        self._blocks.append(block)
 
     def graphs(self, name: str) -> Graphs:
-        """All graphs so far."""
-        sizes = np.array([record.size for record in self.records], dtype=np.int64)
-        starts = offsets(sizes)
-        edges = [r.edges + start for r, start in zip(self.records, starts[:-1], strict=True)]
+        """The graphs that were added since the last call."""
+        self._collected, self._blocks = self._blocks, []
+        blocks = self._collected
+        sizes = np.concatenate([_NO_COUNTS, *(block.sizes for block in blocks)])
+        edge_counts = np.concatenate([_NO_COUNTS, *(block.edge_counts for block in blocks)])
+        edges = np.concatenate([np.empty((0, 2), np.int64), *(block.edges for block in blocks)])
+        edges += np.repeat(offsets(sizes)[:-1], edge_counts)[:, None]
         columns = {}
         for key in (*NODE_COLUMNS, *EDGE_COLUMNS):
-            parts = [record.columns[key] for record in self.records if key in record.columns]
+            parts = [block.columns[key] for block in blocks if key in block.columns]
             if parts:
                 self._check_width(key, parts)
                 columns[key] = np.concatenate(parts)
-        self._first_edges = offsets(np.array([len(record.edges) for record in self.records]))
+        self._first_graphs = offsets(np.array([len(b.sizes) for b in blocks], dtype=np.int64))
+        self._first_edges = offsets(edge_counts)
         return assemble(
             sizes,
-            np.concatenate([np.empty((0, 2), dtype=np.int64), *edges]),
+            edges,
             columns,
-            [record.target for record in self.records],
-            directed=self._directed(),
+            [target for block in blocks for target in block.targets],
+            directed=_directed(blocks),
             name=name,
-            ids=id_array([record.id for record in self.records]),
+            ids=id_array([graph_id for block in blocks for graph_id in block.ids]),
             places=self,
             bad_graph=self.bad_graph,
         )
-
-    def _directed(self) -> bool:
-        """As the graphs with edges are; if there are none, as they say."""
-        known = [record.directed for record in self.records if len(record.edges)]
-        return any(known or [record.directed for record in self.records])
 
     def _check_width(self, key: str, parts: list[Array]) -> None:
         if parts[0].dtype.kind == "U":
             longest = max(part.dtype.itemsize // 4 for part in parts)
             count = sum(part.size for part in parts)
             try:
-                check_width(longest, count, self.n_bytes, key.replace("_", " "))
+                check_width(longest, count, self._n_bytes, key.replace("_", " "))
             except InputError as error:
-                raise FileError(str(error), path=self.records[0].path) from None
+                raise FileError(str(error), path=self._collected[0].path) from None
 
     # -- places ------------------------------------------------------------------------------
 
+    def _place(self, graph: int) -> tuple[Block, int]:
+        """The block of a graph, and the position of the graph in it."""
+        number = int(np.searchsorted(self._first_graphs, graph, side="right")) - 1
+        return self._collected[number], graph - int(self._first_graphs[number])
+
     def graph(self, graph: int) -> str:
         """A graph in words."""
-        record = self.records[graph]
-        return record.path.name if record.line is None else f"line {record.line}"
+        block, position = self._place(graph)
+        line = block.lines[position]
+        return block.path.name if line is None else f"line {line}"
 
     def graph_error(self, graph: int, message: str) -> FileError:
         """The error for a graph."""
-        return self.records[graph].error(message)
+        block, position = self._place(graph)
+        return block.error(position, message)
 
     def clash(self, later: int, earlier: int, what: str) -> FileError:
         """The error for two edges of one graph."""
         graph = int(np.searchsorted(self._first_edges, later, side="right")) - 1
         first = int(self._first_edges[graph])
-        return self.records[graph].error(
-            f"edge {later - first} repeats edge {earlier - first} with {what}"
-        )
+        message = f"edge {later - first} repeats edge {earlier - first} with {what}"
+        return self.graph_error(graph, message)
 
 
-def _schema(record: Record) -> dict[str, tuple[object, str]]:
+def _directed(blocks: Sequence[Block]) -> bool:
+    """As the graphs with edges are; if there are none, as they say."""
+    known = [block.directed for block in blocks if len(block.edges)]
+    return any(known or [block.directed for block in blocks])
+
+
+def _schema(block: Block) -> dict[str, tuple[object, str]]:
     """What all graphs must share: values to compare, each with words to show.
 
-    A graph without nodes or edges says nothing about their columns.
+    Graphs without nodes or edges say nothing about their columns.
     """
-    direction = "directed" if record.directed else "undirected"
+    direction = "directed" if block.directed else "undirected"
     out: dict[str, tuple[object, str]] = {}
-    if len(record.edges):
-        out["directed"] = (record.directed, f"{direction} edges")
-    for keys, count in ((NODE_COLUMNS, record.size), (EDGE_COLUMNS, len(record.edges))):
+    if len(block.edges):
+        out["directed"] = (block.directed, f"{direction} edges")
+    for keys, count in ((NODE_COLUMNS, block.sizes.any()), (EDGE_COLUMNS, len(block.edges))):
         for key in keys if count else ():
             what = key.replace("_", " ")
-            out[key] = _column_schema(what, record.columns.get(key), record.names.get(key))
-    if isinstance(record.target, list):
-        count = len(record.target)
+            out[key] = _column_schema(what, block.columns.get(key), block.names.get(key))
+    target = block.targets[0]
+    if isinstance(target, list):
+        count = len(target)
         out["target"] = (count, f"a list of {plural(count, 'target')}")
-    elif record.target is not None:
-        text = isinstance(record.target, str)
+    elif target is not None:
+        text = isinstance(target, str)
         out["target"] = (text, "a string as target" if text else "a number as target")
     return out
 

@@ -89,6 +89,16 @@ class Table(ABC):
     def error(self, row: int, message: str) -> FileError:
         """The error for a row."""
 
+    def all_texts(self, column: str) -> pd.Series[str]:
+        """As `texts`, but kept, because parts of the table ask again."""
+        if column not in self._kept:
+            self._kept[column] = self.texts(column)
+        return self._kept[column]
+
+    @cached_property
+    def _kept(self) -> dict[str, pd.Series[str]]:
+        return {}
+
     def values(self, column: str) -> pd.Series[Any]:
         """A column of integers (int64), or as text if one value is not an integer."""
         values = self.frame[column]
@@ -123,6 +133,30 @@ class Table(ABC):
         except InputError as error:
             raise FileError(str(error), path=self.path) from None
         return values.to_numpy(dtype=object).astype(np.str_)
+
+    def part(self, start: int, stop: int) -> Table:
+        """Rows from `start` to before `stop`; broken rows belong to the first part."""
+        return _TablePart(self, start, stop)
+
+
+class _TablePart(Table):
+    """Some rows of a table."""
+
+    def __init__(self, whole: Table, start: int, stop: int) -> None:
+        self._whole, self._rows = whole, slice(start, stop)
+        self.path, self.n_bytes = whole.path, whole.n_bytes
+        self.frame = whole.frame.iloc[self._rows].reset_index(drop=True)
+        self.broken = whole.broken if start == 0 else []
+        self.never_integers = whole.never_integers
+
+    def texts(self, column: str) -> pd.Series[str]:
+        return self._whole.all_texts(column).iloc[self._rows].reset_index(drop=True)
+
+    def place(self, row: int) -> str:
+        return self._whole.place(self._rows.start + row)
+
+    def error(self, row: int, message: str) -> FileError:
+        return self._whole.error(self._rows.start + row, message)
 
 
 def read_table(path: Path, required: Sequence[str] = ()) -> Table:

@@ -70,12 +70,17 @@ def text_of(data: bytes, path: Path) -> str:
     return decoded(data, path)
 
 
+def is_blank(line: bytes) -> bool:
+    """Whether a line has nothing but space, or a byte-order mark."""
+    return not line.removeprefix(BYTE_ORDER_MARK).strip()
+
+
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of every line that is not blank, counted from 1."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                if line.removeprefix(BYTE_ORDER_MARK).strip():
+                if not is_blank(line):
                     yield number, line
     except OSError as error:
         raise unreadable(error, path) from None

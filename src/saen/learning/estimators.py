@@ -69,6 +69,9 @@ class InterruptedTrainingWarning(UserWarning):
     """Training was stopped by Ctrl-C; the estimator holds the last complete epoch."""
 
 
+MAX_UNCOMPRESSED = 10_000
+"""Entries of an example that is predicted without merging its identical parts."""
+
 MAX_TARGET = 1e100
 """Larger numbers to learn are refused: their squares are too large for float64."""
 MIN_INNER_EXAMPLES = 10
@@ -383,10 +386,24 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         check_is_fitted(self, "network_")
         return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
 
+    def _decomposed_alone(self, X: Data) -> Hierarchy | None:
+        """A single small example, not compressed: that would take longer than it saves."""
+        check_is_fitted(self, "network_")
+        decomposition = self.decomposition_
+        if decomposition is None or isinstance(X, Prepared):
+            return None
+        data = as_data(X, decomposition.takes)
+        if isinstance(data, Hierarchy) or len(data) != 1:
+            return None
+        small = decomposition.costs(data).sum() <= MAX_UNCOMPRESSED
+        return decomposition.decompose(data) if small else None
+
     def _outputs(self, X: Data) -> tuple[Array, NDArray[np.int64]]:
         """Outputs of the unique examples, (rows, M, outputs), and the row of every example."""
-        hierarchy, top = hierarchy_and_top(self.compress(X))
-        rows = top.astype(np.int64)
+        hierarchy, rows = self._decomposed_alone(X), np.zeros(1, dtype=np.int64)
+        if hierarchy is None:
+            hierarchy, top = hierarchy_and_top(self.compress(X))
+            rows = top.astype(np.int64)
         if len(rows) == 0:
             n_outputs = self.network_.architecture.layers[-1][-1]
             return np.empty((0, self.network_.n_models, n_outputs)), rows

@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Ints, offsets, ranges, segment_ids
+from saen._util.arrays import Ints, distinct, offsets, ranges, segment_ids
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -231,7 +231,7 @@ class Encoder:
             )
             encoded = empty.encode(table)
             rows = table.rows[encoded.entries]
-            pairs = np.unique(rows * n_features + encoded.columns)
+            pairs = distinct(rows * n_features + encoded.columns)
             graphs = np.bincount(
                 pairs % n_features, uses[pairs // n_features], minlength=n_features
             )
@@ -249,7 +249,7 @@ class Encoder:
         places = place[table.parts]
         used &= places >= 0
         counts = _capped(table.counts[used], max_count)
-        parts, thresholds = np.divmod(np.unique(places[used] * _MAX_COUNT + counts), _MAX_COUNT)
+        parts, thresholds = np.divmod(distinct(places[used] * _MAX_COUNT + counts), _MAX_COUNT)
         starts = offsets(np.bincount(parts, minlength=len(kept)))
         if max_thresholds is not None:
             chosen = _spaced(parts, starts, max_thresholds)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saen._util.ahead import ahead
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.strings import did_you_mean
 from saen.data.compression import Compressed, chunk_ends, compress
@@ -61,11 +62,17 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     [['prediction', 'p_discussion', 'p_questions', 'agreement']]
     """
     decomposition = _decomposition(model)
-    start = 0
-    for stop in chunk_ends(decomposition.costs(structures), limit):
-        compressed = model.compress(structures[start:stop], lower_inverse=True)
-        blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
-        prepared = structures[start:stop] if blend else Prepared(None, decomposition, compressed)
+    ends = chunk_ends(decomposition.costs(structures), limit)
+    starts = [0, *ends[:-1]]
+    chunks = (
+        (structures[start:stop], model.compress(structures[start:stop], lower_inverse=True))
+        for start, stop in zip(starts, ends, strict=True)
+    )
+    blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
+    for start, (part, compressed) in zip(
+        starts, ahead(chunks) if len(ends) > 1 else chunks, strict=True
+    ):
+        prepared = part if blend else Prepared(None, decomposition, compressed)
         try:
             columns = (
                 _classes(model, prepared)
@@ -75,7 +82,6 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
         except NotFiniteError as error:  # numbered within the chunk
             raise NotFiniteError(start + error.first, error.count) from None
         yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
-        start = stop
 
 
 def embed_chunks(

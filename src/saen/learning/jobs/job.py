@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
+from saen.io.streaming import stream_dataset
 from saen.io.tables import split_names
 from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
@@ -133,6 +134,21 @@ def load_input(
         return load_data(name, takes, skip_bad=skip_bad, report=report)
     except InputError as error:
         raise InputError(f"{reader} reads {takes}: {error}") from None
+
+
+def stream_input(
+    name: str,
+    takes: str,
+    *,
+    skip_bad: bool = False,
+    report: Report | None = None,
+    reader: str = "this decomposition",
+) -> Iterator[Any]:
+    """What `load_input` loads, in parts where the format allows it."""
+    if takes == "graphs":
+        yield from stream_dataset(name, skip_bad=skip_bad, report=report)
+    else:
+        yield load_input(name, takes, skip_bad=skip_bad, report=report, reader=reader)
 
 
 def check_targets(y: Array | None, n: int, name: str) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean
+from saen.data._collection import concatenate_values
 from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
@@ -20,11 +22,11 @@ from saen.io.loading import input_files
 from saen.io.records import Report
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
-from saen.learning.estimators import NetworkEstimator, choose_device
-from saen.learning.jobs.job import load_input
+from saen.learning.estimators import NetworkEstimator, NotFiniteError, choose_device
+from saen.learning.jobs.job import load_input, stream_input
 from saen.learning.metrics import prediction_scores
 from saen.learning.persistence import load_estimator
-from saen.learning.prediction import Model, embed_chunks, level_number, predict_chunks
+from saen.learning.prediction import Model, Predicted, embed_chunks, level_number, predict_chunks
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class PredictionReport:
     """What `predict_dataset` wrote.
 
     - `unseen`: share of the bottom objects, called `bottom`, with labels unknown to the model;
-    - `scores`: how well predictions match targets, empty where there are none.
+    - `scores`: how well predictions match targets, empty where there are none;
+    - `seconds`: what reading, predicting and writing took.
     """
 
     out: str
@@ -41,11 +44,12 @@ class PredictionReport:
     bottom: str
     unseen: float
     scores: dict[str, float]
+    seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """Output, number of examples, share of unseen labels and scores."""
+        """Output, number of examples, share of unseen labels, seconds and scores."""
         counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
-        return {**counts, **self.scores}
+        return {**counts, "seconds": self.seconds, **self.scores}
 
 
 @dataclass(frozen=True)
@@ -128,34 +132,46 @@ def predict_dataset(
         check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
-    examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
-    kept = _kept_columns(examples, keep)
+    parts = stream_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
     predicted: list[Array] = []
-    unseen = objects = 0
-    with bar("predicting", len(examples)) as update, open_table(out) as write:
-        for chunk in predict_chunks(model, examples):
-            first = next(iter(chunk.columns.values()))
-            stop = chunk.start + len(first)
-            rows = slice(chunk.start, stop)
-            copies = {name: column[rows] for name, column in kept.items()}
-            write({"id": examples.ids[rows], **copies, **chunk.columns})
-            update(stop)
-            unseen, objects = unseen + chunk.unseen, objects + chunk.objects
-            if examples.targets is not None and "prediction" in chunk.columns:
-                predicted.append(first)
+    targets: list[Array] = []
+    done = unseen = objects = 0
+    start = perf_counter()
+    with bar("predicting", None) as update, open_table(out) as write:
+        for part in parts:
+            kept = _kept_columns(part, keep)
+            for chunk in _numbered_chunks(model, part, done):
+                first = next(iter(chunk.columns.values()))
+                rows = slice(chunk.start, chunk.start + len(first))
+                copies = {name: column[rows] for name, column in kept.items()}
+                write({"id": part.ids[rows], **copies, **chunk.columns})
+                update(done + rows.stop)
+                unseen, objects = unseen + chunk.unseen, objects + chunk.objects
+                if part.targets is not None and "prediction" in chunk.columns:
+                    predicted.append(first)
+                    targets.append(part.targets[rows])
+            done += len(part)
     scores: dict[str, float] = {}
     if predicted:
-        values = np.concatenate(predicted)
         classes = getattr(model, "classes_", None)
-        scores = prediction_scores(classes, examples.targets, values)
+        scores = prediction_scores(classes, concatenate_values(targets), np.concatenate(predicted))
     return PredictionReport(
         "-" if out is None else str(out),
-        len(examples),
+        done,
         takes,
         model.schema_.names[0],
         unseen / objects if objects else 0.0,
         scores,
+        perf_counter() - start,
     )
+
+
+def _numbered_chunks(model: Model, part: Any, start: int) -> Iterator[Predicted]:
+    """The predictions of a part that begins with example `start`."""
+    try:
+        yield from predict_chunks(model, part)
+    except NotFiniteError as error:
+        raise NotFiniteError(start + error.first, error.count) from None
 
 
 def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:

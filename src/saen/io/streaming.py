@@ -1,0 +1,55 @@
+"""Graphs in parts, so that memory does not grow with the size of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from saen._util.ahead import ahead
+from saen._util.arrays import Array
+from saen._util.atomic import expand_user
+from saen.data._collection import concatenate_values
+from saen.data.graphs import Graphs
+from saen.io import jsonl
+from saen.io.loading import data_kind, load_dataset, warn_repeated_ids
+from saen.io.rdkit import read_smiles
+from saen.io.records import BadGraphs, Report, bad_graphs
+from saen.io.tables import read_table
+
+MOLECULES_PER_PART = 20_000
+
+
+def stream_dataset(
+    name_or_path: str | os.PathLike[str], *, skip_bad: bool = False, report: Report | None = None
+) -> Iterator[Graphs]:
+    """What `load_dataset` loads, in parts that are read while the caller works on the last one.
+
+    JSON lines and tables of molecules come in several parts, everything else in one. A bad graph
+    raises when its part is read.
+
+    >>> file = getfixture("tmp_path") / "toy.jsonl"
+    >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
+    >>> [*stream_dataset(file)]
+    [Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)]
+    """
+    path = expand_user(name_or_path)
+    molecules = data_kind(name_or_path) == "molecules"
+    if not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
+        yield load_dataset(name_or_path, skip_bad=skip_bad, report=report)
+        return
+    ids: list[Array] = []
+    with bad_graphs(skip_bad, report) as bad_graph:
+        if molecules:
+            parts = _molecules(path, bad_graph)
+        else:
+            parts = jsonl.stream_jsonl(path, bad_graph, progress=False)
+        for part in ahead(parts):
+            ids.append(part.ids)
+            yield part
+    warn_repeated_ids(concatenate_values(ids))
+
+
+def _molecules(path: os.PathLike[str], bad_graph: BadGraphs) -> Iterator[Graphs]:
+    table = read_table(expand_user(path))
+    for start in range(0, len(table), MOLECULES_PER_PART):
+        yield read_smiles(table.part(start, start + MOLECULES_PER_PART), bad_graph, progress=False)
