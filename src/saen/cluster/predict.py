@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def predict_shards(
     Rows are those of `predict_dataset`. If the work is interrupted, only what is missing in the
     folder `OUT.parts` is done again. An existing file is overwritten only with `force`.
     """
+    start = perf_counter()
     shards = read_shards(folder)
     if out is not None:
         check_format(out, FORMATS)
@@ -89,6 +91,7 @@ def predict_shards(
         model.schema_.names[0],
         unseen / objects if objects else 0.0,
         scores,
+        perf_counter() - start,
     )
 
 

@@ -23,7 +23,7 @@ _METHODS = {
     "as written": ("written", "accuracy", PINK),
     "preset paper": ("paper", "accuracy", BLUE),
     "preset modern": ("modern", "accuracy", GREEN),
-    "modern, nested": ("nested", "accuracy", SKY),
+    "preset best": ("best", "accuracy", SKY),
 }
 
 
@@ -174,4 +174,4 @@ def _accuracy(row: dict[str, Any], method: str) -> tuple[float, float] | None:
     accuracy = row[group].get(key)
     if group == "published":
         return None if accuracy is None else (accuracy[0], accuracy[1])
-    return 100 * accuracy["mean"], 100 * accuracy["std"]
+    return 100 * accuracy["mean"], 100 * accuracy.get("std", 0.0)
