@@ -49,6 +49,8 @@ if _TYPE_CHECKING:
     from saen.io.rdkit import from_smiles as from_smiles
     from saen.io.spacy import from_spacy as from_spacy
     from saen.io.threads import generate_threads as generate_threads
+    from saen.learning.blend import BlendClassifier as BlendClassifier
+    from saen.learning.blend import BlendRegressor as BlendRegressor
     from saen.learning.cross_validation import cross_validate as cross_validate
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
@@ -89,6 +91,7 @@ _ROOMS = {
     "io.rdkit": "from_rdkit from_smiles",
     "io.spacy": "from_spacy",
     "io.threads": "generate_threads",
+    "learning.blend": "BlendClassifier BlendRegressor",
     "learning.cross_validation": "cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
     "learning.evaluation": "Evaluation",

@@ -190,20 +190,18 @@ def test_labels_that_the_model_never_saw_are_counted(
         assert result.stderr == f"saen: warning: {words} labels that the model has not seen\n"
 
 
-def test_numbers_come_with_their_spread_over_the_networks(
-    threads: Graphs, new: Graphs, tmp_path: Path
-) -> None:
+def test_numbers_come_with_an_interval(threads: Graphs, new: Graphs, tmp_path: Path) -> None:
     one = SAENRegressor(**SMALL).fit(threads, threads.sizes / 8)
     one.save(tmp_path / "model.saen")
     y = new.sizes / 8
     path = stored(new.with_targets(y), tmp_path)
     result = invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv")
-    assert list(table) == ["id", "prediction", "std"]
+    assert list(table) == ["id", "prediction", "lower", "upper"]
     compressed = saen.compress_graphs(new, one.decomposition_)
     each = one.network_(compressed).detach().numpy()[:, :, 0] * one.scale_ + one.mean_
     assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
-    assert_allclose(table["std"], each.std(axis=1), rtol=1e-3)
+    assert_allclose(table[["lower", "upper"]].T, one.predict_interval(new), rtol=1e-5)
     misses = each.mean(axis=1) - y
     r2 = 1 - (misses**2).sum() / ((y - y.mean()) ** 2).sum()
     assert f"R² {r2:.3f}, mean absolute error {np.abs(misses).mean():.4g} on 17" in result.stderr
@@ -216,7 +214,11 @@ def test_several_numbers_have_a_column_each(threads: Graphs, tmp_path: Path) -> 
     path = stored(threads.with_targets(y), tmp_path)
     invoke("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.parquet")
     table = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(table) == ["id", "prediction_0", "std_0", "prediction_1", "std_1"]
+    assert list(table) == [
+        "id",
+        *("prediction_0", "lower_0", "upper_0"),
+        *("prediction_1", "lower_1", "upper_1"),
+    ]
     assert_allclose(table[["prediction_0", "prediction_1"]], one.predict(threads), rtol=1e-5)
 
 

@@ -449,3 +449,48 @@ def test_a_signal_leaves_no_half_written_model(
     assert [file.name for file in tmp_path.iterdir()] == [left.name]
     names = {file.name for file in left.iterdir()}
     assert names <= {".lock", "settings.json", "held_out.checkpoint"}
+
+
+def test_several_targets_have_one_model_and_columns_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    rng = np.random.default_rng(0)
+    rows = ["id,smiles,Oxygen,Nitrogen"]
+    for number in range(40):
+        smiles = "C" + "".join(rng.choice(["C", "O", "N"], size=3))
+        values = [str(int("O" in smiles)), str(int("N" in smiles))]
+        rows.append(
+            ",".join([str(number), smiles, *("" if rng.random() < 0.2 else v for v in values)])
+        )
+    data, model = tmp_path / "tox.csv", tmp_path / "model.saen"
+    data.write_text("\n".join(rows) + "\n")
+    options = ("--target", "Oxygen,Nitrogen", "--preset", "modern", *QUICK)
+    page = tmp_path / "page.html"
+    report = run("train", data, "--out", model, *options, "--report", page)
+    assert list(report["held_out"]["targets"]) == ["Oxygen", "Nitrogen"]
+    assert "inner validation" in page.read_text(encoding="utf-8")
+    predictions = invoke("predict", model, data).stdout.splitlines()
+    assert predictions[0] == "id,prediction_Oxygen,p_Oxygen,prediction_Nitrogen,p_Nitrogen"
+    assert len(predictions) == 41
+    evaluation = run("evaluate", data, *options, "--repeats", 1, "--folds", 2)
+    assert set(evaluation["targets"]["roc_auc"]) == {"Oxygen", "Nitrogen"}
+    shown = invoke("evaluate", data, *options, "--repeats", 1, "--folds", 2, "--metric", "roc_auc")
+    assert "targets" in shown.stdout
+
+
+def test_several_targets_are_not_learned_by_other_presets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = tmp_path / "own.jsonl"
+    data.write_text('{"nodes": 2, "edges": [[0, 1]], "target": [0, 1]}\n' * 12)
+    out = tmp_path / "model.saen"
+    message = fails(monkeypatch, capsys, "train", data, "--out", out, "--preset", "counts")
+    assert message == "2 targets at once are learned by networks: use --preset modern"
+
+
+def test_numbers_are_predicted_with_an_interval(threads: Graphs, tmp_path: Path) -> None:
+    data = saved(threads, threads.sizes.astype(np.float64) + 0.5, tmp_path)
+    invoke("train", data, "--out", tmp_path / "model.saen", "--preset", "modern", *QUICK)
+    header, first, *_ = invoke("predict", tmp_path / "model.saen", data).stdout.splitlines()
+    assert header == "id,prediction,lower,upper"
+    _, middle, low, high = map(float, first.split(","))
+    assert low < middle < high

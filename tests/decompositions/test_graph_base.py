@@ -43,7 +43,8 @@ def test_settings_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize("decomposition", [Ego, Neighbourhoods, Paths])
 def test_edges_are_ignored_roles_or_objects(decomposition: Any) -> None:
-    with refuses("edges must be one of none, roles, objects, not 'role' (did you mean roles?)"):
+    modes = "none, roles, auto, objects"
+    with refuses(f"edges must be one of {modes}, not 'role' (did you mean roles?)"):
         decomposition(edges="role")
     with refuses(
         "edges='objects' have no distance to the root: leave the label 'distance' out, "

@@ -18,6 +18,7 @@ MAX_SKIPPED = 6
 """Blocks that take minutes, or need what a test does not have."""
 SLOW = {
     "README.md",
+    "choosing.md",
     "evaluate.md",
     "explain.md",
     "getting-started.md",

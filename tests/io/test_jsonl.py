@@ -184,8 +184,8 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
          "NaN is not supported: numbers must be finite"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
-        ({"nodes": 1, "edges": [], "target": [1]}, "the target must be a string or a number, "
-                                                   "not [1]"),
+        ({"nodes": 1, "edges": [], "target": [[1]]}, "the target must be a string or a number, "
+                                                   "not [[1]]"),
         ({"nodes": 1, "edges": [], "target": True}, "the target must be a string or a number, not "
                                                     "True"),
         ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
@@ -321,3 +321,23 @@ def test_jsonl_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list
         assert tracemalloc.get_traced_memory()[1] < 2**27 + 300 * file.stat().st_size
     finally:
         tracemalloc.stop()
+
+
+def test_several_targets_are_a_list(tmp_path: Path) -> None:
+    lines = [{"nodes": 1, "edges": [], "target": t} for t in ([1, None], [0, 1], [None, 0])]
+    graphs = read_graphs(written(tmp_path, *lines))
+    assert graphs.targets.tolist() == [["1", ""], ["0", "1"], ["", "0"]]
+    numbers = [{"nodes": 1, "edges": [], "target": t} for t in ([0.5, None], [2, 1])]
+    values = read_graphs(written(tmp_path, *numbers)).targets
+    np.testing.assert_array_equal(values, [[0.5, np.nan], [2, 1]])
+
+
+@pytest.mark.parametrize("target", [[], [[1]], [True], [{}]])
+def test_lists_that_are_not_targets_are_refused(tmp_path: Path, target: Any) -> None:
+    file = written(tmp_path, {"nodes": 1, "edges": [], "target": target})
+    assert "the target must be a string or a number" in bad_file(file)
+
+
+def test_graphs_have_the_same_number_of_targets(tmp_path: Path) -> None:
+    lines = [{"nodes": 1, "edges": [], "target": t} for t in ([1, 0], [1])]
+    assert "a list of 1 target" in bad_file(written(tmp_path, *lines))

@@ -381,3 +381,30 @@ def test_table_options_that_a_format_has_no_use_for_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=f"toy.csv: option '{option}' applies only to"):
         read_graphs(table(tmp_path / "toy.csv", MOLECULES), **{option: "x"})
+
+
+TOX = "smiles,NR-AR,SR-p53\nCCO,0,1\nc1ccccc1,1,\nCC,,0\n"
+
+
+def test_several_targets_are_columns_of_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    file = table(tmp_path / "tox.csv", TOX)
+    graphs = read_graphs(file, target="NR-AR, SR-p53")
+    assert graphs.targets.tolist() == [["0", "1"], ["1", ""], ["", "0"]]
+    known = read_graphs(file, target="SR-p53", skip_bad=True, report=lambda _: None)
+    assert known.targets.tolist() == [1, 0]
+    assert "2 targets" in repr(graphs)
+    numbers = table(tmp_path / "numbers.csv", "smiles,a,b\nCCO,0.5,1\nCC,,2\n")
+    np.testing.assert_array_equal(
+        read_graphs(numbers, target="a,b").targets, [[0.5, 1.0], [np.nan, 2.0]]
+    )
+    with pytest.raises(FileError, match="no column 'nr-ra' to learn \\(did you mean nr-ar"):
+        read_graphs(file, target="NR-RA")
+
+
+def test_several_targets_are_columns_beside_edges(tmp_path: Path) -> None:
+    edges = table(tmp_path / "edges.csv", "graph,source,target\na,1,2\nb,1,2\n")
+    with pytest.raises(FileError, match="no table of targets"):
+        read_graphs(edges, target="x,y")
+    table(tmp_path / "targets.csv", "graph,x,y\nb,1,0\na,0,1\n")
+    assert read_graphs(edges, target="x,y").targets.tolist() == [[1, 0], [0, 1]]

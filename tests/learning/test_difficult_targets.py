@@ -38,7 +38,8 @@ def validate(model, y, graphs=GRAPHS):
         ([True, 2] * 6, "mixes numbers and true or false"),
         (np.array([1, "b"] * 6, dtype=object), "mixes numbers and text"),
         ([0.25, 0.5] * 6, "continuous"),
-        ([[0, 1]] * 12, "one class per example"),
+        ([[0, 1]] * 12, "target '?0'? has 1 class"),
+        ([[0, "a"], [1, "b"], [1, "c"]] * 4, "target '?1'? has 3 classes: of several targets"),
         ([0, 1] * 5, "12 examples, but 10 targets"),
     ],
 )
@@ -67,9 +68,11 @@ def test_cross_validation_of_equal_numbers_is_refused():
         validate(saen.SAENRegressor(**QUICK), [1.0] * 12)
 
 
-def test_cross_validation_of_several_numbers_per_graph_is_refused():
-    with pytest.raises(InputError, match="2 numbers per example: choose one"):
-        validate(saen.SAENRegressor(**QUICK), np.arange(24.0).reshape(12, 2))
+def test_a_target_without_any_number_is_refused():
+    y = np.column_stack([np.arange(12.0), np.full(12, np.nan)])
+    for learn in (fit, validate):
+        with pytest.raises(InputError, match="target 1 has no numbers to learn from"):
+            learn(saen.SAENRegressor(**QUICK), y)
 
 
 def test_one_graph_is_not_enough_for_classes_but_for_a_number():

@@ -272,7 +272,7 @@ def test_the_preset_names_its_model(tmp_path):
     with pytest.raises(InputError, match="unknown key 'epochs'"):
         load_preset(str(own))
     own.write_text('model = "forest"\n')
-    with pytest.raises(InputError, match="model is one of network, part_counts, not 'forest'"):
+    with pytest.raises(InputError, match="blend, not 'forest'"):
         load_preset(str(own))
 
 
@@ -299,3 +299,10 @@ def test_commands_take_the_preset(tmp_path, monkeypatch):
     }
     message = fails(*line, "--epochs", "3")
     assert message == "epochs does not apply to preset quick"
+
+
+def test_cross_validation_of_numbers_knows_part_counts():
+    sizes = THREADS.sizes.astype(float)
+    result = cross_validate(PartCountsRegressor(), THREADS, sizes, repeats=1, folds=3)
+    assert result.scores("r2").mean() > 0.9
+    assert {"depth", "C"} <= set(result.chosen[0])

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import saen
 from saen.data.compression import compress_graphs
 from saen.decompositions import Ego
+from saen.learning.calibration import temperature_of, tempered
 from saen.learning.cross_validation import cross_validate
 from saen.network.loss import Task
 from saen.network.model import SAEN, Architecture, derive_seed
@@ -58,6 +59,7 @@ def estimator(kind=saen.SAENClassifier, **changes):
         "learning_rate": LEARNING_RATE,
         "dtype": "float64",
         "device": "cpu",
+        "inner_folds": 0,
     }
     return kind(**{**arguments, **changes})
 
@@ -129,6 +131,24 @@ def validated(model, y=GRAPHS.targets, **options):
 
 def assert_same(evaluation, expected):
     np.testing.assert_allclose(evaluation.outputs, expected, rtol=0, atol=1e-9)
+
+
+def test_calibration_equals_a_literal_one_inside_the_training_part():
+    model = estimator(inner_folds=3)
+    found = validated(model)
+    for repeat, fold, train_part, test_part in literal_folds():
+        raw = literal_probabilities(train_part, test_part, outer_seeds(repeat, fold))
+        inner = model.inner_parts(train_part, CODES, SEED, name=(repeat, fold))
+        assert np.array_equal(np.sort(np.concatenate([p.test for p in inner])), train_part)
+        held_out = [
+            literal_probabilities(p.train, p.test, [(SEED, *p.name, m) for m in range(2)])
+            for p in inner
+        ]
+        truth = np.concatenate([CODES[p.test] for p in inner])
+        temperature = temperature_of(np.concatenate(held_out), truth, np.ones(len(truth)))
+        expected = tempered(raw, temperature)
+        np.testing.assert_allclose(found.outputs[repeat, test_part], expected, rtol=0, atol=1e-6)
+    assert found.validation_loss.shape == (5, REPEATS * FOLDS * 3 * 2)
 
 
 # -- fixed -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from saen.network.training import outputs, train
 
 THREADS = generate_threads(30, seed=1)
 CODES = np.unique(THREADS.targets, return_inverse=True)[1]
-TASK = Task.classification(CODES, np.empty((30, 0)))
+TASK = Task.classification(CODES)
 PARTS = [Part((0, fold), np.flatnonzero(np.arange(30) % 3 != fold), np.arange(fold, 30, 3))
          for fold in range(3)]  # fmt: skip
 

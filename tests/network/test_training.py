@@ -363,7 +363,7 @@ def test_schedule_changes_every_step_and_the_batch_order_every_epoch(
         ({"targets": np.full(N, 3)}, "targets must be class codes from 0 to 2"),
         ({"targets": np.full(N, -1)}, "targets must be class codes from 0 to 2"),
         (
-            {"loss": "squares", "targets": np.full((N, 3), np.nan)},
+            {"loss": "squares", "targets": np.full((N, 3), np.inf)},
             "targets of a regression must be finite numbers of shape (G, k)",
         ),
         (

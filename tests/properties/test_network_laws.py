@@ -67,12 +67,17 @@ def networks(draw: st.DrawFn, hierarchy: Hierarchy, outputs: int = 2, device: st
 
 @st.composite
 def tasks(draw: st.DrawFn, n: int) -> Task:
-    """Any targets; every model trains on some examples, some of them more than once."""
+    """Any targets, some with gaps; every model trains on some examples, perhaps repeatedly."""
     rng = np.random.default_rng(draw(seeds))
     weights = rng.integers(0, 3, (n, MODELS)).astype(np.float64)
-    loss = draw(st.sampled_from(["binary", "classes", "squares"]))
+    loss = draw(st.sampled_from(["binary", "several", "classes", "squares"]))
     if loss == "squares":
-        return Task("squares", rng.normal(size=(n, 2)), weights)
+        gaps = rng.random((n, 2)) < draw(st.sampled_from([0.0, 0.3]))
+        return Task("squares", np.where(gaps, np.nan, rng.normal(size=(n, 2))), weights)
+    if loss == "several":
+        factors = draw(st.sampled_from([None, rng.uniform(0.5, 2.0, 6)]))
+        targets = rng.integers(-1, 2, (n, 3))
+        return Task("binary", targets, weights, class_weights=factors, n_classes=2)
     n_classes = 2 if loss == "binary" else 3
     class_weights = draw(st.sampled_from([None, rng.uniform(0.5, 2.0, n_classes)]))
     targets = rng.integers(0, n_classes, n)

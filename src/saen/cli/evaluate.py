@@ -9,7 +9,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import command_line, heading, print_json, print_lines
+from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -25,7 +26,8 @@ def command(
         Literal["fixed", "nested", "peek"],
         typer.Option(
             help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
-            "peek: best epoch on the test folds, for comparison with papers that do so."
+            "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
+            "best is always nested."
         ),
     ] = "fixed",
     repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
@@ -46,6 +48,7 @@ def command(
         typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
     ] = None,
     metric: options.Metric = None,
+    target: options.Target = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
         int | None, typer.Option("--models", help="Networks to average per fold.")
@@ -79,9 +82,9 @@ def command(
         check_output(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
-    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models)
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
     report = evaluate_dataset(
-        Job(name, preset, overrides, seed, device),
+        Job(name, preset, overrides, seed, device, target),
         Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups),
         out,
     )
@@ -106,3 +109,4 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
+    print_tried([each for each in report.evaluation.tried if "candidate" in each])

@@ -9,7 +9,7 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import console, heading, print_json, print_line, report_skipped, table
+from saen.cli.output import console, heading, print_json, print_line, report_skipped, say, table
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
@@ -64,6 +64,9 @@ def command(
         if graph is None
         else explain(loaded, examples, graph, target=explain_target, k=parts)
     )
+    if hasattr(loaded, "members_"):
+        largest = loaded.members_[0]
+        say(f"note: explains {largest.name}, {100 * largest.weight:.0f} % of this blend")
     about = {
         "model": model.name,
         "data": name,

@@ -49,7 +49,26 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="modern, paper, counts, or a .toml file.")]
+PresetName = Annotated[str, typer.Option(help="best, modern, paper, counts, or a .toml file.")]
+OptionalPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help="best, modern, paper, counts, or a .toml file. [default: best; modern where options "
+        "of networks are given]",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        help="What to learn: columns of a table, separated by commas, or labels or attributes of "
+        "TUDataset files."
+    ),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -100,6 +119,7 @@ def overrides(
     radii: str | None,
     epochs: int | None,
     n_models: int | None,
+    budget: str | None,
 ) -> dict[str, Any]:
     """Settings instead of a preset's, by the names of the estimators' parameters."""
     return {
@@ -108,4 +128,5 @@ def overrides(
         "radii": parse_radii(radii),
         "epochs": epochs,
         "n_models": n_models,
+        "budget": budget,
     }

@@ -141,6 +141,16 @@ def print_levels(levels: list[dict[str, Any]]) -> None:
     console().print(out)
 
 
+def print_tried(tried: list[dict[str, Any]]) -> None:
+    """The candidates of a blend, with their scores on inner folds and their weights, if any."""
+    out = table("tried", "inner score", "weight")
+    for each in tried:
+        score = "–" if each["score"] is None else f"{each['score']:.4g}"
+        out.add_row(each["candidate"], score, f"{100 * each['weight']:.0f} %")
+    if tried:
+        console().print(out)
+
+
 @contextmanager
 def report_skipped() -> Iterator[Callable[[FileError], None]]:
     """What to call with the error of every skipped record; the first few are listed on stderr."""

@@ -45,8 +45,9 @@ def command(
 
     Writes one row per example: its id, the prediction, one probability per class, and the
     agreement, which is the share of the model's networks that predict the same alone; for numbers
-    the prediction and its standard deviation over the networks. If the data have targets, the
-    score is printed on standard error.
+    the prediction and the ends of an interval that holds nine of ten true numbers; of several
+    targets, these columns for each. If the data have targets, the score is printed on standard
+    error.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """

@@ -16,6 +16,7 @@ from saen.cli.output import (
     print_json,
     print_levels,
     print_lines,
+    print_tried,
     report_skipped,
     say,
 )
@@ -29,7 +30,8 @@ MAX_LISTED_CLASSES = 8
 def command(
     data: options.Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
-    preset: options.PresetName = "modern",
+    preset: options.OptionalPreset = None,
+    budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
@@ -43,9 +45,7 @@ def command(
     holdout: Annotated[
         bool, typer.Option(help="Estimate on a held-out part; the model learns from all data.")
     ] = True,
-    target: Annotated[
-        str | None, typer.Option(help="What to learn, where the data have several targets.")
-    ] = None,
+    target: options.Target = None,
     skip_bad: options.SkipBad = False,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -60,7 +60,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    from saen.learning.jobs.job import Job
+    from saen.learning.jobs.job import Job, default_preset
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
@@ -69,7 +69,8 @@ def command(
     if page is not None:
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
-    overrides = options.overrides(decomposition, node_labels, radii, epochs, models)
+    overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
+    preset = preset or default_preset(overrides, target)
     with report_skipped() as report:
         job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
 
@@ -89,6 +90,7 @@ def command(
     if json:
         print_json(result.to_json())
         return
+    print_tried(getattr(result.model, "tried_", []))
     model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
     print_lines(
         {

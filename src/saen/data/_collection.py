@@ -230,7 +230,7 @@ def repeated_ids(ids: Array) -> list[Any]:
 
 
 def checked_targets(targets: ArrayLike | None, n: int) -> Array | None:
-    """Targets of n examples as a read-only array: classes (n,), or numbers (n,) or (n, k)."""
+    """Targets of n examples as a read-only array: classes or numbers, (n,), or several, (n, t)."""
     if targets is None:
         return None
     column = as_column("targets", targets)
@@ -248,13 +248,15 @@ def equal_columns(one: Array | None, other: Array | None) -> bool:
 
 def _describe_targets(targets: Array) -> str:
     if targets.dtype.kind == "f":
-        return "real targets"
+        return "real targets" if targets.ndim == 1 else f"{targets.shape[1]} real targets"
+    if targets.ndim == 2:
+        return plural(targets.shape[1], "target")
     return plural(len(np.unique(targets)), "class", "classes")
 
 
 def class_counts(targets: Array | None) -> dict[str, dict[str, int]]:
     """`{"classes": {class: examples}}` for summaries; empty without classes."""
-    if targets is None or targets.dtype.kind == "f":
+    if targets is None or targets.dtype.kind == "f" or targets.ndim == 2:
         return {}
     values, counts = np.unique(targets, return_counts=True)
     return {"classes": {str(v): int(c) for v, c in zip(values, counts, strict=True)}}

@@ -16,8 +16,11 @@ from saen.data.vocabulary import UNSEEN, Value, Vocabulary
 from saen.decompositions.node_labels import label_columns
 from saen.errors import InputError
 
-EDGES_HELP = "use of edges: none, roles (their labels and directions) or objects (parts themselves)"
-EDGE_MODES = ("none", "roles", "objects")
+EDGES_HELP = (
+    "use of edges: none, roles (their labels and directions), auto (roles where there are any) or "
+    "objects (parts themselves)"
+)
+EDGE_MODES = ("none", "roles", "auto", "objects")
 
 
 @dataclass(frozen=True)

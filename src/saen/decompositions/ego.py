@@ -79,7 +79,7 @@ class Ego(GraphDecomposition):
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
-        if self.edges == "roles":
+        if self.reads_kinds:
             links = KnownLinks.of(graphs, self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
@@ -108,7 +108,7 @@ class Ego(GraphDecomposition):
                 total += ball
                 if self.edges == "objects":
                     total += _max_edges(graphs, ball)
-                elif self.edges == "roles" and radius:  # neighbours both ways stand twice
+                elif self.reads_kinds and radius:  # neighbours both ways stand twice
                     total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
         return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
 

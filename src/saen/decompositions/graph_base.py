@@ -46,12 +46,21 @@ class GraphDecomposition(Decomposition):
             )
 
     def resolved(self, graphs: Graphs) -> Self:
-        """A copy with labels and edge kinds of these graphs; `roles` without kinds is `none`."""
+        """A copy with labels and edge kinds of these graphs.
+
+        `auto` becomes `roles`; without kinds, both become `none`.
+        """
         changes: dict[str, Any] = {"node_labels": resolve_labels(self.node_labels, graphs)}
-        if self.edges == "roles":
+        if self.reads_kinds:
             columns = Links.of(graphs, self.direction).kinds
-            changes |= {"kinds": Vocabulary.fit(columns)[0]} if columns else {"edges": "none"}
+            changes["edges"] = "roles" if columns else "none"
+            changes["kinds"] = Vocabulary.fit(columns)[0] if columns else None
         return replace(super().resolved(graphs), **changes)
+
+    @property
+    def reads_kinds(self) -> bool:
+        """Whether edge labels and directions are roles, where the graphs have any."""
+        return self.edges in ("roles", "auto")
 
     def bottom(self, graphs: Graphs) -> Attributes:
         """Bottom attributes of all nodes, followed by all edges where these are objects."""

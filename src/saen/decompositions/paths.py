@@ -120,7 +120,7 @@ class Paths(GraphDecomposition):
         onward = 1.0 if one_way else 1 - 1 / np.maximum(degrees, 1)
         readings = 1.0 if one_way or self.both_ways else 0.5
         links = 2 if graphs.directed and self.direction == "both" else 1
-        parts = {"none": 1, "roles": links, "objects": 1 + links}[self.edges]
+        parts = {"none": 1, "objects": 1 + links}.get(self.edges, links)
         ball = sphere = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
@@ -160,7 +160,7 @@ class Paths(GraphDecomposition):
             links = Links.of(graphs, self.direction)
             objects = graphs.n_nodes + links.edges
             return Steps.through_objects(links, objects, attributes.codes[objects], self.max_length)
-        if self.edges == "roles":
+        if self.reads_kinds:
             coded = coded_links(graphs, self.direction, self.kinds)
             if coded is not None:
                 return Steps.by_kind(*coded, self.max_length)

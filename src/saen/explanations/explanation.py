@@ -29,6 +29,7 @@ from saen.explanations.attribution import Passed
 from saen.explanations.describe import DecomposedExample, Part, largest, singular
 from saen.explanations.linear import linear_contributions, linear_outputs, linear_parts
 from saen.io.coerce import as_data
+from saen.learning.blend import BlendEstimator
 from saen.learning.part_counts_models import PartCountsEstimator, PartCountsRegressor
 from saen.learning.preparation import Data, recode_like
 from saen.learning.presets import Classifier, Regressor
@@ -284,7 +285,7 @@ def explain(
     ----------
     estimator
         A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`.
+        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
     X
         Data as the estimator takes them.
     index
@@ -306,6 +307,7 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
+    estimator = largest_member(estimator)
     data = checked(estimator, X)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
@@ -336,6 +338,11 @@ def explain(
     return explanation
 
 
+def largest_member(estimator: Any) -> Any:
+    """What is explained: the estimator, or of a blend the member with the largest weight."""
+    return estimator.members_[0].estimator if isinstance(estimator, BlendEstimator) else estimator
+
+
 def explain_collection(
     estimator: Estimator, X: Data, *, target: Any = None, k: int = 10
 ) -> CollectionExplanation:
@@ -355,6 +362,7 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
+    estimator = largest_member(estimator)
     data = checked(estimator, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")
@@ -521,6 +529,10 @@ class _Goal:
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
             return _Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
+        if estimator.classes_.ndim == 2:  # several targets: the log-odds of one of them
+            names = tuple(estimator.target_names_)
+            place = _position("target", names[0] if target is None else target, names)
+            return _Goal((), place, np.eye(len(names))[place], 0.0)
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
@@ -532,7 +544,8 @@ class _Goal:
     @staticmethod
     def all(estimator: Estimator, target: Any) -> list[_Goal]:
         """One for every class, or one alone where its opposite is the other one."""
-        if isinstance(estimator, Regressor) or len(estimator.classes_) == 2:
+        single = isinstance(estimator, Regressor) or estimator.classes_.ndim == 2
+        if single or len(estimator.classes_) == 2:
             return [_Goal.of(estimator, target, None)]
         return [_Goal.of(estimator, each, None) for each in estimator.classes_]
 

@@ -24,6 +24,7 @@ from saen.explanations.explanation import (
     TopContributions,
     checked,
     contrasts,
+    largest_member,
     part_totals,
     top_contributions,
 )
@@ -151,6 +152,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     >>> explore(model, threads, k=20)
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
+    estimator = largest_member(estimator)
     data = checked(estimator, X)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")

@@ -16,7 +16,15 @@ from saen.data._collection import repeated_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.records import BadGraphs, assemble
-from saen.io.tables import SUFFIXES, Table, read_table, require, target_column, target_values
+from saen.io.tables import (
+    SUFFIXES,
+    Table,
+    read_table,
+    require,
+    row_targets,
+    target_column,
+    target_columns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,17 +50,28 @@ def beside(path: Path, kind: str) -> Path:
     return path.with_name((before + kind + after if edges else f"{after}_{kind}") + path.suffix)
 
 
-def read_targets(path: Path) -> Table:
-    """Read a table with the columns `graph` and `target` (or its alias `label`)."""
+def read_targets(path: Path, target: str | None = None) -> tuple[Table, list[str]]:
+    """Read a table with a column `graph` and columns with targets; and the names of these.
+
+    They are `target` (or its alias `label`), or those that `target` names, separated by commas.
+    """
     table = read_table(path)
-    require(table, ("graph", target_column(table)))
-    return table
+    columns = target_columns(table, target) or [target_column(table)]
+    require(table, ("graph", *columns))
+    return table, columns
 
 
 def read_edge_table(
-    table: Table, nodes: Path | None, targets: Path | None, directed: bool, bad_graph: BadGraphs
+    table: Table,
+    nodes: Path | None,
+    targets: Path | None,
+    directed: bool,
+    bad_graph: BadGraphs,
+    target: str | None = None,
 ) -> Graphs:
     """Read graphs from a table of edges, with tables of nodes and targets if there are any.
+
+    `target` names other columns of the table of targets to take them from.
 
     >>> folder = getfixture("tmp_path")
     >>> _ = (folder / "edges.csv").write_text("graph,source,target\\na,1,2\\na,2,3\\nb,1,2\\n")
@@ -65,8 +84,10 @@ def read_edge_table(
     nodes = nodes or _find_beside(table.path, "nodes")
     targets = targets or _find_beside(table.path, "targets", "labels")
     node_table = None if nodes is None else read_table(nodes, NODES)
-    target_table = None if targets is None else read_targets(targets)
-    return _Tables(table, node_table, target_table, bad_graph).graphs(directed)
+    if target is not None and targets is None:
+        raise FileError(f"no table of targets with the columns {target!r}", path=table.path)
+    target_table, columns = (None, []) if targets is None else read_targets(targets, target)
+    return _Tables(table, node_table, target_table, columns, bad_graph).graphs(directed)
 
 
 def _find_beside(path: Path, *kinds: str) -> Path | None:
@@ -101,8 +122,14 @@ class _Tables:
     """The tables of one dataset, whose graphs and nodes get numbers."""
 
     def __init__(
-        self, edges: Table, nodes: Table | None, targets: Table | None, bad_graph: BadGraphs
+        self,
+        edges: Table,
+        nodes: Table | None,
+        targets: Table | None,
+        target_columns: list[str],
+        bad_graph: BadGraphs,
     ) -> None:
+        self.target_columns = target_columns
         # Graphs are in the order of the targets, then of the nodes, then of the edges.
         tables = [table for table in (targets, nodes, edges) if table is not None]
         codes, self.names = _codes([(table, "graph") for table in tables])
@@ -138,7 +165,7 @@ class _Tables:
             nodes.sizes[good],
             (np.cumsum(good_nodes) - 1)[nodes.ends[self.rows]],
             columns,
-            target_values([targets[graph] for graph in good]),
+            row_targets([[column[graph] for graph in good] for column in targets]),
             directed=directed,
             name=self.edges.table.path.stem,
             ids=self.names if self.names.dtype.kind == "i" else self.names.astype(np.str_),
@@ -193,9 +220,9 @@ class _Tables:
 
     # -- targets -----------------------------------------------------------------------------
 
-    def _target_texts(self) -> list[str]:
-        """The target of every graph, as text; empty without one."""
-        targets = [""] * len(self.names)
+    def _target_texts(self) -> list[list[str]]:
+        """The target of every graph, as text, for each column of targets; empty without one."""
+        targets = [[""] * len(self.names) for _ in self.target_columns or [""]]
         if self.targets is not None:
             graph_of = self.targets.graph_of
             self._flag(
@@ -204,9 +231,9 @@ class _Tables:
                 lambda row: f"graph {self.graph(graph_of[row])} is listed twice",
             )
             table = self.targets.table
-            texts = table.texts(target_column(table)).tolist()
-            for graph, text in zip(graph_of.tolist(), texts, strict=True):
-                targets[graph] = text
+            for column, name in zip(targets, self.target_columns, strict=True):
+                for graph, text in zip(graph_of.tolist(), table.texts(name).tolist(), strict=True):
+                    column[graph] = text
         return targets
 
     # -- bad graphs --------------------------------------------------------------------------

@@ -37,8 +37,8 @@ from saen.io.catalog import (
 )
 from saen.io.edge_tables import EDGES, read_edge_table, read_targets
 from saen.io.rdkit import SMILES, read_smiles
-from saen.io.records import BadGraphs, Records, Report, TargetValue, bad_graphs
-from saen.io.tables import target_column, target_values
+from saen.io.records import BadGraphs, Records, Report, bad_graphs
+from saen.io.tables import row_targets
 from saen.io.text_files import BYTE_ORDER_MARK, numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
 
@@ -64,7 +64,7 @@ def load_dataset(
     name_or_path: str | os.PathLike[str],
     *,
     directed: bool = False,
-    target: TargetFile | None = None,
+    target: str | None = None,
     cache: bool = True,
     progress: bool | None = None,
     nodes: str | os.PathLike[str] | None = None,
@@ -88,7 +88,8 @@ def load_dataset(
         Whether the edges of TUDataset files, edge lists and edge tables are directed. The other
         formats say it themselves.
     target
-        Which TUDataset file has the targets: the graph `"labels"` or the graph `"attributes"`. By
+        Of a table, the columns with the targets, separated by commas (by default `target`). Which
+        TUDataset file has the targets: the graph `"labels"` or the graph `"attributes"`; by
         default the labels, or else the attributes.
     cache
         Whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by default
@@ -212,6 +213,7 @@ def read_graphs(
     directed: bool = False,
     nodes: str | os.PathLike[str] | None = None,
     targets: str | os.PathLike[str] | None = None,
+    target: str | None = None,
     skip_bad: bool = False,
     report: Report | None = None,
     progress: bool | None = None,
@@ -224,6 +226,9 @@ def read_graphs(
       for `edges.csv`), or a table of molecules (column `smiles`);
     - `.graphml`, `.gml`, `.edgelist`, `.edges`, `.txt`: one graph, or a folder of them, with
       `targets`, given or from `targets.csv` in the folder.
+
+    `target` names the columns of a table with the targets, separated by commas; the targets of a
+    graph are then several, some of them perhaps missing.
 
     Edge lists and edge tables are `directed` if you say so; the other formats say it themselves. A
     bad graph raises `FileError` with file, line and reason; with `skip_bad` it is skipped, and the
@@ -241,15 +246,15 @@ def read_graphs(
     )
     with bad_graphs(skip_bad, report) as bad_graph:
         if path.suffix in jsonl.SUFFIXES and not path.is_dir():
-            _refuse(path.name, directed=directed, nodes=nodes, targets=targets)
+            _refuse(path.name, directed=directed, nodes=nodes, targets=targets, target=target)
             return jsonl.read_jsonl(path, bad_graph, progress)
         if path.suffix in tables.SUFFIXES and not path.is_dir():
             table = tables.read_table(path)
             if SMILES in table.columns:
                 _refuse(path.name, directed=directed, nodes=nodes, targets=targets)
-                return read_smiles(table, bad_graph, progress)
+                return read_smiles(table, bad_graph, progress, target)
             tables.require(table, EDGES)
-            return read_edge_table(table, node_file, target_file, directed, bad_graph)
+            return read_edge_table(table, node_file, target_file, directed, bad_graph, target)
         _refuse(path.name, nodes=nodes)
         files = _graph_files(path) if path.is_dir() else [path]
         if not files or not set(SUFFIXES) >= {file.suffix for file in files}:
@@ -259,7 +264,9 @@ def read_graphs(
         if target_file is None and path.is_dir():
             candidates = (path / name for name in TARGET_FILES)
             target_file = next((file for file in candidates if file.is_file()), None)
-        return _read_files(files, target_file, path.stem, directed, bad_graph, progress)
+        if target_file is None:
+            _refuse(path.name, target=target)
+        return _read_files(files, target_file, target, path.stem, directed, bad_graph, progress)
 
 
 def locate(name: str) -> Path | None:
@@ -300,13 +307,16 @@ def _graph_files(folder: Path) -> list[Path]:
 def _read_files(
     files: list[Path],
     target_file: Path | None,
+    target: str | None,
     name: str,
     directed: bool,
     bad_graph: BadGraphs,
     progress: bool | None,
 ) -> Graphs:
     """Read one graph per file; a table names the files, with or without suffix, and targets."""
-    targets = {} if target_file is None else dict(_file_targets(target_file, files, bad_graph))
+    targets = {}
+    if target_file is not None:
+        targets = dict(_file_targets(target_file, target, files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
     with bar("reading graphs", len(files), progress) as update:
         for number, file in enumerate(files, start=1):
@@ -325,15 +335,15 @@ def _read_files(
 
 
 def _file_targets(
-    target_file: Path, files: list[Path], bad_graph: BadGraphs
-) -> Iterator[tuple[Path, TargetValue | None]]:
-    table = read_targets(target_file)
+    target_file: Path, target: str | None, files: list[Path], bad_graph: BadGraphs
+) -> Iterator[tuple[Path, Any]]:
+    table, columns = read_targets(target_file, target)
     for _, error in table.broken:
         bad_graph(error)
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     seen: set[Path] = set()
     names = [name.strip() for name in table.texts("graph")]
-    values = target_values(table.texts(target_column(table)).tolist())
+    values = row_targets([table.texts(column).tolist() for column in columns])
     for row, (name, value) in enumerate(zip(names, values, strict=True)):
         file = by_name.get(name)
         if file is None:
@@ -391,8 +401,7 @@ def _load_path(
     options: dict[str, Any],
 ) -> Graphs:
     if not _is_tu_folder(path) and _is_readable(path):
-        _refuse(path.name, target=tu_options["target"])
-        return read_graphs(path, directed=tu_options["directed"], **table_files, **options)
+        return read_graphs(path, **tu_options, **table_files, **options)
     _refuse(path.name, **table_files)
     if path.suffix == ".saen" and not path.is_dir():
         _refuse(path.name, **tu_options)
@@ -426,7 +435,7 @@ def _load_path(
 
 _APPLY_TO = {
     "directed": "TUDataset files, edge lists and edge tables",
-    "target": "TUDataset files",
+    "target": "TUDataset files and tables of targets",
     "nodes": "edge tables",
     "targets": "edge tables and folders with one graph per file",
 }

@@ -16,7 +16,7 @@ from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
-from saen.io.tables import Table, target_column, target_values
+from saen.io.tables import Table, row_targets, target_columns
 
 Atoms = Literal["symbol", "smiles"]
 
@@ -234,8 +234,15 @@ def _rdkit() -> ModuleType:
 # -- tables of molecules -----------------------------------------------------------------------
 
 
-def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
+def read_smiles(
+    table: Table,
+    bad_graph: BadGraphs,
+    progress: bool | None = None,
+    target: str | None = None,
+) -> Graphs:
     """Read molecules from a table with a column `smiles` and an optional column `target`.
+
+    `target` names other columns to take targets from, separated by commas.
 
     Ids are those of a column `id` or `name`, else the SMILES as written. All other columns become
     `extra`.
@@ -249,8 +256,8 @@ def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None
     for _, error in table.broken:
         bad_graph(error)
     texts = [text.strip() for text in table.texts(SMILES)]
-    column = target_column(table)
-    targets = target_values(table.texts(column).tolist()) if column in table.columns else None
+    columns = target_columns(table, target)
+    targets = row_targets([table.texts(name).tolist() for name in columns]) if columns else None
     with bar("reading molecules", len(texts), progress) as update:
 
         def counted() -> Iterator[str]:
@@ -269,7 +276,7 @@ def read_smiles(table: Table, bad_graph: BadGraphs, progress: bool | None = None
             graphs = from_smiles([texts[row] for row in rows])
     column = next((name for name in ID_COLUMNS if name in table.columns), SMILES)
     ids = table.labels(column, np.array(rows, dtype=np.int64))
-    read = {SMILES, target_column(table), column}
+    read = {SMILES, column, *columns}
     extra = {name: table.array(name)[rows] for name in table.columns if name not in read}
     return with_targets(
         replace(graphs, name=table.path.stem, ids=ids).with_extra(extra),

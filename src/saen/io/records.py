@@ -107,7 +107,7 @@ def assemble(
     sizes: NDArray[np.int64],
     edges: NDArray[np.int64],
     columns: Mapping[str, Array],
-    targets: Sequence[TargetValue | None],
+    targets: Sequence[Any],
     *,
     directed: bool,
     name: str,
@@ -135,17 +135,22 @@ def assemble(
 
 def with_targets(
     graphs: Graphs,
-    targets: Sequence[TargetValue | None],
+    targets: Sequence[Any],
     places: Places,
     bad_graph: BadGraphs,
     bad: NDArray[np.bool_] | None = None,
 ) -> Graphs:
-    """The graphs that are not `bad`, with their targets: either all have one, or none has."""
+    """The graphs that are not `bad`, with their targets: either all have one, or none has.
+
+    A target may be a list of several, some of them None.
+    """
     bad = np.zeros(len(graphs), dtype=np.bool_) if bad is None else bad.copy()
     for graph, target in enumerate(targets):
-        if isinstance(target, str) and len(target) > MAX_TARGET_LENGTH and not bad[graph]:
+        texts = [text for text in _several(target) if isinstance(text, str)]
+        longest = max(map(len, texts), default=0)
+        if longest > MAX_TARGET_LENGTH and not bad[graph]:
             bad[graph] = True
-            message = f"a target of {len(target):,} characters (at most {MAX_TARGET_LENGTH:,})"
+            message = f"a target of {longest:,} characters (at most {MAX_TARGET_LENGTH:,})"
             bad_graph(places.graph_error(graph, message))
     known = np.array([target is not None for target in targets], dtype=np.bool_)
     missing = np.flatnonzero(~known & ~bad).tolist()
@@ -291,14 +296,28 @@ def _dictionaries(columns: Mapping[str, list[Any]], count: int) -> list[dict[str
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _target_array(values: Sequence[TargetValue | None]) -> Array:
-    """Classes, or real numbers if one of them has a fraction."""
-    if any(isinstance(value, str) for value in values):
-        return np.array(values, dtype=np.str_)
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in numbers):
-        return np.array(numbers).astype(np.int64)
-    return np.array(numbers, dtype=np.float64)
+def _target_array(targets: Sequence[Any]) -> Array:
+    """Classes, or real numbers if one of them has a fraction.
+
+    Several targets of each graph give a table; missing classes in it are empty strings, which
+    makes strings of the others too, and missing numbers NaN.
+    """
+    values = [value for target in targets for value in _several(target)]
+    shape = (len(targets), -1) if isinstance(targets[0], list) else (len(targets),)
+    known = [value for value in values if value is not None]
+    if not any(isinstance(value, str) for value in known):
+        if not all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in known):
+            return np.array(values, dtype=np.float64).reshape(shape)  # None becomes NaN
+        whole = [None if value is None else int(value) for value in values]
+        if len(known) == len(values):
+            return np.array(whole, dtype=np.int64).reshape(shape)
+        values = whole
+    texts = ["" if value is None else str(value) for value in values]
+    return np.array(texts, dtype=np.str_).reshape(shape)
+
+
+def _several(target: Any) -> list[Any]:
+    return target if isinstance(target, list) else [target]
 
 
 def id_array(values: Sequence[int | str]) -> Array:
@@ -324,7 +343,11 @@ def check_id(value: object) -> None:
 
 
 def check_target(value: object) -> None:
-    """Raise `InputError` unless a value can be a target (None for none)."""
+    """Raise `InputError` unless a value can be a target (None for none), or a list of them."""
+    if isinstance(value, list) and value and not any(isinstance(each, list) for each in value):
+        for each in value:
+            check_target(each)
+        return
     if value is None:
         return
     if isinstance(value, str):
@@ -351,7 +374,7 @@ class Record:
     columns: Mapping[str, Array] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     directed: bool = False
-    target: TargetValue | None = None
+    target: Any = None
     id: int | str = 0
 
     def error(self, message: str) -> FileError:
@@ -458,7 +481,10 @@ def _schema(record: Record) -> dict[str, tuple[object, str]]:
         for key in keys if count else ():
             what = key.replace("_", " ")
             out[key] = _column_schema(what, record.columns.get(key), record.names.get(key))
-    if record.target is not None:
+    if isinstance(record.target, list):
+        count = len(record.target)
+        out["target"] = (count, f"a list of {plural(count, 'target')}")
+    elif record.target is not None:
         text = isinstance(record.target, str)
         out["target"] = (text, "a string as target" if text else "a number as target")
     return out

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
 from saen._util.lazy import LazyModule, import_extra
-from saen._util.strings import plural
+from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
 from saen.io.records import TargetValue
@@ -155,6 +155,42 @@ def require(table: Table, columns: Sequence[str]) -> None:
 def target_column(table: Table) -> str:
     """The column that holds targets: `target`, or its alias `label`."""
     return "label" if "label" in table.columns and "target" not in table.columns else "target"
+
+
+def split_names(text: str) -> list[str]:
+    """Names that are separated by commas.
+
+    >>> split_names("NR-AR, SR-p53")
+    ['NR-AR', 'SR-p53']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def target_columns(table: Table, chosen: str | None = None) -> list[str]:
+    """The columns that hold targets: the `chosen` ones, separated by commas, else the usual one.
+
+    Empty if none is chosen and there is no usual one; `FileError` for a column that is not there.
+    """
+    if chosen is None:
+        usual = target_column(table)
+        return [usual] if usual in table.columns else []
+    names = [name.casefold() for name in split_names(chosen)]
+    for name in names:
+        if name not in table.columns:
+            raise FileError(
+                f"no column {name!r} to learn{did_you_mean(name, table.columns)}", path=table.path
+            )
+    return names
+
+
+def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
+    """The target of every row from one column of text, or a list of targets from several.
+
+    >>> row_targets([["a", ""]]), row_targets([["0", "1"], ["", "0.5"]])
+    (['a', None], [[0, None], [1, 0.5]])
+    """
+    values = [target_values(column) for column in columns]
+    return values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
 
 
 def target_values(texts: Sequence[str]) -> list[TargetValue | None]:

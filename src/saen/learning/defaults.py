@@ -23,11 +23,10 @@ MAX_DEPTH_ENTRIES = 30_000_000
 MAX_SAMPLE_ENTRIES = 1 << 26
 """Ego graphs that might have more nodes than this in all are not even counted."""
 
-DECOMPOSITION_OF = {
-    "documents": "dependency_paths",
-    "nested": "nested",
-    "molecules": "ego(edges=roles)",
-}
+MANY_EXAMPLES = 2000
+"""From here on, a tenth of the examples is enough to calibrate on."""
+
+DECOMPOSITION_OF = {"documents": "dependency_paths", "nested": "nested"}
 """The decomposition for a kind of data, where it is not the estimator's default."""
 
 
@@ -80,3 +79,12 @@ def default_hidden(depth: int) -> tuple[tuple[int, ...], ...]:
 def default_batch_size(n: int) -> int:
     """Examples per step: a sixteenth of the dataset, but at least 16 and at most 100."""
     return int(np.clip(n // 16, 16, 100))
+
+
+def default_inner_folds(n: int) -> int:
+    """Inner folds of n training examples to calibrate on: three, or one split of many examples.
+
+    >>> default_inner_folds(200), default_inner_folds(5000)
+    (3, 1)
+    """
+    return 3 if n < MANY_EXAMPLES else 1

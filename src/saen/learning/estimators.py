@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -26,24 +25,32 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Ints
 from saen._util.progress import bar
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.defaults import default_batch_size, default_hidden
+from saen.learning.calibration import (
+    IntervalMixin,
+    logits_of,
+    probabilities,
+    temperature_of,
+    tempered,
+)
+from saen.learning.defaults import default_batch_size, default_hidden, default_inner_folds
 from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
-from saen.learning.targets import as_classes, as_numbers
+from saen.learning.splits import inner_folds
+from saen.learning.targets import as_numbers, encode_classes, target_names
 from saen.network.batches import hierarchy_and_top
-from saen.network.ensemble import Plan
+from saen.network.ensemble import Part, PartResults, Plan, train_parts
 from saen.network.loss import Task
 from saen.network.model import NORMALISATIONS, SAEN, Architecture, derive_seed
-from saen.network.training import History, Settings, outputs, train
+from saen.network.training import DivergenceWarning, History, Settings, outputs, train
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -54,6 +61,8 @@ class InterruptedTrainingWarning(UserWarning):
 
 MAX_TARGET = 1e100
 """Larger numbers to learn are refused: their squares are too large for float64."""
+MIN_INNER_EXAMPLES = 10
+"""Fewer training examples are not split once more to calibrate on."""
 
 
 @dataclass(eq=False, repr=False)
@@ -79,6 +88,9 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
     min_count: int = _parameter(1, _COUNT)
     patience: int | None = _parameter(None, _COUNT, None)
     validation_fraction: float = _parameter(0.1, Interval(Real, 0, 1, closed="neither"))
+    inner_folds: int | str = _parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    )
     dtype: str = _parameter("float32", StrOptions({"float32", "float64"}))
     device: str = _parameter("auto", str, runtime=True)
     checkpoint: str | Path | None = _parameter(None, str, Path, None, runtime=True)
@@ -90,6 +102,8 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
     schema_: Hierarchy = field(init=False)
     network_: SAEN = field(init=False)
     history_: History = field(init=False)
+    inner_history_: History = field(init=False)
+    target_names_: list[str] = field(init=False)
 
     # -- arguments ---------------------------------------------------------------------------
 
@@ -170,6 +184,33 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             dtype=getattr(torch, self.dtype),
         )
 
+    def inner_parts(
+        self,
+        train: Ints,
+        targets: Array,
+        seed: int,
+        *,
+        name: tuple[int, ...] = (),
+        groups: Array | None = None,
+    ) -> list[Part]:
+        """The training examples split once more, as `inner_folds` says, to calibrate on.
+
+        `name` is that of the part that the examples are from; examples of one of the `groups` stay
+        together.
+        """
+        number = self.inner_folds
+        if isinstance(number, str):
+            number = default_inner_folds(len(train))
+        if number == 0 or len(train) < MIN_INNER_EXAMPLES:
+            return []
+        state = derive_seed((seed, *name), "calibration") % 2**31
+        folds = inner_folds(
+            targets[train], number, state, None if groups is None else groups[train]
+        )
+        return [
+            Part((*name, fold), train[fit], train[check]) for fold, (fit, check) in enumerate(folds)
+        ]
+
     def _fit(self, X: Data, task: Task) -> Self:
         """Train on `task`, whose weights have shape (n, 1)."""
         data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
@@ -201,6 +242,14 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
                 every=self.checkpoint_every,
                 progress=epoch_done,
             )
+        # Nothing is calibrated yet; what an earlier fit knew belongs to other networks.
+        self.inner_history_ = History()
+        self._calibrate([], [], task)
+        if not self.history_.interrupted and self.epochs > 0:
+            try:
+                self._train_inner(plan, task, seed)
+            except KeyboardInterrupt:
+                self.history_.interrupted = True
         if self.history_.interrupted:
             warnings.warn(
                 f"training was interrupted after {len(self.history_.loss)} of {self.epochs} "
@@ -210,11 +259,58 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             )
         return self
 
+    def _train_inner(self, plan: Plan, task: Task, seed: int) -> None:
+        """Train networks on inner folds, and calibrate by what they predict for the rest."""
+        parts = self.inner_parts(np.flatnonzero(task.weights[:, 0] > 0), task.targets, seed)
+        if not parts:
+            return
+        until = None
+        if self.patience is not None:  # as many epochs as the networks kept of their training
+            until = int(np.median(np.argmin(self.history_.validation_loss, axis=0))) + 1
+        weights = task.class_weights
+        file = None if self.checkpoint is None else Path(self.checkpoint)
+        total = self.epochs * self.n_models * len(parts)
+        with bar("calibrating", total, self.progress) as update, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # said of the networks themselves
+            done = 0
+
+            def advance(network_epochs: int) -> None:
+                nonlocal done
+                done += network_epochs
+                update(done)
+
+            results = train_parts(
+                replace(plan, settings=replace(plan.settings, patience=None)),
+                replace(
+                    task,
+                    class_weights=None
+                    if weights is None
+                    else np.repeat(weights[:, None], len(parts), axis=1),
+                ),
+                parts,
+                seed=seed,
+                until=until,
+                test_curves=True,
+                # The checkpoint of the networks themselves has been found to belong to this run.
+                folder=None if file is None else file.parent,
+                stage="" if file is None else f"{file.stem}-inner-{len(parts)}",
+                progress=advance,
+            )
+        self.inner_history_ = _inner_history(results)
+        self._calibrate(parts, results.outputs, task)
+
+    def _calibrate(
+        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
+    ) -> None:
+        """Learn from the outputs for the test examples of inner parts, (tests, M, k) each."""
+        raise NotImplementedError
+
     def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
         """For every model the examples that early stopping looks at, (n, M)."""
         n = len(task.targets)
         held_out = np.zeros((n, self.n_models), dtype=np.bool_)
-        splitter = ShuffleSplit if task.loss == "squares" else StratifiedShuffleSplit
+        stratified = task.loss != "squares" and task.targets.ndim == 1
+        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
         for model in range(self.n_models):
             state = derive_seed((seed, model), "held out") % 2**31
             split = splitter(1, test_size=self.validation_fraction, random_state=state)
@@ -271,7 +367,9 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
 
     `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
     else the decomposition reads (`Documents`, `NestedData`), or a ready `Hierarchy`; `y` holds
-    integers or strings. What the arguments leave open is decided by `saen.learning.defaults`.
+    integers or strings, shape (n,); or, for several targets with two classes each, shape (n, t),
+    with None or NaN where a target is unknown. What the arguments leave open is decided by
+    `saen.learning.defaults`.
 
     Parameters
     ----------
@@ -287,13 +385,18 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     min_count : labels that fewer training examples hold share one entry.
     patience, validation_fraction : stop early on a held-out part, if `patience` is not None.
     class_weight : None, `"balanced"`, or a dictionary.
+    inner_folds : of the training examples, to calibrate on: as many networks again are trained on
+        each, and tested on the rest; 1 is one split with a tenth held out, 0 is none. `auto`: 3
+        below 2,000 examples, else 1.
     dtype : `float32` or `float64`.
     device : `auto`, `cpu`, `cuda`, ….
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
 
-    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`.
+    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`; `temperature_`, by which the
+    logarithms of probabilities are divided, and `inner_history_`, the curves of the inner folds; of
+    several targets, `classes_` has shape (t, 2), and there are `target_names_`.
 
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
@@ -306,72 +409,123 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     class_weight: Any = _parameter(None, dict, StrOptions({"balanced"}), None)
 
     classes_: Array = field(init=False)
+    temperature_: float = field(init=False)
 
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENClassifier:
-        """Train on data X with classes y, shape (n,)."""
+        """Train on data X with classes y, shape (n,), or (n, t) for t targets of two classes."""
         self.validate()
-        labels = as_classes(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        n_classes = len(self.classes_)
+        names = target_names(y) if np.ndim(y) == 2 else None
+        self.classes_, codes = encode_classes(y, names)
+        n_classes = self.classes_.shape[-1]
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
-        weights = sample_weights(sample_weight, len(labels))
+        self.target_names_ = names or []
+        weights = sample_weights(sample_weight, len(codes))
         return self._fit(
             X,
             Task.classification(
                 codes,
                 weights,
                 n_classes=n_classes,
-                class_weights=self.class_weights(labels, weights[:, 0]),
+                class_weights=self.class_weights(codes, self.classes_, weights[:, 0]),
             ),
         )
 
-    def class_weights(self, y: Array, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The factor of every class in the loss, (C,), from the examples with a weight.
+    @property
+    def several_(self) -> bool:
+        """Whether there are several targets, of two classes each."""
+        check_is_fitted(self, "classes_")
+        return self.classes_.ndim == 2
 
-        It is 1, and of no effect, for classes without such examples.
+    def class_weights(
+        self, codes: Array, classes: Array, weights: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """The factor of every class in the loss, from the examples with a weight.
+
+        Shape (C,); for t targets (2t,), the first classes of all before the second ones. It is 1,
+        and of no effect, for classes without such examples.
         """
         if self.class_weight is None:
             return None
-        classes, seen = np.unique(y), y[weights > 0]
-        known = np.isin(classes, seen)
+        if codes.ndim == 2:
+            columns = [
+                self.class_weights(codes[:, t], classes[t], weights * (codes[:, t] >= 0))
+                for t in range(codes.shape[1])
+            ]
+            return np.stack(columns, axis=1).ravel()  # type: ignore[arg-type]
+        seen = codes[weights > 0]
+        known = np.unique(seen)
         factors = np.ones(len(classes))
-        factors[known] = compute_class_weight(self.class_weight, classes=classes[known], y=seen)
+        factors[known] = compute_class_weight(
+            self.class_weight, classes=classes[known], y=classes[seen]
+        )
         return factors
 
+    def _calibrate(
+        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
+    ) -> None:
+        self.temperature_ = 1.0
+        if parts:
+            tests = np.concatenate([part.test for part in parts])
+            each = probabilities(np.concatenate(outputs), several=self.several_)
+            codes, weights = task.targets[tests], task.weights[tests, 0]
+            self.temperature_ = temperature_of(each.mean(axis=1), codes, weights)
+
     def predict_each(self, X: Data) -> NDArray[np.float64]:
-        """Class probabilities by every network alone, shape (n, n_models, classes)."""
+        """Class probabilities by every network alone, not calibrated, (n, n_models, classes).
+
+        Of several targets, the probabilities of their second classes, (n, n_models, t).
+        """
         unique, rows = self._outputs(X)
-        return probabilities(unique)[rows]
+        return probabilities(unique, several=self.several_)[rows]
+
+    def combine(self, each: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The calibrated mean of what `predict_each` gives, (n, classes) or (n, t)."""
+        return tempered(each.mean(axis=1), self.temperature_, several=self.several_)
 
     def predict_proba(self, X: Data) -> NDArray[np.float64]:
-        """Class probabilities, averaged over the networks, shape (n, classes)."""
+        """Class probabilities, averaged over the networks and calibrated, shape (n, classes).
+
+        Of several targets, the probabilities of their second classes, (n, t).
+        """
         unique, rows = self._outputs(X)
-        result: NDArray[np.float64] = probabilities(unique).mean(axis=1)[rows]
-        return result
+        return self.combine(probabilities(unique, several=self.several_))[rows]
 
     def predict_log_proba(self, X: Data) -> NDArray[np.float64]:
         """Logarithms of the class probabilities, shape (n, classes)."""
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
 
     def decision_function(self, X: Data) -> NDArray[np.float64]:
-        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes)."""
+        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes).
+
+        Of several targets, the log-odds of their second classes, (n, t).
+        """
+        if self.several_:
+            return logits_of(self.predict_proba(X), several=True)
         logarithms = self.predict_log_proba(X)
         return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
 
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every example, shape (n,)."""
-        check_is_fitted(self, "network_")
-        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+    def classes_at(self, proba: NDArray[np.float64]) -> Array:
+        """The most probable classes, (n,) or (n, t), by probabilities as of `predict_proba`."""
+        if self.several_:
+            several: Array = np.where(proba > 0.5, self.classes_[:, 1], self.classes_[:, 0])
+            return several
+        result: Array = self.classes_[proba.argmax(axis=1)]
         return result
+
+    def predict(self, X: Data) -> Array:
+        """The most probable class of every example, shape (n,), or (n, t) of several targets."""
+        check_is_fitted(self, "network_")
+        return self.classes_at(self.predict_proba(X))
 
 
 @dataclass(eq=False, repr=False)
-class SAENRegressor(RegressorMixin, NetworkEstimator):
+class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
     """Predict real numbers for graphs and other structured data.
 
-    Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,) or (n, k) and is
-    standardised inside; predictions are averaged over the networks and come in y's own units.
+    Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,), or (n, k) with
+    NaN where a number is unknown, and is standardised inside; predictions are averaged over the
+    networks and come in y's own units. The errors on inner folds, `errors_`, give intervals.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -382,6 +536,7 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
 
     mean_: Array = field(init=False)
     scale_: Array = field(init=False)
+    errors_: Array = field(init=False)
 
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SAENRegressor:
         """Train on data X with numbers y, shape (n,) or (n, k)."""
@@ -389,9 +544,10 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
-        if np.abs(values).max() > MAX_TARGET:
+        if np.nanmax(np.abs(values)) > MAX_TARGET:
             raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = sample_weights(sample_weight, len(values))
+        self.target_names_ = target_names(y) if values.ndim == 2 else []
         self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, Task.regression(standard, weights))
@@ -405,6 +561,15 @@ class SAENRegressor(RegressorMixin, NetworkEstimator):
         """Predicted numbers, shape (n,) or (n, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
+
+    def _calibrate(
+        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
+    ) -> None:
+        self.errors_ = np.empty((0, *np.shape(self.mean_)))
+        if parts:
+            tests = np.concatenate([part.test for part in parts])
+            wrong = np.concatenate(outputs).mean(axis=1) - task.targets[tests]
+            self.errors_ = np.abs(wrong).reshape(-1, *np.shape(self.mean_)) * self.scale_
 
     def _rescaled(self, values: Array) -> NDArray[np.float64]:
         """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
@@ -428,6 +593,11 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     (40, 96)
     """
 
+    _: KW_ONLY
+    inner_folds: int | str = _parameter(
+        0, Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    )
+
     @property
     def _n_features_out(self) -> int:
         """What `get_feature_names_out` counts."""
@@ -440,24 +610,29 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
 
 
 def mean_and_scale(values: Array, weights: NDArray[np.float64]) -> tuple[Array, Array]:
-    """Weighted mean and standard deviation (1 where it is 0) of targets, shape () or (k,).
+    """Weighted mean and standard deviation (1 where it is 0) of known targets, shape () or (k,).
 
     >>> mean, scale = mean_and_scale(np.array([1.0, 3.0, 9.0]), np.array([1.0, 1.0, 0.0]))
     >>> float(mean), float(scale)
     (2.0, 1.0)
     """
-    mean = np.average(values, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    known = np.isfinite(values)
+    counted = known * weights.reshape(-1, *[1] * (values.ndim - 1))
+    total = np.maximum(counted.sum(axis=0), np.finfo(np.float64).tiny)
+    mean = (counted * np.where(known, values, 0.0)).sum(axis=0) / total
+    squares = np.where(known, values - mean, 0.0) ** 2
+    deviation = np.sqrt((counted * squares).sum(axis=0) / total)
     return mean, np.where(deviation > 0, deviation, 1.0)
 
 
-def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Class probabilities from the outputs of networks, (…, 1 or C) to (…, C)."""
-    if logits.shape[-1] == 1:
-        positive = expit(logits)
-        return np.concatenate([1 - positive, positive], axis=-1)
-    result: NDArray[np.float64] = softmax(logits, axis=-1)
-    return result
+def _inner_history(results: PartResults) -> History:
+    assert results.test_loss is not None
+    assert results.test_accuracy is not None
+    return History(
+        loss=results.loss.tolist(),
+        validation_loss=results.test_loss.tolist(),
+        validation_accuracy=results.test_accuracy.tolist(),
+    )
 
 
 def _check_finite(values: NDArray[np.float64], rows: NDArray[np.int64]) -> None:

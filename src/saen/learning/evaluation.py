@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen.data.compression import ceiling
+from saen.learning.calibration import COVERAGE
 from saen.learning.metrics import (
     CLASSIFICATION_METRICS,
     REGRESSION_METRICS,
@@ -26,18 +27,24 @@ from saen.learning.splits import Fold
 class Evaluation:
     """The result of a repeated cross-validation or hold-out of n examples.
 
-    - `classes` (C,), or None for real numbers;
-    - `targets` (n,): codes into the classes, or numbers;
+    - `classes` (C,), or (t, 2) of t targets, or None for real numbers;
+    - `targets`: codes into the classes, (n,), or (n, t) with -1 where unknown; or numbers, (n,), or
+      (n, t) with NaN where unknown;
     - `splits`: per repeat its folds, (train, test) indices each;
     - `outputs`: by networks that did not train on the example, probabilities (R, n, C) or numbers
-      (R, n); NaN where a repeat does not test it;
+      (R, n); of several targets, probabilities of the second classes, or numbers, (R, n, t); NaN
+      where a repeat does not test it;
     - `rows` (n,): identical examples have equal rows;
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
     - `seconds`: per step; `stop`, `metric`: the protocol;
     - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
     - `levels`: of the hierarchy, before and after compression;
-    - `models_at_once`: networks trained side by side, per stage.
+    - `models_at_once`: networks trained side by side, per stage;
+    - `tried`: under `nested` every candidate with its mean inner score and mean weight;
+    - `target_names`: of several targets;
+    - `radius`: of the intervals around predicted numbers, shaped as `outputs`, if there are any;
+    - `validation_loss` (epochs, networks): curves on inner folds of the training parts, if any.
     """
 
     classes: NDArray[Any] | None
@@ -52,6 +59,10 @@ class Evaluation:
     chosen: list[Any] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
     models_at_once: dict[str, int] = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    target_names: list[str] = field(default_factory=list)
+    radius: NDArray[np.float64] | None = None
+    validation_loss: NDArray[np.float64] | None = None
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -64,14 +75,17 @@ class Evaluation:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """Class probabilities, (R, n, C)."""
+        """Class probabilities, (R, n, C), or (R, n, t) of several targets."""
         assert self.classes is not None, "numbers are predicted, not classes"
         return self.outputs
 
     @property
     def predictions(self) -> Array:
-        """Predicted codes or numbers, (R, n); of use only where `fold_of` is not -1."""
-        return self.outputs if self.classes is None else self.outputs.argmax(axis=2)
+        """Predicted codes or numbers, (R, n, …); of use only where `fold_of` is not -1."""
+        if self.classes is None:
+            return self.outputs
+        several = self.classes.ndim == 2
+        return (self.outputs > 0.5).astype(np.int64) if several else self.outputs.argmax(axis=2)
 
     def tested(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All tests in a row: the repeat and the example of each."""
@@ -84,14 +98,34 @@ class Evaluation:
         return REGRESSION_METRICS if self.classes is None else CLASSIFICATION_METRICS
 
     def scores(self, metric: str | None = None) -> NDArray[np.float64]:
-        """A metric, by default the chosen one, of every fold, (R, folds); NaN if not defined."""
-        score = find_metric(metric or self.metric, regression=self.classes is None)
+        """A metric, by default the chosen one, of every fold, (R, folds); NaN if not defined.
+
+        Of several targets, the mean of their scores.
+        """
+        score = self._metric(metric)
         return np.array(
             [
                 [score(self.targets[test], self.outputs[repeat, test]) for _, test in folds]
                 for repeat, folds in enumerate(self.splits)
             ]
         )
+
+    def target_scores(self, metric: str | None = None) -> dict[str, float | None]:
+        """The mean of a metric over all folds, for each of several targets; None if not defined."""
+        score = self._metric(metric)
+        folds = np.stack(
+            [
+                score.each(self.targets[test], self.outputs[repeat, test])
+                for repeat, each in enumerate(self.splits)
+                for _, test in each
+            ]
+        )
+        columns = [column[np.isfinite(column)] for column in folds.T]
+        means = [float(column.mean()) if len(column) else None for column in columns]
+        return dict(zip(self.target_names, means, strict=True))
+
+    def _metric(self, name: str | None) -> Metric:
+        return find_metric(name or self.metric, regression=self.classes is None)
 
     def accuracies(self) -> NDArray[np.float64]:
         """Accuracy of every fold, (R, folds)."""
@@ -119,7 +153,9 @@ class Evaluation:
             result["std"] = float(known.std())
         if scored.sum() > 1:
             result["std_folds"] = float(folds[scored].std())
-            result["interval"] = corrected_interval(folds[scored], self._test_share())
+            result["interval"] = corrected_interval(
+                folds[scored], self._test_share(), self._metric(metric).bounds
+            )
         return result
 
     def fold_ceiling(self) -> float:
@@ -141,13 +177,21 @@ class Evaluation:
             "metric": self.metric,
             **{name: self.summary(name) for name in self.metrics},
             **(self._of_numbers() if self.classes is None else self._of_classes()),
+            **(
+                {"targets": {name: self.target_scores(name) for name in self.metrics}}
+                if self.target_names
+                else {}
+            ),
             "chosen": self.chosen,
+            **({"tried": self.tried} if self.tried else {}),
             "models_at_once": self.models_at_once,
             "seconds": self.seconds,
         }
 
     def _of_classes(self) -> dict[str, Any]:
         tested, duplicates = self.fold_of >= 0, self.duplicates()
+        if self.targets.ndim == 2:
+            return {"duplicates": {"share": float(duplicates[tested].mean())}}
         correct = self.predictions == self.targets
         return {
             "ceiling": ceiling(self.rows, self.targets),
@@ -161,13 +205,25 @@ class Evaluation:
 
     def _of_numbers(self) -> dict[str, Any]:
         baseline = [
-            np.abs(self.targets[test] - self.targets[train].mean()).mean()
+            np.nanmean(np.abs(self.targets[test] - np.nanmean(self.targets[train], axis=0)))
             for folds in self.splits
             for train, test in folds
         ]
         return {
             "mae_of_mean": float(np.mean(baseline)),
+            **({} if self.radius is None else {"intervals": self._of_intervals()}),
             "duplicates": {"share": float(self.duplicates()[self.fold_of >= 0].mean())},
+        }
+
+    def _of_intervals(self) -> dict[str, float]:
+        """The share of tests within their intervals, and the mean width of these."""
+        assert self.radius is not None
+        tested = np.isfinite(self.outputs) & np.isfinite(self.targets)
+        inside = np.abs(self.outputs - self.targets) <= self.radius
+        return {
+            "coverage": COVERAGE,
+            "observed": float(inside[tested].mean()),
+            "width": float(2 * self.radius[tested].mean()),
         }
 
     def _test_share(self) -> float:

@@ -103,6 +103,8 @@ def _levels(header: Header) -> list[dict[str, Any]]:
 
 def _model(header: Header) -> dict[str, Any]:
     document = header.document
+    if "members" in document:
+        return _blend(document)
     decomposition, classes = document["decomposition"], document.get("classes")
     vocabulary = document["schema"]["vocabulary"]
     return {
@@ -112,6 +114,26 @@ def _model(header: Header) -> dict[str, Any]:
         "levels": document["schema"]["names"],
         "labels": None if vocabulary is None else len(vocabulary),
         **(_linear(header) if "linear" in document else _network(header)),
+        "settings": document["parameters"],
+    }
+
+
+def _blend(document: dict[str, Any]) -> dict[str, Any]:
+    members = document["members"]
+    classes = members[0]["model"].get("classes")
+    return {
+        "estimator": document["estimator"],
+        "classes": None if classes is None else classes["values"],
+        "members": [
+            {
+                "name": each["name"],
+                "weight": each["weight"],
+                "inner_score": each["score"],
+                "decomposition": (each["model"]["decomposition"] or {}).get("name"),
+            }
+            for each in members
+        ],
+        "tried": document["tried"],
         "settings": document["parameters"],
     }
 

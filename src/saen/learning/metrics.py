@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,7 +168,7 @@ def regression_scores(
     Parameters
     ----------
     y, prediction
-        True and predicted numbers, shape (n,) or (n, k).
+        True and predicted numbers, shape (n,) or (n, k); of several, true ones may be NaN.
     baseline
         What `mae_of_mean` predicts for every example, such as the mean of the training targets;
         by default the mean of `y`. A number or shape (k,).
@@ -183,16 +183,45 @@ def regression_scores(
         raise InputError("there are no predictions to score")
     true = true.reshape(len(true), -1)
     predicted = np.asarray(prediction, dtype=np.float64).reshape(true.shape)
-    misses = np.abs(true - predicted).mean(axis=1)
-    mean = true.mean(axis=0) if baseline is None else np.broadcast_to(baseline, true.shape[1:])
-    constant = (true == true[0]).all(axis=0).any()
-    return RegressionScores(
-        r2=None if constant else float(r2_score(true, predicted)),
-        rmse=float(root_mean_squared_error(true, predicted)),
-        mae=float(mean_absolute_error(true, predicted)),
-        mae_error=float(misses.std(ddof=1) / len(true) ** 0.5) if len(true) > 1 else None,
-        mae_of_mean=float(np.abs(true - mean).mean()),
+    misses = np.abs(true - predicted)
+    misses = np.nanmean(misses[np.isfinite(misses).any(axis=1)], axis=1)
+    mean = np.nanmean(true, axis=0) if baseline is None else np.asarray(baseline)
+    r2, rmse, mae = (
+        REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae")
     )
+    return RegressionScores(
+        r2=float(r2.mean()) if np.isfinite(r2).all() else None,
+        rmse=float(np.nanmean(rmse)),
+        mae=float(np.nanmean(mae)),
+        mae_error=float(misses.std(ddof=1) / len(misses) ** 0.5) if len(misses) > 1 else None,
+        mae_of_mean=float(np.nanmean(np.abs(true - mean))),
+    )
+
+
+def several_scores(targets: Array, outputs: Floats, names: Sequence[str]) -> dict[str, Any]:
+    """The mean of every metric over several targets, and under `targets` those of each by name.
+
+    Targets and outputs as for `Metric.each`; None where a metric is not defined.
+
+    >>> codes, proba = np.array([[0, 1], [1, -1]]), np.array([[0.1, 0.3], [0.6, 0.9]])
+    >>> scores = several_scores(codes, proba, "ab")
+    >>> scores["accuracy"], scores["targets"]["a"]["accuracy"], scores["targets"]["b"]["roc_auc"]
+    (0.5, 1.0, None)
+    """
+    regression = targets.dtype.kind == "f"
+    metrics = REGRESSION_METRICS if regression else CLASSIFICATION_METRICS
+    each = {name: metric.each(targets, outputs) for name, metric in metrics.items()}
+    means = {name: metric(targets, outputs) for name, metric in metrics.items()}
+    return {
+        **{name: value if np.isfinite(value) else None for name, value in means.items()},
+        "targets": {
+            target: {
+                name: float(scores[k]) if np.isfinite(scores[k]) else None
+                for name, scores in each.items()
+            }
+            for k, target in enumerate(names)
+        },
+    }
 
 
 def prediction_scores(
@@ -265,7 +294,8 @@ class Metric:
     - `name`: in options and JSON; `title`: in words;
     - `function`: from the indices of the true classes (n,) and probabilities (n, C), or from true
       and predicted numbers (n,), to the score; NaN where it is not defined;
-    - `higher_is_better`, and `percent`: whether it is shown in percent.
+    - `higher_is_better`, and `percent`: whether it is shown in percent;
+    - `bounds`: between which every score lies.
     """
 
     name: str
@@ -273,14 +303,40 @@ class Metric:
     function: Callable[[Array, Floats], float]
     higher_is_better: bool = True
     percent: bool = False
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, targets: ArrayLike, outputs: ArrayLike) -> float:
-        """The score of these predictions.
+        """The score of these predictions; of several targets, the mean of their scores.
 
         >>> CLASSIFICATION_METRICS["roc_auc"]([0, 0, 1], [[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
         1.0
         """
-        return float(self.function(np.asarray(targets), np.asarray(outputs, dtype=np.float64)))
+        scores = self.each(targets, outputs)
+        defined = scores[np.isfinite(scores)]
+        return float(defined.mean()) if len(defined) else np.nan
+
+    def each(self, targets: ArrayLike, outputs: ArrayLike) -> Floats:
+        """The score of every target, (t,); NaN where it is not defined.
+
+        Several targets are class codes (n, t), -1 where unknown, with the probabilities of class 1,
+        (n, t); or numbers (n, t), NaN where unknown.
+
+        >>> CLASSIFICATION_METRICS["accuracy"].each([[0, 1], [1, -1]], [[0.1, 0.3], [0.6, 0.9]])
+        array([1., 0.])
+        """
+        true, rows = np.asarray(targets), np.asarray(outputs, dtype=np.float64)
+        if true.ndim == 1:
+            return np.array([self.function(true, rows)])
+        classes = true.dtype.kind in "iu"
+        known = true >= 0 if classes else np.isfinite(true)
+        scores = np.full(true.shape[1], np.nan)
+        for target in np.flatnonzero(known.any(axis=0)).tolist():
+            tested = known[:, target]
+            column = rows[tested, target]
+            if classes:
+                column = np.column_stack([1 - column, column])
+            scores[target] = self.function(true[tested, target], column)
+        return scores
 
     def goodness(self, score: Floats) -> Floats:
         """The score turned so that more is better."""
@@ -351,8 +407,14 @@ CLASSIFICATION_METRICS = {
             _one_vs_rest(average_precision_score),
             percent=True,
         ),
-        Metric("log_loss", "log loss", lambda y, p: log_losses(y, p[None]).mean(), False),
-        Metric("mcc", "Matthews correlation", _mcc),
+        Metric(
+            "log_loss",
+            "log loss",
+            lambda y, p: log_losses(y, p[None]).mean(),
+            False,
+            bounds=(0.0, np.inf),
+        ),
+        Metric("mcc", "Matthews correlation", _mcc, bounds=(-1.0, 1.0)),
     )
 }
 """What a classification can be scored by; the first is the default."""
@@ -360,9 +422,11 @@ CLASSIFICATION_METRICS = {
 REGRESSION_METRICS = {
     metric.name: metric
     for metric in (
-        Metric("mae", "mean absolute error", mean_absolute_error, False),
-        Metric("rmse", "root mean squared error", root_mean_squared_error, False),
-        Metric("r2", "R²", _r2),
+        Metric("mae", "mean absolute error", mean_absolute_error, False, bounds=(0.0, np.inf)),
+        Metric(
+            "rmse", "root mean squared error", root_mean_squared_error, False, bounds=(0.0, np.inf)
+        ),
+        Metric("r2", "R²", _r2, bounds=(-np.inf, 1.0)),
     )
 }
 """What a regression can be scored by; the first is the default."""
@@ -383,7 +447,9 @@ def find_metric(name: str | None, *, regression: bool) -> Metric:
     return metrics[name]
 
 
-def corrected_interval(scores: ArrayLike, test_share: float) -> tuple[float, float] | None:
+def corrected_interval(
+    scores: ArrayLike, test_share: float, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float] | None:
     """A 95 % interval for the mean of scores whose training parts overlap (Nadeau and Bengio).
 
     Parameters
@@ -393,6 +459,9 @@ def corrected_interval(scores: ArrayLike, test_share: float) -> tuple[float, flo
     test_share
         Test examples per training example, 1/9 for ten folds. The variance of the mean is
         (1/J + test_share) times that of the scores, where independent scores would have 1/J.
+    bounds
+        Between which scores lie. The interval of a t distribution knows nothing of them; what is
+        beyond them is cut off.
 
     None for fewer than two scores.
 
@@ -406,4 +475,5 @@ def corrected_interval(scores: ArrayLike, test_share: float) -> tuple[float, flo
         return None
     error = np.sqrt((1 / n + test_share) * values.var(ddof=1))
     half = float(student_t.ppf(0.975, n - 1) * error)
-    return float(values.mean()) - half, float(values.mean()) + half
+    low, high = np.clip(values.mean() + np.array([-half, half]), *bounds)
+    return float(low), float(high)

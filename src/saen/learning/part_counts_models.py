@@ -2,9 +2,9 @@
 
 Classes are told apart by linear support vector machines (scikit-learn's `LinearSVC`, one against
 the rest), numbers predicted by ridge regression. What is left open (`depth`, `C`) is chosen on
-inner folds of the training examples; the decision values of the held-out folds also give the
-temperature that turns decision values into probabilities. Then the model is fitted again on all
-of the training examples.
+inner folds of the training examples, by log loss or squared error; the decision values of the
+held-out folds also give the temperature that turns decision values into probabilities. Then the
+model is fitted again on all of the training examples.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import minimize_scalar
-from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
@@ -34,7 +32,13 @@ from sklearn.utils.validation import check_is_fitted
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.estimators import integer_seed, probabilities, sample_weights
+from saen.learning.calibration import (
+    IntervalMixin,
+    fit_temperature,
+    log_probabilities,
+    probabilities,
+)
+from saen.learning.estimators import integer_seed, sample_weights
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -51,6 +55,8 @@ from saen.learning.part_counts import (
 from saen.learning.preparation import Data, Prepared
 
 Floats = NDArray[np.float64]
+Folds = list[tuple[Ints, Ints]]
+"""Pairs of examples to fit on and to hold out."""
 
 USUAL_C = 1.0
 CLASS_CS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -77,7 +83,8 @@ class LinearCounts:
 
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
       log-odds of the second as the only output, and several classes one logit each;
-    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any.
+    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds.
     """
 
     encoder: Encoder
@@ -87,6 +94,7 @@ class LinearCounts:
     depth: int | None
     C: float
     score: float | None
+    errors: Floats | None = None
 
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
@@ -123,14 +131,14 @@ class LinearCounts:
 class _Learner:
     """How one kind of target is learned.
 
-    `fit(X, y, weights, C)` gives coefficients and intercepts; `score` and `calibrate` look at
-    held-out outputs, targets and weights; `split(y, number, seed)` makes inner folds.
+    `fit(X, y, weights, C)` gives coefficients and intercepts; `judge` gives the score of held-out
+    outputs, from their targets and weights, and the factor of the outputs that makes it best;
+    `split(y, number, seed)` makes inner folds.
     """
 
     fit: Callable[[Any, Array, Floats, float], tuple[Floats, Floats]]
-    score: Callable[[Floats, Array, Floats], float]
-    calibrate: Callable[[Floats, Array, Floats], float]
-    split: Callable[[Array, int, int], list[tuple[Ints, Ints]]]
+    judge: Callable[[Floats, Array, Floats], tuple[float, float]]
+    split: Callable[[Array, int, int], Folds]
     costs: tuple[float, ...]
 
 
@@ -179,7 +187,9 @@ class PartCountsEstimator(Savable, CountSettings):
         prepared, table = self._begin_fit(X)
         part = np.flatnonzero(weights[:, 0] > 0), np.zeros(0, dtype=np.int64)
         graded, seed = is_graded(prepared), integer_seed(self.random_state) % 2**31
-        self.linear_, _ = _fit_part(self, table, y, weights[:, 0], part, n_classes, graded, seed)
+        self.linear_, *_ = _fit_part(
+            self, table, y, weights[:, 0], part, None, n_classes, graded, seed
+        )
         return self
 
     # -- using -------------------------------------------------------------------------------
@@ -276,8 +286,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
         """One machine against the rest for every class, or one for two classes."""
         return _Learner(
             lambda X, y, weights, C: _fit_classes(X, y, weights, C, n_classes),
-            _accuracy,
-            _temperature,
+            _judge_classes,
             _stratified,
             CLASS_CS,
         )
@@ -293,7 +302,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
     def predict_log_proba(self, X: Data) -> Floats:
         """Their logarithms, shape (n, classes)."""
-        return _log_probabilities(self._outputs(X))
+        return log_probabilities(self._outputs(X))
 
     def predict(self, X: Data) -> Array:
         """The most probable class of every example, shape (n,)."""
@@ -303,7 +312,7 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
+class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
     """Predict real numbers for graphs and other structured data by ridge regression.
 
     Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
@@ -335,7 +344,15 @@ class PartCountsRegressor(RegressorMixin, PartCountsEstimator):  # type: ignore[
 
     def learner(self, n_classes: int) -> _Learner:
         """Ridge regression of all columns of y at once."""
-        return _Learner(_fit_numbers, _negative_error, lambda *_: 1.0, _shuffled, NUMBER_CS)
+        return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
+
+    @property
+    def errors_(self) -> Floats:  # type: ignore[override]
+        """Absolute errors on the inner folds, (m,) or (m, k)."""
+        errors = self.linear_.errors
+        if errors is None:
+            errors = np.empty((0, len(self.linear_.intercept)))
+        return errors[:, 0] if self.flat_ else errors
 
     def predict(self, X: Data) -> Floats:
         """Predicted numbers, shape (n,) or (n, k)."""
@@ -380,21 +397,42 @@ def part_counts_probabilities(
     (20, 2)
     """
     results = fit_parts(prepared, y, parts, settings, seed=seed, n_jobs=n_jobs, progress=progress)
-    return [[rows for _, rows in each] for each in results]
+    return [[fit.tested for fit in each] for each in results]
+
+
+class PartFit(NamedTuple):
+    """One part: its model and the predictions (probabilities or numbers) for its test examples.
+
+    `held_out`: those for the held-out examples of its inner folds, one fold after another.
+    """
+
+    linear: LinearCounts
+    tested: Floats
+    held_out: Floats | None
 
 
 def fit_parts(
     prepared: Prepared,
     y: ArrayLike,
     parts: Sequence[tuple[Ints, Ints]],
-    settings: Sequence[PartCountsClassifier],
+    settings: Sequence[PartCountsEstimator],
     *,
+    folds: Sequence[Folds] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
-) -> list[list[tuple[LinearCounts, Floats]]]:
-    """Like `part_counts_probabilities`, with the fitted models."""
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+) -> list[list[PartFit]]:
+    """Like `part_counts_probabilities`, with the fitted models, and for numbers (n,) as well.
+
+    `folds`, per part, are inner folds to choose and calibrate on, in place of the estimator's own:
+    positions within the part's training examples.
+    """
+    numbers = isinstance(settings[0], PartCountsRegressor)
+    classes, codes = (
+        (np.zeros(0), np.asarray(y, dtype=np.float64)[:, None])
+        if numbers
+        else np.unique(np.asarray(y), return_inverse=True)
+    )
     tables: dict[Any, PartTable] = {}
     jobs = []
     for estimator in settings:
@@ -402,18 +440,27 @@ def fit_parts(
         levels = estimator.levels if isinstance(estimator.levels, str) else tuple(estimator.levels)
         if levels not in tables:
             tables[levels] = estimator.count(prepared)
-        for part in parts:
+        for number, part in enumerate(parts):
             used = np.zeros((len(codes), 1))
             used[part[0]] = 1.0
-            weights = estimator.weighted(codes, classes, used)[:, 0]
-            jobs.append((clone(estimator), tables[levels], codes, weights, part))
+            if isinstance(estimator, PartCountsClassifier):
+                used = estimator.weighted(codes, classes, used)
+            given = None if folds is None else folds[number]
+            jobs.append((clone(estimator), tables[levels], codes, used[:, 0], part, given))
     entries = sum(len(job[1].parts) for job in jobs)
     if n_jobs is None:
         n_jobs = 1 if entries < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
     graded, done = is_graded(prepared), []
     run = Parallel(n_jobs=n_jobs, return_as="generator")
-    for fitted, rows in run(delayed(_fit_part)(*job, len(classes), graded, seed) for job in jobs):
-        done.append((fitted, probabilities(rows)))
+
+    def predictions(rows: Floats) -> Floats:
+        return rows[:, 0] if numbers else probabilities(rows)
+
+    for fitted, rows, held_out in run(
+        delayed(_fit_part)(*job, len(classes), graded, seed) for job in jobs
+    ):
+        unseen = None if held_out is None else predictions(held_out)
+        done.append(PartFit(fitted, predictions(rows), unseen))
         if progress is not None:
             progress(len(done))
     return [done[i * len(parts) : (i + 1) * len(parts)] for i in range(len(settings))]
@@ -428,12 +475,11 @@ def is_graded(prepared: Prepared) -> bool:
 
 
 class _Trial(NamedTuple):
-    """Inner folds with some settings: their score, and what was predicted for held-out examples."""
+    """Inner folds with some settings: their score, and calibrated outputs of held-out examples."""
 
     score: float
+    temperature: float
     outputs: Floats
-    y: Array
-    weights: Floats
 
 
 @dataclass(eq=False)
@@ -453,13 +499,16 @@ class _Problem:
         self.encoded = self.encoder.encode(self.table)
         self.features = feature_rows(self.encoded, self.table, self.encoder.n_columns)
 
-    def solve(self) -> LinearCounts:
-        """The model, with everything that was left open decided by the inner folds."""
+    def solve(self, folds: Folds | None = None) -> tuple[LinearCounts, Floats | None]:
+        """The model, with everything that was left open decided by the inner folds.
+
+        Also the calibrated outputs of the held-out examples, one fold after another.
+        """
         depths, given = self._depths(), self.estimator.C
-        C, depth, temperature, score = USUAL_C, depths[-1], 1.0, None
+        C, depth, best = USUAL_C, depths[-1], None
         if not isinstance(given, str):
             C = float(given)
-        folds = self._folds()
+        folds = self._folds() if folds is None else folds
         if folds:
             trials = {each: self._try(each, C, folds) for each in depths}
             depth = max(depths, key=lambda each: trials[each].score)
@@ -467,22 +516,30 @@ class _Problem:
             if isinstance(given, str):
                 C = self._climb(depth, by_cost, folds)
             best = by_cost[C]
-            score, temperature = best.score, self.learner.calibrate(*best[1:])
+        temperature = 1.0 if best is None else best.temperature
         encoder, X, scale = self._at(depth)
         coef, intercept = self.learner.fit(X, self.y, self.weights, C)
-        return LinearCounts(
+        linear = LinearCounts(
             encoder,
             self.estimator.norm,
             coef * (temperature * scale),
             intercept * temperature,
             depth,
             C,
-            score,
+            None if best is None else best.score,
+            self._errors(best, folds),
         )
+        return linear, None if best is None else best.outputs
 
-    def _climb(
-        self, depth: int | None, by_cost: dict[float, _Trial], folds: list[tuple[Ints, Ints]]
-    ) -> float:
+    def _errors(self, best: _Trial | None, folds: Folds) -> Floats | None:
+        """Of numbers on the inner folds."""
+        if best is None or self.y.dtype.kind != "f":
+            return None
+        places = np.concatenate([held_out for _, held_out in folds])
+        errors: Floats = np.abs(best.outputs - self.y[places])
+        return errors
+
+    def _climb(self, depth: int | None, by_cost: dict[float, _Trial], folds: Folds) -> float:
         """The best C, from the usual one in both directions as long as the score improves."""
         costs = self.learner.costs
         start = costs.index(USUAL_C)
@@ -495,15 +552,16 @@ class _Problem:
                 score = by_cost[cost].score
         return max(by_cost, key=lambda cost: by_cost[cost].score)
 
-    def _try(self, depth: int | None, C: float, folds: list[tuple[Ints, Ints]]) -> _Trial:
+    def _try(self, depth: int | None, C: float, folds: Folds) -> _Trial:
         _, X, _ = self._at(depth)
         outputs = []
         for fit, held_out in folds:
             coef, intercept = self.learner.fit(X[fit], self.y[fit], self.weights[fit], C)
             outputs.append(X[held_out] @ coef.T + intercept)
         places = np.concatenate([held_out for _, held_out in folds])
-        rows, y, weights = np.concatenate(outputs), self.y[places], self.weights[places]
-        return _Trial(self.learner.score(rows, y, weights), rows, y, weights)
+        rows = np.concatenate(outputs)
+        score, temperature = self.learner.judge(rows, self.y[places], self.weights[places])
+        return _Trial(score, temperature, rows * temperature)
 
     def _depths(self) -> list[int | None]:
         """The depths to choose from; None stands for all parts."""
@@ -533,7 +591,7 @@ class _Problem:
         scale = 1.0 if norm is not None or mean_square == 0 else 1 / float(np.sqrt(mean_square))
         return encoder, scale_rows(features, scales * scale)[self.table.top], scale
 
-    def _folds(self) -> list[tuple[Ints, Ints]]:
+    def _folds(self) -> Folds:
         """Inner folds, none where the part is too small for any."""
         n, number = len(self.y), self.estimator.inner_folds
         if isinstance(number, str):
@@ -549,18 +607,20 @@ def _fit_part(
     y: Array,
     weights: Floats,
     part: tuple[Ints, Ints],
+    folds: Folds | None,
     n_classes: int,
     graded: bool,
     seed: int,
-) -> tuple[LinearCounts, Floats]:
-    """The model of one part, and its outputs for the test examples."""
+) -> tuple[LinearCounts, Floats, Floats | None]:
+    """The model of one part, and its outputs for the test and the held-out inner examples."""
     train, test = part
     learner = estimator.learner(n_classes)
-    fitted = _Problem(
+    problem = _Problem(
         estimator, table.take(train), y[train], weights[train], learner, graded, seed
-    ).solve()
+    )
+    fitted, held_out = problem.solve(folds)
     tests = table.take(test)
-    return fitted, fitted.outputs(tests)[tests.top]
+    return fitted, fitted.outputs(tests)[tests.top], held_out
 
 
 def _fit_classes(
@@ -605,35 +665,22 @@ def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, F
     return coef, np.reshape(ridge.intercept_, -1) + mean
 
 
-def _accuracy(outputs: Floats, y: Array, weights: Floats) -> float:
-    codes = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
-    return float(np.average(codes == y, weights=weights))
+def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """Minus the log loss with the temperature that makes the held-out classes most likely.
+
+    Accuracies of some hundred examples differ by chance more than settings do; losses less so.
+    """
+    temperature, loss = fit_temperature(outputs, y, weights)
+    return -loss, 1 / temperature
 
 
-def _negative_error(outputs: Floats, y: Array, weights: Floats) -> float:
+def _judge_numbers(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """Minus the squared error, relative to the spread of the targets."""
     spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
-    return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights))
+    return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights)), 1.0
 
 
-def _temperature(outputs: Floats, y: Array, weights: Floats) -> float:
-    """The factor of the outputs that makes the held-out classes most likely."""
-
-    def loss(logarithm: float) -> float:
-        rows = _log_probabilities(outputs * np.exp(logarithm))
-        return -float(np.average(rows[np.arange(len(y)), y], weights=weights))
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
-
-
-def _log_probabilities(outputs: Floats) -> Floats:
-    """Logarithms of class probabilities, (…, 1 or C) to (…, C)."""
-    if outputs.shape[-1] == 1:
-        return np.concatenate([log_expit(-outputs), log_expit(outputs)], axis=-1)
-    rows: Floats = log_softmax(outputs, axis=-1)
-    return rows
-
-
-def _stratified(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
+def _stratified(y: Array, number: int, seed: int) -> Folds:
     """Folds with some of every class in each, fewer where a class has too few members."""
     _, counts = np.unique(y, return_counts=True)
     n_test = max(int(np.ceil(INNER_TEST_SIZE * len(y))), len(counts))
@@ -647,7 +694,7 @@ def _stratified(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
     return list(splitter.split(np.empty(len(y)), y))
 
 
-def _shuffled(y: Array, number: int, seed: int) -> list[tuple[Ints, Ints]]:
+def _shuffled(y: Array, number: int, seed: int) -> Folds:
     if number == 1:
         splitter = ShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=seed)
     else:

@@ -15,6 +15,7 @@ from saen._version import __version__
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import FileError, SaenError
 from saen.io import container
+from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
 from saen.learning.estimators import (
     NetworkEstimator,
     SAENClassifier,
@@ -40,9 +41,77 @@ CLASSES = (
     PartCountsRegressor,
 )
 
+BLENDS = (BlendClassifier, BlendRegressor)
 
-def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str | Path) -> int:
+
+def save_estimator(
+    estimator: NetworkEstimator | PartCountsEstimator | BlendEstimator, path: str | Path
+) -> int:
     """Write a fitted estimator; the size of the file in bytes."""
+    document, tensors = (_pack_blend if isinstance(estimator, BlendEstimator) else _pack)(estimator)
+    return container.write(path, KIND, document, tensors)
+
+
+def _pack_blend(estimator: BlendEstimator) -> tuple[dict[str, Any], dict[str, Array]]:
+    check_is_fitted(estimator, "members_")
+    members: list[dict[str, Any]] = []
+    tensors: dict[str, Array] = {}
+    for number, member in enumerate(estimator.members_):
+        document, arrays = _pack(member.estimator)
+        about = {"name": member.name, "weight": member.weight, "score": member.score}
+        members.append({**about, "model": document})
+        tensors |= {f"{number}.{key}": array for key, array in arrays.items()}
+    document = {
+        "saen": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": {key: getattr(estimator, key) for key in estimator.setting_names()},
+        "tried": estimator.tried_,
+        "members": members,
+    }
+    _pack_calibration(estimator, document, tensors)
+    return document, tensors
+
+
+def _pack_calibration(estimator: Any, document: dict[str, Any], tensors: dict[str, Array]) -> None:
+    if hasattr(estimator, "temperature_"):
+        document["temperature"] = estimator.temperature_
+    if isinstance(estimator, SAENRegressor | BlendRegressor):
+        tensors["calibration.errors"] = estimator.errors_
+
+
+def _unpack_calibration(
+    estimator: Any, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    """Models of older versions have no calibration: their probabilities are as they were."""
+    if isinstance(estimator, SAENClassifier | BlendClassifier):
+        estimator.temperature_ = float(document.get("temperature", 1.0))
+    elif isinstance(estimator, SAENRegressor | BlendRegressor):
+        shape = np.shape(getattr(estimator, "mean_", 0.0))
+        estimator.errors_ = np.array(tensors.get("calibration.errors", np.empty((0, *shape))))
+
+
+def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendEstimator:
+    cls = {each.__name__: each for each in BLENDS}[document["estimator"]]
+    estimator: BlendEstimator = cls(**document["parameters"])
+    estimator.tried_ = document["tried"]
+    estimator.members_ = [
+        Member(
+            each["name"],
+            _unpack(each["model"], _under(f"{number}.", tensors)),
+            each["weight"],
+            each["score"],
+        )
+        for number, each in enumerate(document["members"])
+    ]
+    if isinstance(estimator, BlendClassifier):
+        estimator.classes_ = estimator.members_[0].estimator.classes_
+    _unpack_calibration(estimator, document, tensors)
+    return estimator
+
+
+def _pack(
+    estimator: NetworkEstimator | PartCountsEstimator,
+) -> tuple[dict[str, Any], dict[str, Array]]:
     check_is_fitted(estimator, "schema_")
     schema, schema_tensors = container.pack_hierarchy(estimator.schema_)
     parameters = {
@@ -70,7 +139,8 @@ def save_estimator(estimator: NetworkEstimator | PartCountsEstimator, path: str 
         # Classes are of any type that sorts: strings, whole numbers of any width, Booleans.
         classes = np.asarray(estimator.classes_)
         document["classes"] = {"dtype": classes.dtype.str, "values": classes.tolist()}
-    return container.write(path, KIND, document, tensors)
+    _pack_calibration(estimator, document, tensors)
+    return document, tensors
 
 
 def _pack_network(
@@ -79,6 +149,8 @@ def _pack_network(
     architecture = estimator.network_.architecture
     document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
     document["history"] = asdict(estimator.history_)
+    document["inner_history"] = asdict(estimator.inner_history_)
+    document["targets"] = estimator.target_names_
     for key, tensor in estimator.network_.state_dict().items():
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
 
@@ -104,6 +176,8 @@ def _pack_linear(
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
     tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
+    if linear.errors is not None:
+        tensors["linear.errors"] = linear.errors
 
 
 def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
@@ -126,6 +200,7 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         known["depth"],
         known["C"],
         known["score"],
+        tensors.get("errors"),
     )
 
 
@@ -146,7 +221,7 @@ def load_estimator(path: str | Path) -> Any:
     if kind != KIND:
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
-        return _unpack(document, tensors)
+        return (_unpack_blend if "members" in document else _unpack)(document, tensors)
     except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
         raise FileError(
             f"damaged: its contents do not fit together ({error})", path=path
@@ -170,12 +245,15 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     else:
         estimator.network_ = _unpack_network(document, _under("network.", tensors))
         estimator.history_ = History(**document["history"])
+        estimator.inner_history_ = History(**document.get("inner_history", {}))
+        estimator.target_names_ = document.get("targets", [])
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))
     if "classes" in document:
         classes = document["classes"]
         estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+    _unpack_calibration(estimator, document, tensors)
     return estimator
 
 

@@ -16,8 +16,10 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
-from saen.learning.estimators import NotFiniteError
-from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
+from saen.learning.blend import BlendEstimator
+from saen.learning.calibration import COVERAGE, interval_radius
+from saen.learning.estimators import NotFiniteError, SAENClassifier
+from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
 from saen.learning.presets import Classifier, Regressor
 
@@ -46,9 +48,11 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     """Predict a collection in chunks: memory does not grow with the number of structures.
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
-    networks that would have said the same alone; numbers with `std`, their standard deviation over
-    the networks. Linear models over part counts have neither. Of several numbers per structure,
-    `prediction_0` is the first, and so on.
+    networks (of a blend: of its members, by weight) that would have said the same alone; linear
+    models over part counts have none. Numbers come with `lower` and `upper`, between which nine of
+    ten true ones should lie, if there were inner folds. Of several targets, `prediction_NAME` is
+    the prediction of each, with `p_NAME`, the probability of the second of its two classes, or
+    `lower_NAME` and `upper_NAME`.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -60,7 +64,8 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     start = 0
     for stop in chunk_ends(decomposition.costs(structures), limit):
         compressed = model.compress(structures[start:stop], lower_inverse=True)
-        prepared = Prepared(None, decomposition, compressed)
+        blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
+        prepared = structures[start:stop] if blend else Prepared(None, decomposition, compressed)
         try:
             columns = (
                 _classes(model, prepared)
@@ -149,31 +154,47 @@ def _decomposition(model: Model) -> Any:
 
 
 def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
-    counts = isinstance(model, PartCountsClassifier)
-    each = model.predict_proba(prepared)[:, None] if counts else model.predict_each(prepared)
-    mean = each.mean(axis=1)
-    chosen = mean.argmax(axis=1)
-    shares = {f"p_{name}": mean[:, code] for code, name in enumerate(model.classes_.tolist())}
-    if counts:
+    if isinstance(model, PartCountsClassifier):
+        proba = model.predict_proba(prepared)
+    else:
+        each = model.predict_each(prepared)
+        proba = model.combine(each)
+    if model.classes_.ndim == 2:
+        assert isinstance(model, SAENClassifier)
+        values = model.classes_at(proba)
+        columns: dict[str, Array] = {}
+        for k, name in enumerate(model.target_names_):
+            columns |= {f"prediction_{name}": values[:, k], f"p_{name}": proba[:, k]}
+        return columns
+    chosen = proba.argmax(axis=1)
+    shares = {f"p_{name}": proba[:, code] for code, name in enumerate(model.classes_.tolist())}
+    if isinstance(model, PartCountsClassifier):
         return {"prediction": model.classes_[chosen], **shares}
-    agreement = (each.argmax(axis=2) == chosen[:, None]).mean(axis=1)
+    agreement = (each.argmax(axis=2) == chosen[:, None]) @ _weights(model, each)
     return {"prediction": model.classes_[chosen], **shares, "agreement": agreement}
 
 
 def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
-    if isinstance(model, PartCountsRegressor):
-        values = model.predict(prepared)
-        if values.ndim == 1:
-            return {"prediction": values}
-        return {f"prediction_{k}": values[:, k] for k in range(values.shape[1])}
-    each = model.predict_each(prepared)
-    if each.ndim == 2:
-        return {"prediction": each.mean(axis=1), "std": each.std(axis=1)}
-    columns: dict[str, Array] = {}
-    for k in range(each.shape[2]):
-        columns[f"prediction_{k}"] = each[:, :, k].mean(axis=1)
-        columns[f"std_{k}"] = each[:, :, k].std(axis=1)
-    return columns
+    values = model.predict(prepared)
+    radius = interval_radius(model.errors_, COVERAGE)
+    columns = {"prediction": values}
+    if len(model.errors_):
+        columns |= {"lower": values - radius, "upper": values + radius}
+    if values.ndim == 1:
+        return columns
+    names = getattr(model, "target_names_", range(values.shape[1]))
+    return {
+        f"{key}_{name}": column[:, k]
+        for k, name in enumerate(names)
+        for key, column in columns.items()
+    }
+
+
+def _weights(model: Model, each: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of every network or member, (M,)."""
+    if isinstance(model, BlendEstimator):
+        return model.weights_
+    return np.full(each.shape[1], 1 / each.shape[1])
 
 
 def _unseen(compressed: Compressed) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from saen.data._collection import Collection, Rows
@@ -65,6 +65,7 @@ class DecompositionSpec:
             },
             defaults={
                 "radii": lambda: default_radii(data),
+                "edges": "auto",  # benzene is not cyclohexane
                 "node_labels": lambda: default_node_labels(data),
                 **({"depth": lambda: default_depth(data)} if self.deep else {}),
             },
@@ -114,6 +115,24 @@ def prepare(
     fitted = fit_decomposition(spec.resolve(data), data)
     compressed = compress_graphs(data, fitted, lower_inverse=False, progress=progress)
     return Prepared(spec, fitted, compressed)
+
+
+@dataclass(frozen=True)
+class Preparations:
+    """Data and all that is prepared of them: every decomposition is made once, when needed."""
+
+    data: Data
+    known: dict[str, Prepared] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def of(self, estimator: Any, progress: Callable[[int], object] | None = None) -> Prepared:
+        """The data as an estimator decomposes them, compressed."""
+        key = repr(estimator.spec)
+        if key not in self.known:
+            self.known[key] = estimator.prepare(self.data, progress=progress)
+        return self.known[key]
 
 
 def fit_decomposition(decomposition: Decomposition, data: Data) -> Decomposition:

@@ -26,6 +26,8 @@ from saen.errors import FileError, InputError
 
 Fold = tuple[Ints, Ints]
 """Training and test examples of one fold."""
+INNER_TEST_SIZE = 0.1
+"""Share of a training part that a single inner split holds out."""
 
 
 class SmallClassWarning(UserWarning):
@@ -57,7 +59,8 @@ def make_splits(
 
     Parameters
     ----------
-    targets : classes (n,), which every fold holds in about equal shares; or real numbers (n,).
+    targets : classes (n,), which every fold holds in about equal shares; or real numbers (n,), or
+        several targets (n, t), which do not matter.
     repeats, folds, seed : how many cross-validations, of how many folds; the seed of the first.
     test_size : test one random part of this share per repeat (hold-out) instead of folds.
     groups : (n,), examples of one group are never on both sides of a split.
@@ -70,7 +73,7 @@ def make_splits(
     (2, 5, (4,))
     """
     y = np.asarray(targets)
-    stratified = y.dtype.kind != "f"
+    stratified = _has_classes(y)
     group_of = None if groups is None else _checked_groups(groups, len(y))
     if repeats < 1:
         raise InputError(f"repeats must be an integer ≥ 1, not {repeats}")
@@ -89,13 +92,26 @@ def make_splits(
 
 
 def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = None) -> list[Fold]:
-    """Folds of a training part, to compare settings on: like `make_splits`, but never refused."""
-    counts = np.unique(targets, return_counts=True)[1]
-    stratified = targets.dtype.kind != "f" and counts.max() >= folds
-    if groups is not None and len(np.unique(groups)) < folds:
+    """Folds of a training part, to compare settings on: like `make_splits`, but never refused.
+
+    One fold is a single split that holds out a tenth.
+    """
+    counts = np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1)
+    if groups is not None and len(np.unique(groups)) < max(folds, 2):
         groups = None
-    splitter = _fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
+    if folds == 1:
+        size = INNER_TEST_SIZE * len(targets)
+        stratified = counts.min() >= 2 and size >= len(counts)
+        splitter = _hold_out_splitter(INNER_TEST_SIZE, state, stratified, groups is not None)
+    else:
+        stratified = counts.max() >= folds
+        splitter = _fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
     return _split(splitter, targets, groups)
+
+
+def _has_classes(targets: Array) -> bool:
+    """Whether there is one class per example, so that folds can be stratified."""
+    return targets.ndim == 1 and targets.dtype.kind != "f"
 
 
 def _fold_splitter(folds: int, state: int, stratified: bool, grouped: bool) -> Any:
@@ -132,7 +148,7 @@ def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
     if groups is not None and len(np.unique(groups)) < folds:
         n_groups = len(np.unique(groups))
         raise InputError(f"{folds} folds of {n_groups} groups: use at most {n_groups} folds")
-    if y.dtype.kind == "f":
+    if not _has_classes(y):
         return
     classes, counts = np.unique(y, return_counts=True)
     if counts.max() < folds:

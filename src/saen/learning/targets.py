@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 
 
@@ -36,8 +37,70 @@ def as_classes(y: ArrayLike) -> Array:
     return labels
 
 
+def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Array, Ints]:
+    """Classes, and the code of every example.
+
+    For one target, y of shape (n,): classes (C,) and codes (n,). For several targets with two
+    classes each, y of shape (n, t): classes (t, 2) and codes (n, t), -1 where y is missing (None,
+    NaN or an empty string). `names` are those of the targets, for messages.
+
+    >>> encode_classes(["b", "a", "b"])
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    >>> encode_classes([[0, 1], [1, np.nan], [1, 0]])[1].tolist()
+    [[0, 1], [1, -1], [1, 0]]
+    """
+    if np.ndim(y) != 2:
+        classes, codes = np.unique(as_classes(y), return_inverse=True)
+        return classes, codes
+    table = np.asarray(y)
+    known = known_targets(table)
+    codes = np.full(table.shape, -1, dtype=np.int64)
+    pairs = []
+    for column in range(table.shape[1]):
+        rows = known[:, column]
+        values, codes[rows, column] = np.unique(
+            _plain_classes(table[rows, column]), return_inverse=True
+        )
+        if len(values) != 2:
+            name = repr(names[column]) if names is not None else column
+            raise InputError(
+                f"target {name} has {len(values)} {'class' if len(values) == 1 else 'classes'}: of "
+                "several targets at once, each must have two classes (or all be real numbers)"
+            )
+        pairs.append(values)
+    return np.stack(pairs), codes
+
+
+def known_targets(table: Array) -> NDArray[np.bool_]:
+    """Which targets are not missing: neither None nor NaN nor an empty string.
+
+    >>> known_targets(np.array([[0.0, np.nan]])).tolist()
+    [[True, False]]
+    """
+    if table.dtype.kind == "O":
+        missing = [value is None or value == "" or value != value for value in table.flat]
+        return ~np.array(missing, dtype=np.bool_).reshape(table.shape)
+    if table.dtype.kind == "U":
+        return np.asarray(table != "", dtype=np.bool_)
+    return ~np.isnan(table) if table.dtype.kind == "f" else np.ones(table.shape, dtype=np.bool_)
+
+
+def _plain_classes(values: Array) -> Array:
+    """Classes of one target without gaps; whole numbers among floats are integers."""
+    labels = as_classes(values.tolist() if values.dtype.kind == "O" else values)
+    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
+
+
+def target_names(y: Any) -> list[str]:
+    """Names of several targets: the columns of a data frame, or 0, 1, …"""
+    columns = getattr(y, "columns", range(np.shape(y)[1]))
+    return [str(column) for column in columns]
+
+
 def as_numbers(y: ArrayLike) -> NDArray[np.float64]:
     """Finite real numbers, shape (n,) or (n, k); `InputError` for anything else.
+
+    Of several numbers per example, some may be missing (NaN), if not all of a column.
 
     >>> as_numbers([1, 2.5]).tolist()
     [1.0, 2.5]
@@ -46,8 +109,16 @@ def as_numbers(y: ArrayLike) -> NDArray[np.float64]:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("y must be finite numbers of shape (n,) or (n, k)") from None
-    if values.ndim not in (1, 2) or not np.isfinite(values).all():
+    if (
+        values.ndim not in (1, 2)
+        or np.isinf(values).any()
+        or (values.ndim == 1 and np.isnan(values).any())
+    ):
         raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+    if values.ndim == 2 and len(values):
+        empty = np.flatnonzero(np.isnan(values).all(axis=0))
+        if len(empty):
+            raise InputError(f"target {empty[0]} has no numbers to learn from: leave it out")
     return values
 
 

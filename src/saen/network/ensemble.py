@@ -67,12 +67,13 @@ class PartResults:
 
     - `outputs`: per part, of its `n_models` networks on its test examples, (tests, n_models, k);
     - `loss` (epochs, networks): training loss; networks are ordered by part, then model;
-    - `test_accuracy` (epochs, networks): on the test examples, where it was asked for.
+    - `test_accuracy`, `test_loss` (epochs, networks): on the test examples, where asked for.
     """
 
     outputs: list[NDArray[np.float64]]
     loss: NDArray[np.float64]
     test_accuracy: NDArray[np.float64] | None
+    test_loss: NDArray[np.float64] | None
 
 
 def train_parts(
@@ -94,13 +95,13 @@ def train_parts(
 
     Parameters
     ----------
-    plan, task : how and what to learn; `task.weights` is replaced by the parts;
-        `task.class_weights`, where given, has shape (classes, len(parts)), and `task.targets` may
-        have shape (examples, len(parts), k).
+    plan, task : how and what to learn; `task.weights` (examples, 1) counts in the training of
+        every part; `task.class_weights`, where given, has shape (classes, len(parts)), and
+        `task.targets` may have shape (examples, len(parts), k).
     parts : what to train on and to test on.
     seed : decides, with a part's name and the number of the model, the initial weights.
     until : epochs to train, all of the settings' by default.
-    test_curves : whether to measure the accuracy on the test examples after every epoch.
+    test_curves : whether to measure loss and accuracy on the test examples after every epoch.
     group_size : networks side by side; by default `choose_group_size`.
     folder, stage : finished groups are written there, under that name, and taken from there.
     progress : called with the network-epochs done since the last call.
@@ -126,8 +127,10 @@ def train_parts(
             [np.array(getattr(history, name)).reshape(-1, n) for history, n in histories], axis=1
         )
 
-    accuracy = curves("validation_accuracy") if test_curves else None
-    return PartResults(collected, curves("loss"), accuracy)
+    tests = [
+        curves(name) if test_curves else None for name in ("validation_accuracy", "validation_loss")
+    ]
+    return PartResults(collected, curves("loss"), *tests)
 
 
 def choose_group_size(plan: Plan, n_networks: int) -> int:
@@ -218,8 +221,9 @@ class _Group:
     def _task(self, validate: bool) -> Task:
         weights, tested = (np.zeros((len(self.task.targets), len(self.runs))) for _ in range(2))
         for position, (part, _) in enumerate(self.runs):
-            weights[self.parts[part].train, position] = 1.0
-            tested[self.parts[part].test, position] = 1.0
+            train, test = self.parts[part].train, self.parts[part].test
+            weights[train, position] = self.task.weights[train, 0]
+            tested[test, position] = self.task.weights[test, 0]
         part_of = [part for part, _ in self.runs]
         targets, class_weights = self.task.targets, self.task.class_weights
         if class_weights is not None:

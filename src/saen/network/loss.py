@@ -21,13 +21,15 @@ Floats = NDArray[np.floating[Any]]
 class Task:
     """What M models learn from G examples; `Task.classification` and `Task.regression` build one.
 
-    - `loss`: `binary` (logistic loss of one output), `classes` (cross-entropy) or `squares`
-      (squared error);
-    - `targets`: class codes (G,); or real values (G, k), or (G, M, k) if each model has its own;
+    - `loss`: `binary` (logistic loss, one output per target), `classes` (cross-entropy) or
+      `squares` (squared error);
+    - `targets`: class codes (G,), or (G, t) for t targets of two classes each, -1 where unknown; or
+      real values (G, k), or (G, M, k) if each model has its own, NaN where unknown;
     - `weights` (G, M): how much each example counts in the training of each model, 0 for not at
       all. Normalisation statistics are weighted by it too: a weight of 2 equals two copies;
     - `validation` (G, M): the same for the examples that early stopping evaluates;
-    - `class_weights` (C,) or (C, M): extra factor of each class in the loss;
+    - `class_weights` (C,) or (C, M): extra factor of each class in the loss; 2t factors for t
+      targets, those of all first classes before those of all second ones;
     - `n_classes`: C, 0 for a regression.
     """
 
@@ -51,7 +53,7 @@ class Task:
     ) -> Task:
         """Learn classes: one logistic output for two of them, else one output per class.
 
-        - `targets` (G,): class codes 0 … C - 1;
+        - `targets` (G,): class codes 0 … C - 1; or (G, t): 0, 1, or -1 for an unknown one;
         - `weights` (G, M): by default every example counts once in each of `n_models`;
         - `n_classes`: C, by default one more than the largest code.
 
@@ -62,9 +64,16 @@ class Task:
         ('classes', 3, (4, 5))
         """
         codes = np.asarray(targets)
-        if codes.ndim != 1 or codes.dtype.kind not in "iu" or codes.min(initial=0) < 0:
+        several = codes.ndim == 2
+        if (
+            codes.ndim not in (1, 2)
+            or codes.dtype.kind not in "iu"
+            or codes.min(initial=0) < -several
+        ):
             raise InputError("targets must be class codes of shape (G,): integers ≥ 0")
         known = int(codes.max(initial=0)) + 1 if n_classes is None else n_classes
+        if several:
+            known = max(known, 2)
         loss: Loss = "binary" if known == 2 else "classes"
         weighted = _weights(weights, len(codes), n_models)
         return cls(loss, codes, weighted, validation, class_weights, known)
@@ -80,7 +89,7 @@ class Task:
     ) -> Task:
         """Learn real values by squared error, one output per column.
 
-        - `targets` (G,) or (G, k): real values;
+        - `targets` (G,) or (G, k): real values, NaN where unknown;
         - `weights` (G, M): by default every example counts once in each of `n_models`.
 
         >>> Task.regression([0.5, -1.0, 2.0]).n_outputs
@@ -93,9 +102,9 @@ class Task:
     @property
     def n_outputs(self) -> int:
         """Units of the network's last layer."""
-        if self.loss == "binary":
-            return 1
-        return self.n_classes if self.loss == "classes" else int(self.targets.shape[-1])
+        if self.loss == "classes":
+            return self.n_classes
+        return int(self.targets.shape[-1]) if self.targets.ndim > 1 else 1
 
     def check(self, n_examples: int, n_models: int) -> None:
         """Raise `InputError` unless targets and weights fit this many examples and models."""
@@ -108,10 +117,10 @@ class Task:
         if not np.isfinite(self.weights).all() or (self.weights < 0).any():
             raise InputError("weights must be finite and not negative")
         if self.loss == "squares":
-            if self.targets.ndim not in (2, 3) or not np.isfinite(self.targets).all():
+            if self.targets.ndim not in (2, 3) or np.isinf(self.targets).any():
                 raise InputError("targets of a regression must be finite numbers of shape (G, k)")
         elif self.targets.dtype.kind not in "iu" or not (
-            self.targets.min(initial=0) >= 0
+            self.targets.min(initial=0) >= 1 - self.targets.ndim
             and self.targets.max(initial=0) < max(self.n_classes, 1)
         ):
             raise InputError(f"targets must be class codes from 0 to {self.n_classes - 1}")
@@ -119,27 +128,36 @@ class Task:
     def histograms(self, examples: Ints, row_of: Ints, n_rows: int, weights: Floats) -> Array:
         """Targets of unique rows as weighted histograms, (n_rows, M, C), over some examples.
 
-        `row_of` gives the row of each of the `examples`. For squared errors (n_rows, M, 2 + k): the
-        total weight, the summed squared deviations of the targets from their weighted mean, and
-        that mean.
+        `row_of` gives the row of each of the `examples`. For t targets of two classes the first t
+        columns count the first classes and the others the second ones. For squared errors
+        (n_rows, M, 1 + 2k): the summed squared deviations of the targets from their weighted means,
+        the total weight of each target, and its mean. Unknown targets count nowhere.
         """
         w = weights[examples]
         if self.loss == "squares":
             y = self.targets[examples]
             y = y[:, None] if y.ndim == 2 else y
-            out = np.zeros((n_rows, w.shape[1], 2 + y.shape[-1]))
-            np.add.at(out[..., 0], row_of, w)
-            np.add.at(out[..., 2:], row_of, w[..., None] * y)
-            out[..., 2:] /= np.maximum(out[..., :1], np.finfo(np.float64).tiny)
-            deviations = ((y - out[row_of, :, 2:]) ** 2).sum(axis=-1)
-            np.add.at(out[..., 1], row_of, w * deviations)
+            known = np.isfinite(y)
+            y, counted = np.where(known, y, 0.0), w[..., None] * known
+            k = y.shape[-1]
+            out = np.zeros((n_rows, w.shape[1], 1 + 2 * k))
+            np.add.at(out[..., 1 : 1 + k], row_of, counted)
+            np.add.at(out[..., 1 + k :], row_of, counted * y)
+            out[..., 1 + k :] /= np.maximum(out[..., 1 : 1 + k], np.finfo(np.float64).tiny)
+            deviations = (counted * (y - out[row_of, :, 1 + k :]) ** 2).sum(axis=-1)
+            np.add.at(out[..., 0], row_of, deviations)
             return out
         codes = self.targets[examples]
-        flat = np.zeros((n_rows * self.n_classes, w.shape[1]))
-        np.add.at(flat, row_of * self.n_classes + codes, w)
-        histogram = flat.reshape(n_rows, self.n_classes, w.shape[1])
+        codes = codes[:, None] if codes.ndim == 1 else codes
+        n_targets = codes.shape[1]
+        example, target = np.nonzero(codes >= 0)
+        column = codes[example, target] * n_targets + target
+        n_columns = self.n_classes * n_targets
+        flat = np.zeros((n_rows * n_columns, w.shape[1]))
+        np.add.at(flat, row_of[example] * n_columns + column, w[example])
+        histogram = flat.reshape(n_rows, n_columns, w.shape[1])
         if self.class_weights is not None:
-            histogram *= self.class_weights.reshape(self.n_classes, -1)
+            histogram *= self.class_weights.reshape(n_columns, -1)
         return np.ascontiguousarray(histogram.transpose(0, 2, 1))
 
     def constant_losses(self) -> Floats:
@@ -148,22 +166,26 @@ class Task:
         totals = self.histograms(np.arange(n), np.zeros(n, np.int64), 1, self.weights)[0]
         tiny = np.finfo(np.float64).tiny
         if self.loss == "squares":
-            result: Floats = totals[:, 1] / np.maximum(totals[:, 0], tiny)
+            weight = totals[:, 1 : 1 + self.n_outputs].mean(axis=1)
+            result: Floats = totals[:, 0] / np.maximum(weight, tiny)
             return result
-        shares = totals / np.maximum(totals.sum(axis=1, keepdims=True), tiny)
-        entropy: Floats = -(shares * np.log(np.maximum(shares, tiny))).sum(axis=1)
+        counts = totals.reshape(len(totals), self.n_classes, -1)  # models, classes, targets
+        sums = counts.sum(axis=1, keepdims=True)
+        shares = counts / np.maximum(sums, tiny)
+        losses = -(counts * np.log(np.maximum(shares, tiny))).sum(axis=(1, 2))
+        entropy: Floats = losses / np.maximum(sums.sum(axis=(1, 2)), tiny)
         return entropy
 
     def losses(self, outputs: Tensor, histograms: Tensor) -> tuple[Tensor, Tensor]:
         """Summed loss and total weight of each model, (M,) both."""
         if self.loss == "squares":
-            weight, deviations, mean = histograms[..., 0], histograms[..., 1], histograms[..., 2:]
-            error = (outputs - mean).square().sum(-1)
-            return (weight * error + deviations).sum(0), weight.sum(0)
+            weight, mean = histograms[..., 1:].chunk(2, dim=-1)
+            errors = weight * (outputs - mean).square()
+            return (errors.sum(-1) + histograms[..., 0]).sum(0), weight.mean(-1).sum(0)
         if self.loss == "binary":
-            z, softplus = outputs[..., 0], torch.nn.functional.softplus
-            losses = histograms[..., 0] * softplus(z) + histograms[..., 1] * softplus(-z)
-            return losses.sum(0), histograms.sum((0, 2))
+            (first, second), softplus = histograms.chunk(2, dim=-1), torch.nn.functional.softplus
+            losses = first * softplus(outputs) + second * softplus(-outputs)
+            return losses.sum((0, 2)), histograms.sum((0, 2))
         losses = -histograms * torch.log_softmax(outputs, dim=-1)
         return losses.sum((0, 2)), histograms.sum((0, 2))
 
@@ -171,8 +193,10 @@ class Task:
         """Weight of the correctly classified examples of each model, (M,); 0 in regression."""
         if self.loss == "squares":
             return torch.zeros(outputs.shape[1], dtype=outputs.dtype, device=outputs.device)
-        binary = self.loss == "binary"
-        predicted = (outputs > 0).long() if binary else outputs.argmax(-1, keepdim=True)
+        if self.loss == "binary":
+            first, second = histograms.chunk(2, dim=-1)
+            return torch.where(outputs > 0, second, first).sum((0, 2))
+        predicted = outputs.argmax(-1, keepdim=True)
         return histograms.gather(-1, predicted).sum((0, 2))
 
 

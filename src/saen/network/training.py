@@ -359,14 +359,16 @@ class _Run:
             totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
         weight = totals[1].clamp_min(torch.finfo(totals.dtype).tiny)
         loss = totals[0] / weight
+        self.history.validation_loss.append(loss.tolist())
+        self.history.validation_accuracy.append((totals[2] / weight).tolist())
+        if self.settings.patience is None:
+            return
         better = (loss < self.best_loss) & ~self.stopped()
         self.best_loss = torch.where(better, loss, self.best_loss)
         self.best_epoch[better] = self.epoch
         for key, tensor in _per_model(self.network).items():
             best = self.best_state.setdefault(key, tensor.clone())
             best[better] = tensor[better]
-        self.history.validation_loss.append(loss.tolist())
-        self.history.validation_accuracy.append((totals[2] / weight).tolist())
 
     def restore_best(self) -> None:
         """With early stopping, set every model back to its best epoch on validation."""

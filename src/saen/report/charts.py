@@ -31,11 +31,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAX_EPOCHS, MAX_POINTS, MAX_CELLS = 200, 1000, 12  # drawn of curves, clouds and matrices
+MAX_TARGET_BARS = 20
 SLANTED: dict[str, Any] = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
 
 
 def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     """Learning curves of all networks, and the confusion matrix or predicted against true numbers.
+
+    Of several targets, the score of each.
 
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=10, seed=1)
@@ -53,10 +56,17 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     targets, outputs = evaluation.targets[examples], evaluation.outputs[repeats, examples]
     unit = "squared error, standardised" if classes is None else "cross entropy"
     if left is not None:
-        _draw_curves(left, {"training": evaluation.loss}, unit)
+        curves_by_name = {"training": evaluation.loss}
+        if evaluation.validation_loss is not None:
+            curves_by_name["inner validation"] = evaluation.validation_loss
+        _draw_curves(left, curves_by_name, unit)
+        if len(curves_by_name) > 1:
+            left.legend(frameon=False, fontsize=9)
         n_networks = evaluation.loss.shape[1]
         left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
-    if classes is None:
+    if evaluation.target_names:
+        _draw_target_scores(right, evaluation)
+    elif classes is None:
         _draw_predictions(right, targets, outputs)
         mae = evaluation.summary("mae")["mean"]
         right.set_title(f"mean absolute error {mae:.4g}", size=10, loc="left")
@@ -123,7 +133,20 @@ def plot_predictions(targets: Floats, predictions: Floats) -> Figure:
     return figure
 
 
+def _draw_target_scores(axes: Axes, evaluation: Evaluation) -> None:
+    metric = evaluation.metrics[evaluation.metric]
+    scores = list(evaluation.target_scores().items())[:MAX_TARGET_BARS]
+    places = range(len(scores))
+    axes.barh(places, [np.nan if value is None else value for _, value in scores], color=BLUE)
+    axes.set(xlabel=metric.title)
+    axes.set_yticks(places, [short_label(name, 20) for name, _ in scores], parse_math=False)
+    axes.invert_yaxis()
+    open_frame(axes)
+
+
 def _draw_predictions(axes: Axes, targets: Floats, predictions: Floats) -> None:
+    known = np.isfinite(targets)
+    targets, predictions = targets[known], predictions[known]
     shown = evenly_spaced(len(targets), MAX_POINTS)
     x, y = targets[shown], predictions[shown]
     span = min(x.min(), y.min()), max(x.max(), y.max())

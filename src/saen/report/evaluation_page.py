@@ -173,7 +173,7 @@ def _data_section(data: Data) -> _Section:
 def _class_table(data: Data) -> Table | None:
     """How many examples there are of each class; None where targets are numbers."""
     targets = data.targets
-    if targets is None or targets.dtype.kind == "f":
+    if targets is None or targets.dtype.kind == "f" or targets.ndim == 2:
         return None
     classes, counts = np.unique(targets, return_counts=True)
     rows = [
@@ -317,8 +317,9 @@ def _losses(predictions: Predictions) -> Floats:
     if predictions.classes is not None:
         return log_losses(predictions.targets, predictions.outputs)
     true, predicted = _columns(predictions.targets), _columns(predictions.outputs)
-    spread = true.std(axis=0)
-    distance: Floats = np.linalg.norm((predicted - true) / np.where(spread > 0, spread, 1), axis=1)
+    spread = np.nanstd(true, axis=0)
+    misses = np.nan_to_num((predicted - true) / np.where(spread > 0, spread, 1))
+    distance: Floats = np.linalg.norm(misses, axis=1)
     return distance
 
 

@@ -32,20 +32,26 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         test = report.held_out.test
         summary |= describe_hold_out(report.held_out)
         y, answers = report.data.targets[test], report.held_out.predictions
-        if classes is not None:
+        if classes is not None and classes.ndim == 1:
             y, answers = np.searchsorted(classes, y), answers[None]
         rows = report.prepared.compressed.top[test].astype(np.int64)
-        predictions = Predictions(classes, y, answers, test, rows)
+        if classes is None or classes.ndim == 1:
+            predictions = Predictions(classes, y, answers, test, rows)
     if facts.ceiling is not None:
         summary["ceiling"] = describe_ceiling(facts.ceiling)
     curves = {}
     if isinstance(model, NetworkEstimator):
-        history = model.history_
-        curves["loss"] = {"training": history.loss, "held out": history.validation_loss}
+        history, inner = model.history_, model.inner_history_
+        curves["loss"] = {
+            "training": history.loss,
+            "held out": history.validation_loss,
+            "inner validation": inner.validation_loss,
+        }
         if classes is not None:
             curves["accuracy"] = {
                 "training": history.accuracy,
                 "held out": history.validation_accuracy,
+                "inner validation": inner.validation_accuracy,
             }
     page = Report(
         title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
@@ -60,8 +66,8 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             "preset": preset,
             "seed": report.seed,
             "splits": "nothing held out"
-            if predictions is None
-            else f"{len(predictions.targets):,} held out, by the seed",
+            if report.held_out is None
+            else f"{len(report.held_out.test):,} held out, by the seed",
             "checksum of data": digest(report.data),
             **settings_of(model),
         },
@@ -80,13 +86,16 @@ def write_evaluation_report(
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
     unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"
+    curves = {"training": evaluation.loss}
+    if evaluation.validation_loss is not None:
+        curves["inner validation"] = evaluation.validation_loss
     page = Report(
         title=f"{document['dataset']}: {describe_protocol(document)} of preset "
         f"{document['preset']}",
         summary=describe_evaluation(report),
         data=report.data,
         levels=evaluation.levels,
-        curves={unit: {"training": evaluation.loss}},
+        curves={unit: curves},
         predictions=_predictions(evaluation),
         command=command,
         settings={
@@ -105,8 +114,13 @@ def write_evaluation_report(
     write_report(path, page)
 
 
-def _predictions(evaluation: Evaluation) -> Predictions:
-    """Repeated predictions of every example, or single ones where a repeat does not test it."""
+def _predictions(evaluation: Evaluation) -> Predictions | None:
+    """Repeated predictions of every example, or single ones where a repeat does not test it.
+
+    None of several targets with classes: their scores are in the summary.
+    """
+    if evaluation.classes is not None and evaluation.classes.ndim == 2:
+        return None
     if evaluation.classes is not None and (evaluation.fold_of >= 0).all():
         return Predictions(
             evaluation.classes, evaluation.targets, evaluation.probabilities, unique=evaluation.rows

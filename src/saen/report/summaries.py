@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from saen.learning.jobs.train import HoldOut
     from saen.learning.metrics import Metric
 
+MAX_TARGETS = 20  # listed in one line
 STOP_MEANINGS = {
     "fixed": "epochs set in advance",
     "nested": "settings chosen inside each training part",
@@ -50,7 +51,12 @@ def describe_ceiling(share: float) -> str:
 def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     """Scores on a held-out part, with baseline and interval."""
     scores, n, takes = held_out.scores, len(held_out.test), held_out.takes
-    if "accuracy" in scores:
+    if "accuracy" in scores and "targets" in scores:
+        words = (
+            f"ROC-AUC {_percent(scores['roc_auc'])}, accuracy {_percent(scores['accuracy'])}, "
+            f"means over {len(scores['targets'])} targets, on {n:,} {takes}"
+        )
+    elif "accuracy" in scores:
         low, high = scores["interval"]
         words = (
             f"{100 * scores['accuracy']:.1f} % accuracy on {n:,} {takes} (95 % interval "
@@ -64,6 +70,11 @@ def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
             f"{takes} (mean baseline {scores['mae_of_mean']:.4g})"
         )
     lines = {"held out": words}
+    if "targets" in scores:
+        name = "roc_auc" if "roc_auc" in scores else "mae"
+        title = "ROC-AUC" if name == "roc_auc" else "mean absolute error"
+        values = {target: each[name] for target, each in scores["targets"].items()}
+        lines["targets"] = _per_target(title, values, percent=name == "roc_auc")
     if held_out.duplicates:
         lines["duplicates"] = (
             f"{held_out.duplicates:,} of the held-out {takes} are identical to training {takes}"
@@ -95,9 +106,19 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
         if metric is not first
     ]
     lines["other scores"] = ", ".join(others)
+    if evaluation.target_names:
+        lines["targets"] = _per_target(
+            first.title, evaluation.target_scores(first.name), percent=first.percent
+        )
+    if "intervals" in document:
+        intervals = document["intervals"]
+        lines["intervals"] = (
+            f"{100 * intervals['observed']:.1f} % of test examples lie within their "
+            f"{100 * intervals['coverage']:.0f} % intervals (mean width {intervals['width']:.4g})"
+        )
     if evaluation.classes is None:
         lines["mean baseline"] = f"mean absolute error {document['mae_of_mean']:.4g}"
-    else:
+    elif "ceiling" in document:
         lines["ceiling"] = (
             f"{describe_ceiling(document['ceiling'])} "
             f"({100 * document['ceiling_folds']:.2f} % with one model per fold)"
@@ -149,6 +170,21 @@ def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
     )
 
 
+def _per_target(title: str, scores: dict[str, float | None], *, percent: bool) -> str:
+    """The score of each of several targets, of the first ones if there are many."""
+
+    def words(value: float | None) -> str:
+        return _percent(value) if percent or value is None else f"{value:.4g}"
+
+    shown = [f"{name} {words(value)}" for name, value in list(scores.items())[:MAX_TARGETS]]
+    more = len(scores) - len(shown)
+    return f"{title}: {', '.join(shown)}" + (f" and {more} more" if more else "")
+
+
+def _percent(value: float | None) -> str:
+    return "not defined" if value is None else f"{100 * value:.1f} %"
+
+
 def _value(metric: Metric, mean: float | None) -> str:
     if mean is None:
         return "not defined"
@@ -157,6 +193,9 @@ def _value(metric: Metric, mean: float | None) -> str:
 
 def describe_model(model: Any) -> str:
     """What a fitted model consists of: networks and epochs, or columns and settings."""
+    if hasattr(model, "members_"):
+        members = ", ".join(f"{each.name} {100 * each.weight:.0f} %" for each in model.members_)
+        return f"blend of {plural(len(model.members_), 'model')} ({members})"
     if hasattr(model, "network_"):
         networks = plural(model.network_.n_models, "network")
         return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"

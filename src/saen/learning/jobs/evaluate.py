@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,7 @@ from saen._util.progress import bar
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.tables import SUFFIXES, read_table
+from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.estimators import NetworkEstimator, choose_device, device_name
 from saen.learning.evaluation import Evaluation
@@ -90,11 +91,13 @@ def evaluate_dataset(
     """
     protocol = protocol or Protocol()
     preset, settings = job.load_preset(), job.settings()
+    if preset.model == "blend" and protocol.stop == "fixed":
+        protocol = replace(protocol, stop="nested")  # which a blend is by nature
     start = perf_counter()
     data = job.load()
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
-    estimator = job.estimator(numbers=targets.dtype.kind == "f")
+    estimator = job.estimator(targets)
     metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None if protocol.groups is None else load_groups(protocol.groups, job.data, len(data))
@@ -115,13 +118,13 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
-    network = isinstance(estimator, NetworkEstimator)
+    network = isinstance(estimator, NetworkEstimator | BlendEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         with bar("networks × epochs" if network else "models", 1) as update:
             evaluation = cross_validate(
                 estimator,
                 data,
-                targets,
+                job.named(targets),
                 repeats=protocol.repeats,
                 folds=protocol.folds,
                 seed=job.seed,

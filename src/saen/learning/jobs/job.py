@@ -13,9 +13,12 @@ from saen.errors import InputError
 from saen.io.catalog import find_entry
 from saen.io.loading import data_kind, load_data, load_dataset
 from saen.io.records import Report
+from saen.io.tables import split_names
+from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.estimators import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
+from saen.learning.targets import known_targets
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Job:
     overrides : arguments of the estimator that replace the preset's; None changes nothing.
     seed : decides splits, initial weights and batches.
     device : `auto`, `cpu`, `cuda`, ….
-    target : which target to learn, where the data have several.
+    target : which target to learn, where the data have several; or several, separated by commas.
     skip_bad, report : skip unreadable records, and call `report` with the error of each.
     """
 
@@ -62,16 +65,31 @@ class Job:
         default = {} if follows is None else {"decomposition": follows}
         return default | settings | overrides
 
-    def estimator(self, *, numbers: bool = False) -> Estimator:
+    def estimator(self, y: Array) -> Estimator:
         """The model to fit, for classes or for numbers."""
         preset, settings = self.load_preset(), self.settings()
+        numbers = y.dtype.kind == "f"
+        if y.ndim == 2 and preset.model != "network":
+            raise InputError(
+                f"{y.shape[1]} targets at once are learned by networks: use --preset modern"
+            )
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        device = {"device": self.device} if issubclass(kind, NetworkEstimator) else {}
+        on_device = issubclass(kind, NetworkEstimator | BlendEstimator)
+        device = {"device": self.device} if on_device else {}
         estimator: Estimator = kind(**settings, **device, random_state=self.seed)
         estimator.validate()
         return estimator
+
+    def named(self, y: Array) -> Any:
+        """Several targets (n, t) as a data frame with the names that `target` gives them."""
+        names = split_names(self.target or "")
+        if y.ndim == 1 or len(names) != y.shape[1]:
+            return y
+        import pandas as pd
+
+        return pd.DataFrame(y, columns=names)
 
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
@@ -79,6 +97,19 @@ class Job:
         return load_input(
             self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
         )
+
+
+def default_preset(overrides: Mapping[str, Any], target: str | None = None) -> str:
+    """The preset for a training where none is named: `best`, unless options are a network's.
+
+    Several targets, separated by commas, are learned by networks too.
+
+    >>> default_preset({"epochs": None, "budget": "quick"}), default_preset({"epochs": 10})
+    ('best', 'modern')
+    """
+    given = {key for key, value in overrides.items() if value is not None}
+    several = len(split_names(target or "")) > 1
+    return "modern" if several or given - {*BlendClassifier.setting_names()} else "best"
 
 
 def load_input(
@@ -97,7 +128,7 @@ def load_input(
     if takes != "graphs" and target is not None:
         raise InputError(f"option 'target' applies only to graphs, not to {takes}")
     if takes == "graphs":
-        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)  # type: ignore[arg-type]
+        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)
     try:
         return load_data(name, takes, skip_bad=skip_bad, report=report)
     except InputError as error:
@@ -105,11 +136,16 @@ def load_input(
 
 
 def check_targets(y: Array | None, n: int, name: str) -> Array:
-    """Classes (n,), or real numbers (n,) or (n, k); an error where there is nothing to learn."""
+    """Classes or real numbers, (n,), or (n, t); an error where there is nothing to learn."""
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
         raise InputError(f"{name} has no targets to learn: they are read from 'target'")
+    if y.ndim == 2:
+        empty = np.flatnonzero(~known_targets(y).any(axis=0))
+        if len(empty):
+            raise InputError(f"{name}: target {empty[0]} has no values: leave it out")
+        return y
     if y.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
         if len(bad):
@@ -119,8 +155,6 @@ def check_targets(y: Array | None, n: int, name: str) -> Array:
         if (y == y[0]).all():
             raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
         return y
-    if y.ndim != 1:
-        raise InputError(f"{name} has {y.shape[1]} classes per example: choose one of them")
     if len(np.unique(y)) == 1:
         raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
     return y

@@ -18,6 +18,7 @@ from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.records import Report
 from saen.io.tables import FORMATS, check_format, open_table
+from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, choose_device
 from saen.learning.jobs.job import load_input
 from saen.learning.metrics import prediction_scores
@@ -70,13 +71,25 @@ def load_model(path: str | Path, device: str = "auto") -> Model:
             "Python",
             path=path,
         )
-    if isinstance(model, NetworkEstimator):
-        model.network_.to(choose_device(device))
+    members = model.members_ if isinstance(model, BlendEstimator) else []
+    for each in (model, *(member.estimator for member in members)):
+        if isinstance(each, NetworkEstimator):
+            each.network_.to(choose_device(device))
     return model
 
 
 def model_facts(model: Model) -> dict[str, Any]:
-    """What a fitted model consists of: networks and epochs, or columns, depth and C."""
+    """What a fitted model consists of: networks and epochs, or columns, depth and C.
+
+    Of a blend: its members, and all candidates that were tried.
+    """
+    if isinstance(model, BlendEstimator):
+        members = [
+            {"candidate": each.name, "weight": each.weight, "score": each.score}
+            | model_facts(each.estimator)
+            for each in model.members_
+        ]
+        return {"members": members, "tried": model.tried_}
     if isinstance(model, NetworkEstimator):
         return {"networks": model.network_.n_models, "epochs": len(model.history_.loss)}
     linear = model.linear_
@@ -102,11 +115,9 @@ def predict_dataset(
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
-    A row has the example's id, the prediction, one probability per class and the agreement
-    (the share of networks that predict the same alone), or for numbers the prediction and its
-    standard deviation over the networks. `keep` names columns of the input to copy, after the id;
-    `["all"]` copies all of them. An existing
-    file is overwritten only with `force`.
+    A row has the example's id, and the columns of `predict_chunks`. `keep` names columns of the
+    input to copy, after the id; `["all"]` copies all of them. An existing file is overwritten only
+    with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)

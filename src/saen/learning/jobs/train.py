@@ -8,7 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -25,13 +25,15 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
+from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
-from saen.learning.metrics import classification_scores, regression_scores
-from saen.learning.preparation import Prepared
+from saen.learning.metrics import classification_scores, regression_scores, several_scores
+from saen.learning.preparation import Preparations, Prepared
 from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 from saen.network.model import derive_seed
 
@@ -65,8 +67,10 @@ class HoldOut:
 
     - `takes`: the kind of data, such as graphs;
     - `test` (m,): the test examples; `duplicates` of them are identical to a training example;
-    - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k);
-    - `scores`: accuracy or errors with intervals and baselines, as JSON.
+    - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k); of several targets, the
+      probabilities of their second classes (m, t);
+    - `scores`: accuracy or errors with intervals and baselines, as JSON; of several targets, means,
+      and `targets` with those of each.
     """
 
     takes: str
@@ -140,13 +144,17 @@ def train_model(
     out = Path(out)
     done = not force and _is_finished(out)
     check_output(out, force=force or done, inputs=[job.data])
-    settings = job.settings()
     seconds: dict[str, float] = {}
     with _timed(seconds, "load"):
         data = job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
-    estimator: Model = job.estimator(numbers=y.dtype.kind == "f")
+    if y.ndim > 1 and job.load_preset().model == "blend":
+        say("note: blends have one target, these data several: preset modern is used")
+        job = replace(job, preset="modern")
+    settings = job.settings()
+    estimator: Model = job.estimator(y)
+    named = job.named(y)
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
@@ -159,19 +167,37 @@ def train_model(
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
-        facts = _describe(data, name, y, prepared)
+        main = _main(estimator, prepared)
+        facts = _describe(data, name, y, main)
         say(facts)
-        for line in unused_information(data, prepared.decomposition):
+        for line in _unused(estimator, data, main):
             say(f"note: {line}")
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, y, test, folder, _seal(recorded))
+                held_out = _hold_out(estimator, prepared, named, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
-            model = _fit_resumable(estimator, prepared, y, None, folder / "model.checkpoint")
+            model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
-    return FitReport(facts, held_out, model, data, prepared, out, size, settings, job.seed, seconds)
+    return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+
+
+def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
+    """What the facts are about: the only decomposition, or that of a blend's first candidate."""
+    if isinstance(prepared, Prepared):
+        return prepared
+    assert isinstance(estimator, BlendEstimator)
+    return prepared.of(estimator.listed(prepared.data)[0].estimator)
+
+
+def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:
+    """What of the data is ignored: by a blend, what none of its candidates reads."""
+    if not isinstance(estimator, BlendEstimator):
+        return unused_information(data, prepared.decomposition)
+    resolved = (each.estimator.spec.resolve(data).resolved(data) for each in estimator.listed(data))
+    each_ignores = [unused_information(data, decomposition) for decomposition in resolved]
+    return [line for line in each_ignores[0] if all(line in lines for lines in each_ignores)]
 
 
 def _write_model(model: Model, out: Path, folder: Path) -> int:
@@ -218,7 +244,7 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
     state = derive_seed(seed, "hold out") % 2**31
     n, n_test = len(y), int(np.ceil(share * len(y)))
     advice = "choose another --test-size, or --no-holdout"
-    if y.dtype.kind == "f":
+    if y.dtype.kind == "f" or y.ndim == 2:
         if n_test < 2 or n - n_test < 2:
             raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
         split = ShuffleSplit(1, test_size=n_test, random_state=state)
@@ -271,18 +297,20 @@ def _work_folder(
 
 
 def _has_begun(folder: Path) -> bool:
-    return any(file.suffix == ".checkpoint" for file in folder.iterdir())
+    return any(file.suffix in (".checkpoint", ".saen") for file in folder.iterdir())
 
 
 def _fit_resumable(
     estimator: Model,
-    prepared: Prepared,
-    y: Array,
+    prepared: Prepared | Preparations,
+    y: Any,
     weights: NDArray[np.float64] | None,
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
     model: Model = clone(estimator)
+    if isinstance(model, BlendEstimator):
+        model.set_params(checkpoint=checkpoint)
     if not isinstance(model, NetworkEstimator):
         model.fit(prepared, y, sample_weight=weights)
         return model
@@ -296,7 +324,12 @@ def _fit_resumable(
 
 
 def _hold_out(
-    estimator: Model, prepared: Prepared, y: Array, test: NDArray[np.int64], folder: Path, run: str
+    estimator: Model,
+    prepared: Prepared | Preparations,
+    named: Any,
+    test: NDArray[np.int64],
+    folder: Path,
+    run: str,
 ) -> HoldOut:
     """How good a model is that learned from all but the test part.
 
@@ -312,17 +345,24 @@ def _hold_out(
             np.array(known["predictions"]),
             known["scores"],
         )
+    y = np.asarray(named)
     weights = np.ones(len(y))
     weights[test] = 0.0
-    model = _fit_resumable(estimator, prepared, y, weights, folder / "held_out.checkpoint")
+    model = _fit_resumable(estimator, prepared, named, weights, folder / "held_out.checkpoint")
     if isinstance(model, Classifier):
         predictions = model.predict_proba(prepared)[test]
-        scores = classification_scores(y[test], predictions, model.classes_).to_json()
+        scores = (
+            classification_scores(y[test], predictions, model.classes_).to_json()
+            if y.ndim == 1
+            else several_scores(encode_classes(y)[1][test], predictions, target_names(named))
+        )
     else:
         predictions = model.predict(prepared)[test]
-        baseline = y[weights > 0].mean(axis=0)
+        baseline = np.nanmean(y[weights > 0], axis=0)
         scores = regression_scores(y[test], predictions, baseline).to_json()
-    rows = prepared.compressed.top
+        if y.ndim == 2:
+            scores |= several_scores(y[test], predictions, target_names(named))
+    rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
     write_json(
@@ -341,18 +381,17 @@ def _hold_out(
 
 def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
     regression = y.dtype.kind == "f"
-    classes, counts = np.unique(y, return_counts=True) if not regression else ((), ())
+    listed = not regression and y.ndim == 1
+    classes, counts = np.unique(y, return_counts=True) if listed else ((), ())
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
         task="regression" if regression else "classification",
         structures=len(data),
-        classes=None
-        if regression
-        else {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+        classes={str(c): int(n) for c, n in zip(classes, counts, strict=True)} if listed else None,
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=None if regression else ceiling(prepared.compressed.top, y),
+        ceiling=ceiling(prepared.compressed.top, y) if listed else None,
         description=repr(data).partition("(")[2][:-1],
     )
 

@@ -3,8 +3,9 @@
 A preset has a table `defaults`, may have one table per dataset under `datasets`, and may have a
 table `grid` with lists of values that nested cross-validation chooses from. `model` says whose
 arguments their keys are: `network` (the default) stands for `SAENClassifier` and `SAENRegressor`,
-`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`. For networks, `layers` may stand
-for `hidden`, with the output layer included as in the paper.
+`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`, `blend` for `BlendClassifier`
+and `BlendRegressor`. For networks, `layers` may stand for `hidden`, with the output layer included
+as in the paper.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
+from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor
 from saen.learning.estimators import NetworkEstimator, SAENClassifier, SAENRegressor
 from saen.learning.part_counts_models import (
     PartCountsClassifier,
@@ -26,13 +28,14 @@ from saen.learning.part_counts_models import (
     PartCountsRegressor,
 )
 
-NAMES = ("modern", "paper", "counts")
-Estimator = NetworkEstimator | PartCountsEstimator
-Classifier = SAENClassifier | PartCountsClassifier
-Regressor = SAENRegressor | PartCountsRegressor
+NAMES = ("best", "modern", "paper", "counts")
+Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
+Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
+Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
 MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
     "network": (SAENClassifier, SAENRegressor),
     "part_counts": (PartCountsClassifier, PartCountsRegressor),
+    "blend": (BlendClassifier, BlendRegressor),
 }
 """Classifier and regressor of every kind of model."""
 

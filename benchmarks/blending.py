@@ -1,0 +1,162 @@
+"""`python -m benchmarks.blending DATASET ...`: which rule blends candidates best.
+
+Every rule gets the same predictions of the same candidates on the inner folds of ten training parts
+(seed 100, which no accuracy table uses), and is scored on the ten test parts. Writes
+docs/results/blending.json and .md; finished networks are kept in .benchmarks/blending.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import saen
+from benchmarks.measure import ROOT, say
+from saen.learning.candidates import default_candidates
+from saen.learning.metrics import find_metric
+from saen.learning.preparation import Preparations
+from saen.learning.selection import INNER_FOLDS, Inner, blend_weights, try_candidates
+from saen.learning.splits import make_splits
+from saen.learning.trainers import Classes, Floats, Trainer
+from saen.network.ensemble import Part
+
+SEED = 100
+FOLDS = 10
+BEST_FEW = 3
+
+Losses = Callable[[Floats], Floats]
+"""Log losses (k, n) of predictions (k, n, C)."""
+
+
+def _one(index: Any, n: int) -> Floats:
+    return np.bincount(np.atleast_1d(index), minlength=n) / np.size(index)
+
+
+def _best_by_accuracy(rows: Floats, truth: Any, losses: Losses) -> Floats:
+    return _one((rows.argmax(axis=-1) == truth).mean(axis=1).argmax(), len(rows))
+
+
+def _best_by_loss(rows: Floats, truth: Any, losses: Losses) -> Floats:
+    return _one(losses(rows).mean(axis=1).argmin(), len(rows))
+
+
+def _mean_of_few(rows: Floats, truth: Any, losses: Losses) -> Floats:
+    return _one(losses(rows).mean(axis=1).argsort()[:BEST_FEW], len(rows))
+
+
+def _mean_of_all(rows: Floats, truth: Any, losses: Losses) -> Floats:
+    return _one(np.arange(len(rows)), len(rows))
+
+
+def _greedy_by_accuracy(rows: Floats, truth: Any, losses: Losses) -> Floats:
+    def errors(mixed: Floats) -> Floats:
+        return (mixed.argmax(axis=-1) != truth) + 1e-3 * losses(mixed)
+
+    return blend_weights(rows, errors)
+
+
+RULES: dict[str, Callable[[Floats, Any, Losses], Floats]] = {
+    "best one by accuracy": _best_by_accuracy,
+    "best one by log loss": _best_by_loss,
+    f"mean of the best {BEST_FEW} by log loss": _mean_of_few,
+    "mean of all": _mean_of_all,
+    "greedy by accuracy": _greedy_by_accuracy,
+    "greedy by log loss": lambda rows, truth, losses: blend_weights(rows, losses),
+}
+
+
+def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
+    """Test accuracy of every candidate and of every rule, in percent."""
+    graphs = saen.load_dataset(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    candidates = default_candidates(graphs, device=device)
+    problem = Classes(graphs.targets)
+    trainer = Trainer(Preparations(graphs), problem, SEED, folder=folder)
+    splits = make_splits(problem.labels.astype(str), 1, FOLDS, SEED)[0]
+    parts = [Part((0, fold), *map(np.asarray, split)) for fold, split in enumerate(splits)]
+    inner = Inner(find_metric(None, regression=False), INNER_FOLDS)
+    trials = try_candidates(trainer, candidates, parts, inner)
+    tested = [
+        trials.tested[index].outputs
+        if index in trials.tested
+        else trainer.train(f"outer-{index}", candidate.estimator, parts).outputs
+        for index, candidate in enumerate(candidates)
+    ]
+    truths = [problem.targets[part.test] for part in parts]
+
+    def accuracy(weights: Floats) -> float:
+        mixed = [
+            np.tensordot(weights[:, i], np.stack([rows[i] for rows in tested]), 1)
+            for i in range(len(parts))
+        ]
+        pairs = zip(mixed, truths, strict=True)
+        return 100 * float(np.mean([(rows.argmax(axis=1) == y).mean() for rows, y in pairs]))
+
+    def weights_by(rule: Callable[[Floats, Any, Losses], Floats]) -> Floats:
+        pairs = zip(trials.held_out, trials.truth, strict=True)
+        columns = [rule(rows, y, partial(problem.losses, y)) for rows, y in pairs]
+        return np.stack(columns, axis=1)
+
+    alone = np.eye(len(candidates))[..., None].repeat(len(parts), axis=2)
+    result: dict[str, Any] = {"candidates": {}, "rules": {}}
+    for index, candidate in enumerate(candidates):
+        result["candidates"][candidate.name["candidate"]] = {
+            "inner": 100 * float(trials.scores[index].mean()),
+            "test": accuracy(alone[index]),
+        }
+    for title, rule in RULES.items():
+        weights = weights_by(rule)
+        mean = dict(zip(result["candidates"], weights.mean(axis=1).tolist(), strict=True))
+        result["rules"][title] = {"test": accuracy(weights), "weights": mean}
+    return result
+
+
+def report(document: dict[str, Any]) -> str:
+    """The results as a page."""
+    names = list(document)
+    lines = [
+        "# Rules for blending",
+        "",
+        f"Test accuracy in percent of one 10-fold cross-validation with seed {SEED}; the accuracy",
+        "tables use other seeds. All rules get the same predictions of the same candidates, on",
+        "three inner folds of each training part. Written by `python -m benchmarks.blending`.",
+        "",
+        f"| rule | {' | '.join(names)} |",
+        f"|---|{'---:|' * len(names)}",
+    ]
+    for title in RULES:
+        scores = [f"{document[name]['rules'][title]['test']:.1f}" for name in names]
+        lines.append(f"| {title} | {' | '.join(scores)} |")
+    known = dict.fromkeys(each for name in names for each in document[name]["candidates"])
+    for candidate in known:
+        found = (document[name]["candidates"].get(candidate) for name in names)
+        scores = ["" if each is None else f"{each['test']:.1f}" for each in found]
+        lines.append(f"| only {candidate} | {' | '.join(scores)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure the datasets that were asked for, beside those that are known already."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.blending", description=__doc__)
+    parser.add_argument("datasets", nargs="+", metavar="DATASET")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
+    options = parser.parse_args()
+    file = options.out / "blending.json"
+    document = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for name in options.datasets:
+        say(name)
+        document[name] = measure(name, options.device, ROOT / ".benchmarks/blending" / name)
+        text = json.dumps(document, indent=1)
+        file.write_text(text + "\n", encoding="utf-8")
+        (options.out / "blending.md").write_text(report(document), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Blends: several models, chosen on inner folds of the training examples, averaged by weight."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from saen._util.arrays import Array
+from saen._util.progress import bar
+from saen.data.compression import Compressed
+from saen.data.hierarchy import Hierarchy
+from saen.decompositions import Decomposition
+from saen.errors import InputError
+from saen.io.coerce import as_data
+from saen.learning.calibration import IntervalMixin, temperature_of, tempered
+from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
+from saen.learning.estimators import (
+    InterruptedTrainingWarning,
+    NetworkEstimator,
+    choose_device,
+    integer_seed,
+    sample_weights,
+)
+from saen.learning.load import Savable
+from saen.learning.metrics import find_metric
+from saen.learning.parameters import Parameters, parameter
+from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
+from saen.learning.selection import (
+    INNER_FOLDS,
+    Candidate,
+    Inner,
+    blend,
+    describe_tried,
+    try_candidates,
+)
+from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
+from saen.network.ensemble import Part
+
+
+class Member(NamedTuple):
+    """A fitted model of a blend, with its name, its weight and its score on the inner folds."""
+
+    name: str
+    estimator: Any
+    weight: float
+    score: float | None
+
+
+@dataclass(eq=False, repr=False)
+class BlendEstimator(Savable, Parameters, BaseEstimator):
+    """What classifier and regressor share: candidates, their trials, and the members."""
+
+    _: KW_ONLY
+    candidates: str | Sequence[Any] = parameter(
+        "auto", StrOptions({"auto"}), list, tuple, runtime=True
+    )
+    decomposition: str = parameter("auto", str)
+    budget: str = parameter("normal", StrOptions(set(BUDGETS)))
+    inner_folds: int = parameter(INNER_FOLDS, Interval(Integral, 2, None, closed="left"))
+    device: str = parameter("auto", str, runtime=True)
+    checkpoint: str | Path | None = parameter(None, str, Path, None, runtime=True)
+    random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
+    progress: bool | None = parameter(None, "boolean", None, runtime=True)
+
+    members_: list[Member] = field(init=False)
+    tried_: list[dict[str, Any]] = field(init=False)
+
+    # -- candidates --------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        super().validate()
+        choose_device(self.device)
+        if not isinstance(self.candidates, str) and not len(self.candidates):
+            raise InputError("a blend needs at least one candidate")
+
+    def listed(self, data: Data) -> list[Candidate]:
+        """The candidates for these data."""
+        if isinstance(self.candidates, str):
+            numbers = isinstance(self, RegressorMixin)
+            return default_candidates(
+                data,
+                self.decomposition,
+                numbers=numbers,
+                budget=self.budget,
+                device=self.device,
+            )
+        return [
+            named_candidate(f"{number}: {type(each).__name__}", each)
+            for number, each in enumerate(self.candidates)
+        ]
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that stands for the data: of the first candidate."""
+        if isinstance(self.candidates, str):
+            auto = self.decomposition == "auto"
+            return DecompositionSpec("neighbourhoods" if auto else self.decomposition, deep=True)
+        first: Estimator = self.candidates[0]  # type: ignore[assignment]
+        return first.spec
+
+    def prepare(self, X: Data, *, progress: Any = None) -> Preparations:
+        """The data, to fit and predict on: every decomposition is then made only once."""
+        self.validate()
+        if isinstance(X, Preparations):
+            return X
+        preparations = Preparations(as_data(X, self.spec.takes))
+        preparations.of(self.listed(preparations.data)[0].estimator, progress)
+        return preparations
+
+    # -- fitting -----------------------------------------------------------------------------
+
+    def _fit(self, X: Data, y: Array, problem: Classes | Numbers, weights: Floats) -> Self:
+        preparations = self.prepare(X)
+        n = len(preparations)
+        if n != len(y):
+            raise InputError(f"{n} examples, but {len(y)} targets")
+        candidates = self.listed(preparations.data)
+        seed = integer_seed(self.random_state) % 2**31
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        part = Part((0, 0), np.flatnonzero(weights[:, 0] > 0), np.zeros(0, dtype=np.int64))
+        metric = find_metric(None, regression=problem.classes is None)
+        with bar("candidates", 1, self.progress) as update:
+            trainer = Trainer(
+                preparations,
+                problem,
+                seed,
+                folder=None if checkpoint is None else checkpoint.parent,
+                progress=lambda done, total: update(done, total=total),
+            )
+            prefix = "" if checkpoint is None else f"{checkpoint.stem}-"
+            trials = try_candidates(
+                trainer, candidates, [part], Inner(metric, self.inner_folds), prefix
+            )
+        share = blend(trials, problem)
+        self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
+        self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
+        self.members_ = []
+        for index in np.argsort(-share[:, 0], kind="stable").tolist():
+            if share[index, 0] == 0:
+                continue
+            member = clone(candidates[index].estimator).set_params(
+                random_state=seed, **trials.chosen[index][0]
+            )
+            if isinstance(member, NetworkEstimator):
+                # The blend is calibrated as a whole, on the predictions of the candidates.
+                member.set_params(progress=self.progress, inner_folds=0)
+                if checkpoint is not None:
+                    file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
+                    member.set_params(checkpoint=file, checkpoint_every=1)
+            _fit_member(member, preparations.of(member), y, weights[:, 0])
+            self.members_.append(
+                Member(
+                    self.tried_[index]["candidate"],
+                    member,
+                    self.tried_[index]["weight"],
+                    self.tried_[index]["score"],
+                )
+            )
+        return self
+
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        """Learn from the blended predictions for the held-out examples of the inner folds."""
+        raise NotImplementedError
+
+    # -- using -------------------------------------------------------------------------------
+
+    @property
+    def weights_(self) -> Floats:
+        """The weights of the members, largest first, (members,)."""
+        check_is_fitted(self, "members_")
+        return np.array([member.weight for member in self.members_])
+
+    @property
+    def decomposition_(self) -> Decomposition | None:
+        """The decomposition of the member with the largest weight."""
+        result: Decomposition | None = self.members_[0].estimator.decomposition_
+        return result
+
+    @property
+    def schema_(self) -> Hierarchy:
+        """The hierarchy, without objects, of the member with the largest weight."""
+        result: Hierarchy = self.members_[0].estimator.schema_
+        return result
+
+    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
+        """New data as the member with the largest weight compresses them."""
+        check_is_fitted(self, "members_")
+        result: Compressed = self.members_[0].estimator.compress(X, lower_inverse=lower_inverse)
+        return result
+
+    def embed(self, X: Data, level: int | None = None) -> Floats:
+        """The vectors of the examples by all members, side by side, shape (n, Σ widths)."""
+        check_is_fitted(self, "members_")
+        if level not in (None, self.schema_.depth):
+            raise InputError("a blend has vectors of whole examples only: omit the level")
+        return np.hstack([model.embed(data) for model, data in self._inputs(X)])
+
+    def _inputs(self, X: Data) -> Iterator[tuple[Any, Data]]:
+        """Every member with the data as it takes them; equal decompositions are made once."""
+        check_is_fitted(self, "members_")
+        if isinstance(X, Preparations):
+            yield from ((each.estimator, X.of(each.estimator)) for each in self.members_)
+            return
+        data = as_data(X, self.spec.takes)
+        known: list[Prepared] = []
+        for member in self.members_:
+            model = member.estimator
+            same = [each for each in known if each.decomposition == model.decomposition_]
+            if not same:
+                same = [Prepared(None, model.decomposition_, model.compress(data))]
+                known += same
+            yield model, same[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _fit_member(member: Estimator, prepared: Prepared, y: Array, weights: Floats) -> None:
+    """Fit a member; Ctrl-C is passed on, where the estimator alone would keep what it has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedTrainingWarning)
+        member.fit(prepared, y, sample_weight=weights)
+    if isinstance(member, NetworkEstimator) and member.history_.interrupted:
+        raise KeyboardInterrupt
+
+
+@dataclass(eq=False, repr=False)
+class BlendClassifier(ClassifierMixin, BlendEstimator):
+    """Classify graphs and other structured data with the best of several models, averaged.
+
+    Networks and linear models over part counts are tried on inner folds of the training examples;
+    greedy selection on their log loss gives every candidate a weight. Those with a weight are
+    fitted on all training examples, and their probabilities averaged.
+
+    Parameters
+    ----------
+    candidates : estimators to choose from (`SAENClassifier`, `PartCountsClassifier`); `auto` is a
+        list by the facts of the data, see `saen.learning.candidates`.
+    decomposition : for `auto` candidates: one decomposition for all of them, instead of ego graphs
+        and neighbourhoods.
+    budget : for `auto` candidates: `quick`, `normal` or `thorough`, from few to many.
+    inner_folds : of the training examples, to compare candidates on.
+    device : of the `auto` candidates' networks: `auto`, `cpu`, `cuda`, ….
+    checkpoint : what is finished is kept in files beside this one, and a second `fit` resumes.
+    random_state : an integer gives the same result every time.
+    progress : show progress bars (None: on a terminal).
+
+    After `fit`: `classes_`, `members_` (name, fitted estimator, weight and inner accuracy, largest
+    weight first) and `tried_` (all candidates).
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, average_nodes=20, seed=1)
+    >>> counts = [saen.PartCountsClassifier(f"neighbourhoods(depth={d})") for d in (1, 2)]
+    >>> model = BlendClassifier(candidates=counts).fit(threads, threads.targets)
+    >>> model.predict_proba(threads[:3]).shape, round(sum(model.weights_), 9)
+    ((3, 2), 1.0)
+    """
+
+    classes_: Array = field(init=False)
+    temperature_: float = field(init=False)
+
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit data X with classes y, shape (n,).
+
+        Examples of weight 0 are not looked at; other weights count for the members, not for the
+        choice among the candidates.
+        """
+        self.validate()
+        problem = Classes(y)
+        if problem.several:
+            raise InputError("several targets at once are learned by networks: use SAENClassifier")
+        self.classes_ = problem.classes
+        weights = sample_weights(sample_weight, len(problem.targets))
+        return self._fit(X, problem.labels, problem, weights)
+
+    def predict_each(self, X: Data) -> Floats:
+        """Class probabilities by every member, shape (n, members, classes)."""
+        return np.stack([model.predict_proba(data) for model, data in self._inputs(X)], axis=1)
+
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        self.temperature_ = temperature_of(held_out, truth, np.ones(len(truth)))
+
+    def combine(self, each: Floats) -> Floats:
+        """The calibrated mean, by weight, of what `predict_each` gives, (n, classes)."""
+        return tempered(np.tensordot(self.weights_, each, (0, 1)), self.temperature_)
+
+    def predict_proba(self, X: Data) -> Floats:
+        """Class probabilities, averaged by weight over the members and calibrated, (n, classes)."""
+        return self.combine(self.predict_each(X))
+
+    def predict(self, X: Data) -> Array:
+        """The most probable class of every example, shape (n,)."""
+        check_is_fitted(self, "members_")
+        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return result
+
+
+@dataclass(eq=False, repr=False)
+class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
+    """Predict real numbers with the best of several models, averaged.
+
+    Parameters and attributes as for `BlendClassifier`; squared errors decide, and the inner
+    scores are mean absolute errors. `y` has shape (n,).
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
+    >>> model = BlendRegressor(candidates=[saen.PartCountsRegressor()])
+    >>> model.fit(threads, threads.sizes).predict(threads[:2]).shape
+    (2,)
+    """
+
+    errors_: Array = field(init=False)
+
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit data X with numbers y, shape (n,); weights as for `BlendClassifier`."""
+        self.validate()
+        problem = Numbers(y)
+        if problem.targets.ndim != 1:
+            raise InputError("several targets at once are learned by networks: use SAENRegressor")
+        weights = sample_weights(sample_weight, len(problem.targets))
+        return self._fit(X, problem.targets, problem, weights)
+
+    def predict_each(self, X: Data) -> Floats:
+        """What every member predicts, shape (n, members)."""
+        return np.stack([model.predict(data) for model, data in self._inputs(X)], axis=1)
+
+    def predict(self, X: Data) -> Floats:
+        """Predicted numbers, shape (n,)."""
+        result: Floats = self.predict_each(X) @ self.weights_
+        return result
+
+    def _calibrate(self, held_out: Floats, truth: Array) -> None:
+        self.errors_ = np.abs(held_out - truth)

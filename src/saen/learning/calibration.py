@@ -1,0 +1,142 @@
+"""Probabilities and intervals that mean what they say, from predictions of held-out examples.
+
+Networks are too sure of themselves on examples that they have not seen. Other networks, trained on
+inner folds of the training examples, show how much: a single temperature corrects probabilities
+(Guo et al., 2017), and the errors of numbers give intervals (conformal prediction).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, log_softmax, softmax
+
+from saen._util.arrays import Array
+from saen.errors import InputError
+
+Floats = NDArray[np.float64]
+
+COVERAGE = 0.9
+"""Of the intervals of predicted numbers, unless told otherwise."""
+
+
+def probabilities(logits: Floats, *, several: bool = False) -> Floats:
+    """Class probabilities from the outputs of networks, (…, 1 or C) to (…, C).
+
+    Of `several` targets with two classes each, the probabilities of the second classes, (…, t).
+    """
+    if several:
+        positive: Floats = expit(logits)
+        return positive
+    if logits.shape[-1] == 1:
+        positive = expit(logits)
+        return np.concatenate([1 - positive, positive], axis=-1)
+    result: Floats = softmax(logits, axis=-1)
+    return result
+
+
+def log_probabilities(logits: Floats) -> Floats:
+    """Logarithms of class probabilities, (…, 1 or C) to (…, C)."""
+    if logits.shape[-1] == 1:
+        return np.concatenate([log_expit(-logits), log_expit(logits)], axis=-1)
+    rows: Floats = log_softmax(logits, axis=-1)
+    return rows
+
+
+def logits_of(proba: Floats, *, several: bool = False) -> Floats:
+    """Logits with these probabilities, the inverse of `probabilities`."""
+    tiny = np.finfo(np.float64).tiny
+    logarithms: Floats = np.log(np.maximum(proba, tiny))
+    if several:
+        return logarithms - np.log(np.maximum(1 - proba, tiny))
+    return logarithms[..., 1:] - logarithms[..., :1] if proba.shape[-1] == 2 else logarithms
+
+
+def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> tuple[float, float]:
+    """The temperature T for which logits / T make held-out classes most likely, and the log loss.
+
+    - `logits` (n, 1 or C), `codes` (n,): outputs and true classes of held-out examples;
+    - `weights` (n,): how much each example counts.
+
+    A temperature far from 1 needs evidence: the square of its logarithm, divided by n, is added to
+    the mean log loss. Classes that are all right would ask for a temperature of 0.
+
+    >>> sure = np.array([[4.0], [4.0], [4.0], [4.0]] * 25)
+    >>> bool(fit_temperature(sure, np.array([1, 1, 1, 0] * 25), np.ones(100))[0] > 3)
+    True
+    """
+
+    def loss(logarithm: float) -> float:
+        rows = log_probabilities(logits * np.exp(-logarithm))
+        likelihood = np.average(rows[np.arange(len(codes)), codes], weights=weights)
+        return -float(likelihood) + logarithm**2 / len(codes)
+
+    best = minimize_scalar(loss, bounds=(-4, 3), method="bounded", options={"xatol": 1e-2})
+    return float(np.exp(best.x)), float(best.fun)
+
+
+def temperature_of(proba: Floats, codes: Array, weights: Floats) -> float:
+    """The temperature for held-out probabilities, (n, C), or (n, t) of several targets.
+
+    `codes` are (n,), or (n, t) with -1 where a target is unknown; all targets share a temperature.
+    """
+    logits = logits_of(proba)
+    if codes.ndim == 2:
+        example, target = np.nonzero(codes >= 0)
+        logits = logits_of(proba[example, target], several=True)[:, None]
+        codes, weights = codes[example, target], weights[example]
+    return fit_temperature(logits, codes, weights)[0] if weights.any() else 1.0
+
+
+def tempered(proba: Floats, temperature: float, *, several: bool = False) -> Floats:
+    """Probabilities at a temperature; above 1 they are less sure. The order of classes stays.
+
+    >>> tempered(np.array([[0.2, 0.8]]), 2.0).round(3).tolist()
+    [[0.333, 0.667]]
+    """
+    if temperature == 1:
+        return proba
+    return probabilities(logits_of(proba, several=several) / temperature, several=several)
+
+
+class IntervalMixin:
+    """Intervals around predicted numbers, for regressors that know `errors_` of held-out examples.
+
+    `errors_` (m,) or (m, k): absolute errors, NaN where unknown; none without inner folds.
+    """
+
+    errors_: Array
+    predict: Any
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
+        """Lower and upper ends of intervals around `predict`, shape (n,) or (n, k) each.
+
+        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
+        `coverage` of new examples like those of `fit` lies inside. All have the same width, which
+        is infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
+        """
+        middle, radius = self.predict(X), interval_radius(self.errors_, coverage)
+        return middle - radius, middle + radius
+
+
+def interval_radius(errors: ArrayLike, coverage: float) -> Any:
+    """How far the true number is from the prediction at most, in a share `coverage` of all cases.
+
+    `errors` (m,) or (m, k): absolute errors of held-out examples, NaN where unknown. The result,
+    () or (k,), is infinite where m is too small: a coverage of 90 % needs 9 errors.
+
+    >>> float(interval_radius(np.arange(1.0, 20.0), 0.9))
+    18.0
+    """
+    if not 0 < coverage < 1:
+        raise InputError(f"coverage must be between 0 and 1, not {coverage:g}")
+    values = np.sort(np.asarray(errors, dtype=np.float64), axis=0)  # NaN last
+    count = np.isfinite(values).sum(axis=0)
+    # The small number: 0.9 · 20 is not more than 18.
+    rank = np.ceil((count + 1) * coverage - 1e-9).astype(np.int64)
+    padded = np.concatenate([values, np.full((1, *values.shape[1:]), np.inf)])
+    place = np.where(rank > count, len(padded) - 1, rank - 1)
+    return np.take_along_axis(padded, place[None], axis=0)[0]

@@ -1,0 +1,128 @@
+"""The candidates that a blend tries by default: a list that depends on facts of the data alone.
+
+The facts are the kind of data, which labels, attributes and directions there are, and how much of
+it there is; never a dataset's name, and never the targets' values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from saen.data.graphs import Graphs
+from saen.learning.estimators import (
+    NetworkEstimator,
+    SAENClassifier,
+    SAENRegressor,
+)
+from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
+from saen.learning.selection import Candidate
+from saen.learning.trainers import Estimator
+
+BUDGETS = ("quick", "normal", "thorough")
+LARGE = 2000
+"""Examples from which on networks are trained longer: smaller collections are soon overfitted."""
+EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
+"""Of networks over ego graphs, by the size of the collection; at most, of those over
+neighbourhoods, which cost several times as much."""
+DENSE = 4
+"""Neighbours per node, on average, from which on graphs without labels are told apart by their
+triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
+MAX_LINKS = 100_000_000
+"""Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
+
+
+class _Listed(NamedTuple):
+    """A candidate: networks or part counts, their arguments, and from which budget on."""
+
+    name: str
+    network: bool
+    arguments: dict[str, Any]
+    budget: str = "quick"
+
+
+def default_candidates(
+    data: Any,
+    decomposition: str = "auto",
+    *,
+    numbers: bool = False,
+    budget: str = "normal",
+    device: str = "auto",
+) -> list[Candidate]:
+    """Networks and part counts to choose from, for these data.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
+    ['part counts', 'part counts, coarse degree', 'ego networks']
+    """
+    if decomposition != "auto" or not isinstance(data, Graphs):
+        base = {} if decomposition == "auto" else {"decomposition": decomposition}
+        listed = iter([_Listed("part counts", False, base), _Listed("networks", True, base)])
+    else:
+        listed = _for_graphs(data)
+    affordable = BUDGETS[: BUDGETS.index(budget) + 1]
+    return [
+        named_candidate(each.name, _estimator(each, numbers, device))
+        for each in listed
+        if each.budget in affordable
+    ]
+
+
+def named_candidate(name: str, estimator: Estimator) -> Candidate:
+    """A candidate for a blend: one network stands for several on the inner folds."""
+    network = isinstance(estimator, NetworkEstimator)
+    trial = clone(estimator).set_params(n_models=1) if network else estimator
+    return Candidate({"candidate": name}, estimator, trial)
+
+
+def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
+    if listed.network:
+        kind: Any = SAENRegressor if numbers else SAENClassifier
+        estimator: Estimator = kind(**listed.arguments, device=device)
+    else:
+        kind = PartCountsRegressor if numbers else PartCountsClassifier
+        estimator = kind(**listed.arguments)
+    return estimator
+
+
+def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
+    labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
+    dense = n_links >= DENSE * graphs.n_nodes
+    own = "node" if labelled else "log-degree:4"
+    epochs = EPOCHS_LARGE if len(graphs) >= LARGE else EPOCHS_SMALL
+
+    def counts(name: str, labels: str, budget: str = "quick", **others: Any) -> _Listed:
+        settings = {"decomposition": "neighbourhoods", "node_labels": labels, **others}
+        return _Listed(name, False, settings, budget)
+
+    def networks(name: str, labels: str, budget: str, **others: Any) -> _Listed:
+        settings = {"decomposition": "ego", "node_labels": labels, "epochs": epochs, **others}
+        return _Listed(name, True, settings, budget)
+
+    yield counts("part counts", own if labelled else "log-degree:2")
+    if labelled or not dense:
+        coarse = "node,log-degree:1" if labelled else "log-degree:1"
+        yield counts("part counts, coarse degree", coarse)
+    else:
+        yield counts("part counts, triangles", "degree,triangles")
+    yield networks("ego networks", own, "quick")
+    if labelled or dense:
+        yield networks("ego networks, degree", f"{own},degree", "normal")
+    if graphs.n_nodes + n_links <= MAX_LINKS:
+        deep = {
+            "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
+            "epochs": min(epochs, EPOCHS_DEEP),
+        }
+        labels = own if labelled or dense else "log-degree:2"
+        yield networks("neighbourhood networks", labels, "normal", **deep)
+    if graphs.node_attributes is not None:
+        yield networks("ego networks, attributes", f"{own},attributes", "normal")
+    if graphs.edge_labels is not None or graphs.directed:
+        plain = "neighbourhoods(edges=none)"
+        yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
+    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
+    small = "normal" if len(graphs) < LARGE else "thorough"
+    yield networks("ego networks, regularised", own, small, **narrow)

@@ -1,0 +1,291 @@
+"""Choosing and blending: which of some candidates predict a part, decided inside its training part.
+
+Every candidate predicts the held-out examples of inner folds of the training part. A rule turns
+these predictions into weights of the candidates; those with a weight are trained again on all of
+the training part, and their predictions averaged by weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, Ints
+from saen.learning.metrics import Metric
+from saen.learning.part_counts_models import PartCountsEstimator
+from saen.learning.splits import inner_folds
+from saen.learning.trainers import Estimator, Floats, Problem, Tested, Trainer
+from saen.network.ensemble import Part
+from saen.network.model import derive_seed
+
+INNER_FOLDS = 3
+"""Folds of a training part on which candidates are compared, unless told otherwise."""
+GREEDY_ROUNDS = 30
+"""Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An estimator to choose, and how it is called in results.
+
+    `trial` stands for it on the inner folds: a cheaper one, such as a single network.
+    """
+
+    name: dict[str, Any]
+    estimator: Estimator
+    trial: Estimator
+
+
+@dataclass(frozen=True)
+class Inner:
+    """How training parts are split once more, and scored."""
+
+    metric: Metric
+    folds: int
+    validation: Sequence[Ints] | None = None
+    groups: Array | None = None
+
+    def parts(self, part: Part, targets: Array, seed: int) -> list[Part]:
+        """The training part of a fold, split once more to compare candidates on."""
+        if self.validation is not None:
+            return [Part((*part.name, 0), part.train, np.asarray(self.validation[part.name[0]]))]
+        state = derive_seed((seed, *part.name), "inner folds") % 2**31
+        groups = None if self.groups is None else self.groups[part.train]
+        folds = inner_folds(targets[part.train], self.folds, state, groups)
+        return [
+            Part((*part.name, number), part.train[fit], part.train[check])
+            for number, (fit, check) in enumerate(folds)
+        ]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What candidates predicted on the inner folds of every part.
+
+    - `held_out`: per part the predictions for all held-out examples, (candidates, n, …);
+    - `truth`: per part their targets, (n,);
+    - `scores`, `losses` (candidates, parts): means over inner folds, NaN where not defined;
+    - `chosen`: per candidate and part what the candidate itself chose;
+    - `tested`: what candidates that were trained on the whole parts on the way predict.
+    """
+
+    held_out: list[Floats]
+    truth: list[Array]
+    scores: Floats
+    losses: Floats
+    chosen: list[list[dict[str, Any]]]
+    tested: dict[int, Tested]
+
+
+Rule = Callable[[Trials, Problem], Floats]
+"""Weights of the candidates for every part, (candidates, parts), whose columns add up to 1."""
+
+
+def try_candidates(
+    trainer: Trainer,
+    candidates: Sequence[Candidate],
+    parts: Sequence[Part],
+    inner: Inner,
+    prefix: str = "",
+) -> Trials:
+    """Train every candidate on the inner folds of every part, all networks of one side by side."""
+    targets = trainer.problem.targets
+    splits = [inner.parts(part, targets, trainer.seed) for part in parts]
+    flat = [part for each in splits for part in each]
+    ends = np.cumsum([0, *(sum(len(part.test) for part in each) for each in splits)])
+    for candidate in candidates:
+        trainer.expect(candidate.trial, len(parts if _shares(candidate, inner) else flat))
+    rows, chosen, tested = [], [], {}
+    for index, candidate in enumerate(candidates):
+        stage = f"{prefix}inner-{index}"
+        if _shares(candidate, inner):
+            # Part counts choose on inner folds anyway: these, and once for both purposes.
+            folds = [_positions(part, each) for part, each in zip(parts, splits, strict=True)]
+            tested[index], by_part = trainer.train_counts(stage, candidate.trial, parts, folds)
+            rows.append(np.concatenate(by_part))
+            chosen.append(tested[index].chosen)
+        else:
+            rows.append(np.concatenate(trainer.train(stage, candidate.trial, flat).outputs))
+            chosen.append([{}] * len(parts))
+    held_out = np.stack(rows)
+    truth = np.concatenate([targets[part.test] for part in flat])
+    losses = trainer.problem.losses(truth, held_out)
+    inner_ends = np.cumsum([0, *(len(part.test) for part in flat)])
+    by_fold = list(pairwise(inner_ends))
+    score = np.array(
+        [[inner.metric(truth[a:b], each[a:b]) for a, b in by_fold] for each in held_out]
+    )
+    loss = np.stack([losses[:, a:b].mean(axis=1) for a, b in by_fold], axis=1)
+    first = np.cumsum([0, *map(len, splits)])
+    return Trials(
+        [held_out[:, a:b] for a, b in pairwise(ends)],
+        [truth[a:b] for a, b in pairwise(ends)],
+        np.stack([_mean_of_known(score[:, a:b]) for a, b in pairwise(first)], axis=1),
+        np.stack([_mean_of_known(loss[:, a:b]) for a, b in pairwise(first)], axis=1),
+        chosen,
+        tested,
+    )
+
+
+def train_chosen(
+    trainer: Trainer,
+    candidates: Sequence[Candidate],
+    parts: Sequence[Part],
+    weights: Floats,
+    tested: dict[int, Tested],
+) -> tuple[Tested, list[list[dict[str, Any]]]]:
+    """Train the candidates with a weight on the whole of each part, and average their predictions.
+
+    Also what each candidate itself chose for each part.
+    """
+    used = weights > 0
+    for index in np.flatnonzero(used.any(axis=1)).tolist():
+        if index not in tested:
+            trainer.expect(candidates[index].estimator, int(used[index].sum()))
+    outputs: list[Any] = [0.0] * len(parts)
+    inside: list[list[dict[str, Any]]] = [[{}] * len(parts) for _ in candidates]
+    curves = []
+    for index in np.flatnonzero(used.any(axis=1)).tolist():
+        columns = np.flatnonzero(used[index]).tolist()
+        if index in tested:
+            known = tested[index]
+            result = Tested(
+                [known.outputs[c] for c in columns],
+                known.loss[:, columns],
+                [known.chosen[c] for c in columns],
+            )
+        else:
+            chosen_parts = [parts[column] for column in columns]
+            result = trainer.train(f"outer-{index}", candidates[index].estimator, chosen_parts)
+        for column, rows in zip(columns, result.outputs, strict=True):
+            outputs[column] = outputs[column] + weights[index, column] * rows
+        for column, choice in zip(columns, result.chosen, strict=False):
+            inside[index][column] = choice
+        curves.append(result.loss)
+    longest = max(map(len, curves))
+    padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
+    return Tested(outputs, np.concatenate(padded, axis=1)), inside
+
+
+def _shares(candidate: Candidate, inner: Inner) -> bool:
+    """Whether a candidate chooses on the inner folds themselves."""
+    return isinstance(candidate.trial, PartCountsEstimator) and inner.validation is None
+
+
+def _positions(part: Part, inner: Sequence[Part]) -> list[tuple[Ints, Ints]]:
+    """Inner parts as positions within the training examples of a part, which are sorted."""
+    order = np.argsort(part.train)
+    sorted_train = part.train[order]
+
+    def places(examples: Ints) -> Ints:
+        return order[np.searchsorted(sorted_train, examples)]
+
+    return [(places(each.train), places(each.test)) for each in inner]
+
+
+def _mean_of_known(values: Floats) -> Floats:
+    """The mean of every row without its NaNs, NaN for a row of NaNs."""
+    known = np.isfinite(values)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    counts = known.sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+# -- rules -------------------------------------------------------------------------------------
+
+
+def best_one(metric: Metric) -> Rule:
+    """The rule that takes the candidate with the best score, of equal ones that of least loss."""
+
+    def rule(trials: Trials, _: Problem) -> Floats:
+        best = choose_best(metric.goodness(trials.scores), -trials.losses)
+        return np.eye(len(trials.scores))[:, best]
+
+    return rule
+
+
+def blend(trials: Trials, problem: Problem) -> Floats:
+    """The rule that blends candidates: see `blend_weights`."""
+    pairs = zip(trials.held_out, trials.truth, strict=True)
+    columns = [blend_weights(rows, partial(problem.losses, truth)) for rows, truth in pairs]
+    return np.stack(columns, axis=1)
+
+
+def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
+    """The best setting (row) for every part (column), (parts,); the first of equal ones.
+
+    `scores` decide and `ties` among equal scores, of which small parts have many; more is better,
+    NaN is worst.
+
+    >>> choose_best(np.array([[0.5, 0.7], [0.5, 0.6]]), np.array([[-2.0, -2.0], [-1.0, -1.0]]))
+    array([1, 0])
+    """
+    comparable = np.nan_to_num(np.round(scores, 9), nan=-np.inf)
+    tied = comparable == comparable.max(axis=0)
+    best: NDArray[np.int64] = np.where(tied, np.nan_to_num(ties, nan=-1e300), -np.inf).argmax(0)
+    return best
+
+
+def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Floats:
+    """Weights of predictions (candidates, n, …), by greedy selection with replacement.
+
+    The prediction that lowers the mean loss of the average most is added to it, again and again
+    (Caruana et al., ICML 2004); its weight is the share of the rounds that selected it.
+    `losses` maps predictions (k, n, …) to losses (k, n).
+
+    >>> truth = np.array([0.0, 1.0])
+    >>> blend_weights(np.array([[-1.0, 0.0], [1.0, 2.0]]), lambda rows: (rows - truth) ** 2)
+    array([0.5, 0.5])
+    """
+    counts = np.zeros(len(predictions))
+    total = np.zeros_like(predictions[0])
+    for number in range(1, GREEDY_ROUNDS + 1):
+        best = losses((total + predictions) / number).mean(axis=1).argmin()
+        counts[best] += 1
+        total = total + predictions[best]
+    weights: Floats = counts / GREEDY_ROUNDS
+    return weights
+
+
+# -- results -----------------------------------------------------------------------------------
+
+
+def describe_tried(
+    candidates: Sequence[Candidate], scores: Floats, weights: Floats
+) -> list[dict[str, Any]]:
+    """All candidates with their score, None where it is not defined, and weight, as JSON."""
+    return [
+        {
+            **candidate.name,
+            "score": float(score) if np.isfinite(score) else None,
+            "weight": float(weight),
+        }
+        for candidate, score, weight in zip(candidates, scores, weights, strict=True)
+    ]
+
+
+def describe_members(
+    candidates: Sequence[Candidate],
+    trials: Trials,
+    weights: Floats,
+    chosen: Sequence[Sequence[dict[str, Any]]],
+) -> list[list[dict[str, Any]]]:
+    """For every part the members of its blend, with what they themselves chose."""
+    return [
+        [
+            {**each, **choices[column]}
+            for each, choices in zip(
+                describe_tried(candidates, trials.scores[:, column], weights[:, column]),
+                chosen,
+                strict=True,
+            )
+            if each["weight"] > 0
+        ]
+        for column in range(weights.shape[1])
+    ]

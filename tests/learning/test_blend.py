@@ -1,0 +1,289 @@
+"""Blends: chosen inside the training examples, averaged, saved, evaluated."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import saen
+from saen import InputError
+from saen.learning.blend import BlendEstimator
+from saen.learning.calibration import logits_of, tempered
+from saen.learning.cross_validation import cross_validate
+from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
+from saen.learning.jobs.job import Job
+from saen.learning.jobs.train import train_model
+from saen.learning.splits import make_splits
+from tests.cli.commandline import fails, invoke
+
+THREADS = saen.generate_threads(60, average_nodes=20, seed=3)
+
+
+def candidates():
+    return [
+        saen.PartCountsClassifier("neighbourhoods(depth=2)"),
+        saen.SAENClassifier(epochs=6, n_models=2, batch_size=20, radii=(0, 1)),
+        saen.SAENClassifier(epochs=0, n_models=1),
+    ]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets)
+
+
+def test_blend_is_the_weighted_mean_of_its_members(model):
+    assert [each["candidate"] for each in model.tried_] == [
+        "0: PartCountsClassifier",
+        "1: SAENClassifier",
+        "2: SAENClassifier",
+    ]
+    assert sum(each["weight"] for each in model.tried_) == pytest.approx(1)
+    by_hand = sum(
+        each.weight * each.estimator.predict_proba(THREADS[:7]) for each in model.members_
+    )
+    calibrated = tempered(by_hand, model.temperature_)
+    np.testing.assert_allclose(model.predict_proba(THREADS[:7]), calibrated)
+    weights = model.weights_
+    assert (np.diff(weights) <= 0).all()
+    assert model.score(THREADS, THREADS.targets) > 0.8
+    assert model.embed(THREADS[:2]).shape[0] == 2
+
+
+def test_blend_gives_untrained_networks_little_weight(model):
+    weights = {each["candidate"]: each["weight"] for each in model.tried_}
+    assert weights["2: SAENClassifier"] < 0.2
+
+
+def test_blend_members_are_refitted_with_all_their_networks(model):
+    [networks] = [each for each in model.members_ if each.name == "1: SAENClassifier"]
+    assert networks.estimator.network_.n_models == 2
+
+
+def test_blend_is_the_same_when_fitted_again(model):
+    again = clone(model).fit(THREADS, THREADS.targets)
+    np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
+
+
+def test_blend_does_not_look_at_examples_of_weight_zero():
+    kept = np.arange(60) % 4 > 0
+    flipped = np.where(THREADS.targets == "questions", "discussion", "questions")
+    changed = np.where(kept, THREADS.targets, flipped)
+    first, second = (
+        saen.BlendClassifier(candidates=candidates()[:2]).fit(
+            THREADS, y, sample_weight=kept.astype(float)
+        )
+        for y in (THREADS.targets, changed)
+    )
+    assert first.tried_ == second.tried_
+    np.testing.assert_array_equal(first.predict_proba(THREADS), second.predict_proba(THREADS))
+
+
+def test_blend_decomposes_once_for_all_candidates_of_a_decomposition(monkeypatch):
+    from saen.learning import preparation
+
+    calls = []
+    original = preparation.compress_graphs
+    monkeypatch.setattr(
+        preparation, "compress_graphs", lambda *a, **k: calls.append(1) or original(*a, **k)
+    )
+    same = [saen.SAENClassifier(epochs=epochs, n_models=1, radii=(0, 1)) for epochs in (1, 2)]
+    blend = saen.BlendClassifier(candidates=same)
+    prepared = blend.prepare(THREADS)
+    blend.fit(prepared, THREADS.targets).predict(prepared)
+    assert len(calls) == 1
+
+
+def test_blend_is_saved_and_loaded(model, tmp_path):
+    model.save(tmp_path / "model.saen")
+    loaded = saen.load(tmp_path / "model.saen")
+    assert isinstance(loaded, saen.BlendClassifier)
+    assert [each.name for each in loaded.members_] == [each.name for each in model.members_]
+    assert loaded.tried_ == model.tried_
+    np.testing.assert_array_equal(loaded.predict(THREADS), model.predict(THREADS))
+    np.testing.assert_allclose(
+        loaded.predict_proba(THREADS), model.predict_proba(THREADS), atol=1e-6
+    )
+    with pytest.raises(InputError, match="not a SAENClassifier"):
+        saen.SAENClassifier.load(tmp_path / "model.saen")
+
+
+def test_blend_of_numbers(tmp_path):
+    blend = saen.BlendRegressor(
+        candidates=[
+            saen.PartCountsRegressor("neighbourhoods(depth=1)"),
+            saen.SAENRegressor(epochs=4, n_models=1, radii=(0, 1)),
+        ]
+    )
+    sizes = THREADS.sizes.astype(float)
+    blend.fit(THREADS, sizes)
+    assert blend.score(THREADS, sizes) > 0.5
+    blend.save(tmp_path / "numbers.saen")
+    again = saen.BlendRegressor.load(tmp_path / "numbers.saen")
+    np.testing.assert_allclose(again.predict(THREADS), blend.predict(THREADS), rtol=1e-5)
+    result = cross_validate(blend, THREADS, sizes, repeats=1, folds=3)
+    assert result.scores("mae").mean() < np.abs(sizes - sizes.mean()).mean()
+
+
+def test_blend_of_nothing_and_of_one_class_are_refused():
+    with pytest.raises(InputError, match="at least one candidate"):
+        saen.BlendClassifier(candidates=[]).fit(THREADS, THREADS.targets)
+    with pytest.raises(InputError, match="two classes"):
+        saen.BlendClassifier().fit(THREADS, ["a"] * 60)
+    with pytest.raises(InputError, match="60 examples, but 59 targets"):
+        saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets[:59])
+
+
+def test_blend_explains_its_largest_member(model):
+    explanation = saen.explain(model, THREADS, 0)
+    alone = saen.explain(model.members_[0].estimator, THREADS, 0)
+    assert explanation.output == alone.output
+
+
+# -- evaluation --------------------------------------------------------------------------------
+
+
+def test_blend_is_chosen_without_the_test_fold():
+    blend = saen.BlendClassifier(candidates=candidates()[:2])
+    splits = make_splits(THREADS.targets, 1, 3, seed=0)
+    result = cross_validate(blend, THREADS, THREADS.targets, splits=splits)
+    assert result.stop == "nested"
+    test = splits[0][0][1]
+    changed = THREADS.targets.copy()
+    changed[test] = np.where(changed[test] == "questions", "discussion", "questions")
+    again = cross_validate(blend, THREADS, changed, splits=splits)
+    assert again.chosen[0] == result.chosen[0]
+    np.testing.assert_allclose(
+        again.probabilities[0, test], result.probabilities[0, test], atol=1e-5
+    )
+    for members in result.chosen:
+        assert sum(each["weight"] for each in members) == pytest.approx(1)
+    assert [each["candidate"] for each in result.tried] == [
+        "0: PartCountsClassifier",
+        "1: SAENClassifier",
+    ]
+
+
+def test_blend_with_one_candidate_equals_it():
+    networks = saen.SAENClassifier(epochs=3, n_models=2, radii=(0, 1), dtype="float64")
+    options = {"repeats": 1, "folds": 3}
+    blend = saen.BlendClassifier(candidates=[networks])
+    blended = cross_validate(blend, THREADS, THREADS.targets, **options)
+    networks.set_params(inner_folds=0)
+    alone = cross_validate(networks, THREADS, THREADS.targets, **options)
+    for _, test in alone.splits[0]:  # the same but for the temperature of the fold
+        odds = [logits_of(each.probabilities[0, test]) for each in (blended, alone)]
+        temperature = odds[1][0, 0] / odds[0][0, 0]
+        np.testing.assert_allclose(odds[0] * temperature, odds[1], rtol=1e-6)
+
+
+def test_blend_takes_for_identical_what_no_candidate_tells_apart():
+    path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    graphs = saen.Graphs.from_edge_lists([path, star] * 6, node_labels=["C"] * 48)
+    blind = saen.PartCountsClassifier("nodes", node_labels="node", depth=None)
+    seeing = saen.PartCountsClassifier("neighbourhoods(depth=1)")
+    for candidates, share in (([blind], 0.5), ([blind, seeing], 1.0)):
+        blend = saen.BlendClassifier(candidates=candidates)
+        result = cross_validate(blend, graphs, [0, 1] * 6, repeats=1, folds=2)
+        assert result.to_json()["ceiling"] == share
+
+
+def test_blend_evaluation_resumes(tmp_path, monkeypatch):
+    blend = saen.BlendClassifier(candidates=candidates()[:2])
+    options = {"repeats": 1, "folds": 2, "folder": tmp_path}
+    first = cross_validate(blend, THREADS, THREADS.targets, **options)
+    # Everything that was trained is there: nothing is fitted a second time.
+    monkeypatch.setattr("saen.learning.trainers.fit_parts", None)
+    monkeypatch.setattr("saen.network.ensemble.train", None)
+    again = cross_validate(blend, THREADS, THREADS.targets, **options)
+    np.testing.assert_array_equal(again.probabilities, first.probabilities)
+    assert again.chosen == first.chosen
+
+
+def test_blend_has_no_epoch_to_peek_at():
+    with pytest.raises(InputError, match="no epoch"):
+        cross_validate(saen.BlendClassifier(), THREADS, THREADS.targets, stop="peek")
+
+
+@pytest.fixture
+def few_candidates(monkeypatch):
+    """The default list, with networks that train for two epochs."""
+    original = BlendEstimator.listed
+
+    def quick(self, data):
+        listed = original(self, data)
+        for each in listed:
+            for estimator in (each.estimator, each.trial):
+                if hasattr(estimator, "epochs"):
+                    estimator.set_params(epochs=2)
+        return listed
+
+    monkeypatch.setattr(BlendEstimator, "listed", quick)
+
+
+def test_preset_best_is_evaluated_nested(few_candidates, tmp_path):
+    job = Job("threads", "best", {"budget": "quick"})
+    report = evaluate_dataset(job, Protocol(repeats=1, folds=2), tmp_path / "run")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["protocol"]["stop"] == "nested"
+    assert len(summary["chosen"]) == 2
+    assert {"candidate", "score", "weight"} <= set(summary["tried"][0])
+    assert report.evaluation.outputs.shape[0] == 1
+
+
+def test_train_uses_the_best_by_default(few_candidates, tmp_path):
+    out, table = tmp_path / "model.saen", tmp_path / "p.csv"
+    printed = invoke("train", "threads", "--budget", "quick", "--out", out).stdout
+    assert "inner score" in printed
+    assert "blend of" in printed
+    assert list(tmp_path.iterdir()) == [out]
+    assert isinstance(saen.load(out), saen.BlendClassifier)
+    invoke("predict", out, "threads", "--out", table)
+    header = table.read_text().splitlines()[0]
+    assert header == "id,prediction,p_discussion,p_questions,agreement"
+    assert "of this blend" in invoke("explain", out, "threads", "--graph", 3).output
+    invoke("inspect", out)
+
+
+def test_train_with_options_of_networks_uses_networks(tmp_path):
+    out = tmp_path / "model.saen"
+    invoke("train", "threads", "--epochs", 1, "--no-holdout", "--out", out)
+    assert isinstance(saen.load(out), saen.SAENClassifier)
+
+
+def test_train_refuses_options_that_the_preset_does_not_have(tmp_path, monkeypatch, capsys):
+    arguments = ("train", "threads", "--preset", "best", "--epochs", 3)
+    message = fails(monkeypatch, capsys, *arguments, "--out", tmp_path / "model.saen")
+    assert message == "epochs does not apply to preset best"
+
+
+def test_train_resumes_a_blend(few_candidates, tmp_path, monkeypatch):
+    out = tmp_path / "model.saen"
+    arguments = ("train", "threads", "--budget", "quick", "--no-holdout", "--out", out)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("saen.learning.blend._fit_member", stop)
+        with pytest.raises((KeyboardInterrupt, SystemExit, AssertionError)):
+            invoke(*arguments)
+    assert not out.exists()
+    with monkeypatch.context() as patch:  # the candidates are not tried again
+        patch.setattr("saen.network.ensemble.train", None)
+        patch.setattr("saen.learning.trainers.fit_parts", None)
+        assert "resuming" in invoke(*arguments).output
+    resumed = saen.load(out)
+    invoke(*arguments, "--force")
+    assert saen.load(out).tried_ == resumed.tried_
+
+
+def test_train_of_several_targets_uses_networks(tmp_path):
+    path, out = tmp_path / "own.saen", tmp_path / "model.saen"
+    both = np.column_stack([THREADS.sizes, -THREADS.sizes]).astype(float)[:12]
+    saen.save(THREADS[:12].with_targets(both), path)
+    told = []
+    train_model(Job(str(path), "best"), out, test_size=None, notify=told.append)
+    assert isinstance(saen.load(out), saen.SAENRegressor)
+    assert any("preset modern is used" in str(each) for each in told)

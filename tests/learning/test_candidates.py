@@ -1,0 +1,70 @@
+"""The candidates that blends try by default."""
+
+import numpy as np
+import pytest
+
+import saen
+from saen.learning.candidates import BUDGETS, default_candidates
+
+BOND = [(0, 1), (1, 2)]
+
+
+def names(data, **options):
+    return [each.name["candidate"] for each in default_candidates(data, **options)]
+
+
+def graphs(**columns):
+    return saen.Graphs.from_edge_lists([BOND, BOND], **columns)
+
+
+def test_candidates_grow_with_the_budget():
+    threads = saen.generate_threads(20, seed=1)
+    lists = [names(threads, budget=budget) for budget in BUDGETS]
+    assert len(lists[0]) < len(lists[1]) <= len(lists[2])
+    assert set(lists[0]) <= set(lists[1]) <= set(lists[2])
+
+
+def test_candidates_use_edge_labels_and_directions_as_roles():
+    plain = graphs(node_labels=list("CCCCOC"))
+    bonds = graphs(node_labels=list("CCCCOC"), edge_labels=["single", "double"] * 2)
+    arrows = graphs(node_labels=list("CCCCOC"), directed=True)
+    for data, roles in ((plain, False), (bonds, True), (arrows, True)):
+        edges = {
+            each.estimator.prepare(data).decomposition.edges for each in default_candidates(data)
+        }
+        assert edges == {"roles" if roles else "none"}
+
+
+def test_candidates_try_attributes_both_with_and_without():
+    data = graphs(node_labels=list("CCCCOC"), node_attributes=np.ones((6, 2)))
+    used = ["attributes" in each.estimator.node_labels for each in default_candidates(data)]
+    assert any(used)
+    assert not all(used)
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_candidates_of_other_data_use_their_decomposition(numbers):
+    candidates = default_candidates(None, "dependency_paths", numbers=numbers)
+    assert {each.estimator.spec.takes for each in candidates} == {"documents"}
+    kinds = {type(each.estimator).__name__ for each in candidates}
+    ending = "Regressor" if numbers else "Classifier"
+    assert kinds == {f"PartCounts{ending}", f"SAEN{ending}"}
+
+
+def test_candidates_are_tried_with_one_network_and_fitted_with_several():
+    networks = [
+        each
+        for each in default_candidates(saen.generate_threads(20, seed=1))
+        if isinstance(each.estimator, saen.SAENClassifier)
+    ]
+    assert networks
+    assert all(each.trial.n_models == 1 < each.estimator.n_models for each in networks)
+
+
+def test_candidates_use_triangles_in_dense_graphs_only():
+    clique = [(i, j) for i in range(6) for j in range(i)]
+    path = [(i, i + 1) for i in range(6)]
+    for edges, used in ((clique, True), (path, False)):
+        data = saen.Graphs.from_edge_lists([edges, edges])
+        labels = [each.estimator.node_labels for each in default_candidates(data)]
+        assert any("triangles" in each for each in labels) == used

@@ -1,0 +1,151 @@
+"""Several targets at once, with gaps: one model, one score per target and their mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import saen
+from saen.errors import InputError
+from saen.learning.targets import encode_classes, known_targets
+
+THREADS = saen.generate_threads(120, average_nodes=12, seed=2)
+QUICK = {"n_models": 2, "epochs": 20, "device": "cpu", "radii": (0, 1), "inner_folds": 0}
+WHOLE = np.column_stack(
+    [
+        THREADS.targets == "questions",
+        THREADS.sizes > np.median(THREADS.sizes),
+        THREADS.sizes > np.quantile(THREADS.sizes, 0.8),
+    ]
+).astype(np.int64)
+GAPS = np.random.default_rng(0).random(WHOLE.shape) < 0.3
+Y = np.where(GAPS, np.nan, WHOLE)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [[0, 1], [1, None], [None, 0]],
+        np.array([[0, 1], [1, np.nan], [np.nan, 0]]),
+        pd.DataFrame({"a": [0, 1, None], "b": [1, None, 0]}),
+        np.array([["0", "1"], ["1", ""], ["", "0"]]),
+        np.array([["n", "y"], ["y", ""], [None, "n"]], dtype=object),
+    ],
+    ids=["list", "floats", "frame", "strings", "objects"],
+)
+def test_missing_targets_are_none_nan_or_empty(y):
+    assert encode_classes(y)[1].tolist() == [[0, 1], [1, -1], [-1, 0]]
+
+
+def test_classes_of_several_targets_are_integers_where_all_are():
+    classes, _ = encode_classes(Y)
+    assert classes.dtype.kind == "i"
+    assert classes.tolist() == [[0, 1]] * 3
+    assert known_targets(np.array([[1, 2]])).all()
+
+
+def test_infinity_and_fractions_are_not_classes():
+    with pytest.raises(InputError, match="NaN or infinity"):
+        encode_classes([[0.0, np.inf], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="continuous"):
+        encode_classes([[0.0, 0.5], [1.0, 0.0]])
+
+
+def test_one_model_learns_several_targets_with_gaps():
+    model = saen.SAENClassifier(**QUICK).fit(THREADS[:80], Y[:80])
+    proba = model.predict_proba(THREADS[80:])
+    assert proba.shape == (40, 3)
+    assert model.predict_each(THREADS[80:]).shape == (40, 2, 3)
+    assert model.network_.architecture.layers[-1][-1] == 3
+    np.testing.assert_array_equal(model.predict(THREADS[80:]), proba > 0.5)
+    for target in (1, 2):
+        assert roc_auc_score(WHOLE[80:, target], proba[:, target]) > 0.9
+    assert model.decision_function(THREADS[80:]).shape == (40, 3)
+
+
+def test_unknown_targets_do_not_matter():
+    other = pd.DataFrame(Y).astype(object)
+    other[GAPS] = None
+    models = [saen.SAENClassifier(**QUICK).fit(THREADS, y) for y in (Y, other)]
+    np.testing.assert_array_equal(*[model.predict_proba(THREADS) for model in models])
+
+
+def test_names_come_from_a_data_frame_and_are_saved(tmp_path):
+    frame = pd.DataFrame(Y, columns=["NR-AR", "big", "huge"])
+    model = saen.SAENClassifier(**QUICK).fit(THREADS, frame)
+    model.save(tmp_path / "model.saen")
+    again = saen.load(tmp_path / "model.saen")
+    assert again.target_names_ == ["NR-AR", "big", "huge"]
+    np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
+
+
+def test_balanced_weights_are_those_of_each_target():
+    model = saen.SAENClassifier(**QUICK, class_weight="balanced")
+    codes = encode_classes(Y)[1]
+    weights = model.class_weights(codes, np.array([[0, 1]] * 3), np.ones(120))
+    for target in range(3):
+        known = codes[codes[:, target] >= 0, target]
+        expected = len(known) / (2 * np.bincount(known))
+        np.testing.assert_allclose(weights[[target, 3 + target]], expected)
+    assert model.fit(THREADS, Y).predict(THREADS).shape == (120, 3)
+
+
+def test_early_stopping_works_with_several_targets():
+    model = saen.SAENClassifier(**QUICK, patience=2).fit(THREADS, Y)
+    assert np.shape(model.history_.validation_loss)[1] == 2
+
+
+def test_evaluation_scores_every_target_and_their_mean():
+    frame = pd.DataFrame(Y, columns=["a", "b", "c"])
+    model = saen.SAENClassifier(**QUICK | {"n_models": 1, "inner_folds": 1})
+    found = saen.cross_validate(model, THREADS, frame, repeats=1, folds=3, metric="roc_auc")
+    scores = []
+    for _, test in found.splits[0]:
+        known = ~GAPS[test]
+        scores.append(
+            [
+                roc_auc_score(WHOLE[test, t][known[:, t]], found.outputs[0, test, t][known[:, t]])
+                for t in range(3)
+            ]
+        )
+    document = found.to_json()
+    expected = dict(zip("abc", np.mean(scores, axis=0), strict=True))
+    assert document["targets"]["roc_auc"] == pytest.approx(expected)
+    assert document["roc_auc"]["mean"] == pytest.approx(np.mean(scores))
+
+
+def test_nested_chooses_by_the_mean_over_targets():
+    model = saen.SAENClassifier(**QUICK | {"n_models": 1, "inner_folds": "auto"})
+    grid = [{"epochs": 1}, {"epochs": 20}]
+    options = {"repeats": 1, "folds": 2, "stop": "nested", "grid": grid, "inner": 2}
+    found = saen.cross_validate(model, THREADS, Y, metric="roc_auc", **options)
+    best = max(found.tried, key=lambda each: each["score"])
+    assert best["epochs"] in [each["epochs"] for each in found.chosen]
+    assert all(0.5 < each["score"] <= 1 for each in found.tried)
+
+
+def test_several_numbers_may_have_gaps():
+    numbers = np.column_stack([THREADS.sizes, 3.0 * THREADS.sizes + 1])
+    numbers[::4, 1] = np.nan
+    model = saen.SAENRegressor(**QUICK | {"epochs": 40}).fit(THREADS, numbers)
+    predicted = model.predict(THREADS)
+    assert np.corrcoef(predicted[:, 1], THREADS.sizes)[0, 1] > 0.9
+    single = saen.SAENRegressor(**QUICK | {"n_models": 1})
+    found = saen.cross_validate(single, THREADS, numbers, repeats=1, folds=3)
+    known = np.isfinite(numbers[:, 1])
+    errors = np.abs(found.outputs[0] - numbers)
+    folds = [errors[test] for _, test in found.splits[0]]
+    assert list(found.target_scores()) == ["0", "1"]
+    assert found.target_scores()["1"] == pytest.approx(
+        np.mean([np.nanmean(fold[:, 1]) for fold in folds])
+    )
+    assert known.sum() == np.isfinite(errors[:, 1]).sum()
+
+
+def test_other_models_refuse_several_targets():
+    with pytest.raises(InputError, match="one class per example"):
+        saen.PartCountsClassifier().fit(THREADS, WHOLE)
+    with pytest.raises(InputError, match="are learned by networks: use SAENClassifier"):
+        saen.BlendClassifier().fit(THREADS, Y)
