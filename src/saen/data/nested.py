@@ -60,6 +60,7 @@ class NestedData(Dataset):
     targets: Array | None
     name: str
     ids: Array
+    extra: Mapping[str, Array] | None = None
 
     def __init__(
         self,

@@ -18,7 +18,9 @@ from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.columns import Items
+from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
+from saen.io.tables import split_names
 from saen.io.text_files import numbered_lines, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
@@ -33,24 +35,24 @@ _ALSO_ALLOWED = ("label", "multigraph", "graph")
 _LINES_PER_UPDATE = 256  # of the progress bar
 
 
-def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
-    """Read a file of JSON lines.
+def read_jsonl(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
+    """Read a file of JSON lines; keys that saen does not know become `extra` columns.
 
     >>> file = getfixture("tmp_path") / "water.jsonl"
     >>> _ = file.write_text(
     ...     '{"nodes": ["O", "H", "H"], "edges": [[0, 1], [0, 2]], "target": "wet"}\\n'
     ... )
-    >>> read_jsonl(file, BadGraphs(skip=False, report=print))
+    >>> read_jsonl(file, ReadOptions(), BadGraphs(skip=False, report=print))
     Graphs(water: 1 graph, 3 nodes, 2 edges, undirected; 1 class, 2 node labels)
     """
     records = Records(bad_graph, path)
     line = 0
-    with bar("reading graphs", _count_lines(path), progress) as update:
+    with bar("reading graphs", _count_lines(path), options.progress) as update:
         for row, (line, data) in enumerate(numbered_lines(path)):
             if line % _LINES_PER_UPDATE == 0:
                 update(line)
             try:
-                records.add(_record(data, path, line, row), len(data))
+                records.add(_record(data, path, line, row, options), len(data))
             except FileError as error:
                 bad_graph(error)
     if not line:
@@ -73,46 +75,74 @@ def _refuse(constant: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _record(data: bytes, path: Path, line: int, row: int) -> Record:
+def _record(data: bytes, path: Path, line: int, row: int, options: ReadOptions) -> Record:
     document = parse_json_line(data, path, line, _DECODER)
     try:
         if not isinstance(document, dict):
             raise InputError(f"expected one object per graph, found {_shown(document)}")
-        return _graph(document, path, line, row, len(data))
+        target, own_id, extra = _about(document, options)
+        size, position, columns = _nodes(document["nodes"], len(data))
+        edges, edge_columns = _edges(document["edges"], size, position, len(data))
+        return Record(
+            path,
+            line,
+            size,
+            edges,
+            columns | edge_columns,
+            directed=document.get("directed", False),
+            target=target,
+            id=row if own_id is None else own_id,
+            extra=extra,
+        )
     except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
 
 
-def _graph(document: dict[str, Any], path: Path, line: int, row: int, n_bytes: int) -> Record:
+def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, dict[str, Any]]:
+    """Target, id and extra values of a graph, whose keys are checked."""
     if "parts" in document or [*document] == ["levels"]:
         raise InputError("nested data, not a graph: use a decomposition such as nested")
-    _check_keys([document], KEYS, "the graph", _ALSO_ALLOWED)
+    target, own_id, rest = example_keys(document, options.target, options.id)
     for key in ("nodes", "edges"):
         if key not in document:
             raise InputError(f"no {key!r}")
-    if "label" in document and "target" in document:
-        raise InputError("both 'target' and its alias 'label'")
-    target = document.get("target", document.get("label"))
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
-    check_target(target)
-    own_id = document.get("id")
-    check_id(own_id)
-    size, position, columns = _nodes(document["nodes"], n_bytes)
-    edges, edge_columns = _edges(document["edges"], size, position, n_bytes)
-    return Record(
-        path,
-        line,
-        size,
-        edges,
-        columns | edge_columns,
-        directed=directed,
-        target=target,
-        id=row if own_id is None else own_id,
-    )
+    known = {"nodes", "edges", "directed", *_ALSO_ALLOWED[1:]}
+    extra = {key: value for key, value in rest.items() if key not in known}
+    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, KEYS)]
+    if misspelt:
+        _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
+    return target, own_id, extra
+
+
+def example_keys(
+    document: dict[str, Any], target: str | None, own_id: str | None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The target and id of an example, checked, and what is under its other keys.
+
+    `target` and `own_id` are the keys to take them from, several targets separated by commas.
+
+    >>> example_keys({"a": 1, "b": 2, "c": 3}, "a", None)
+    (1, None, {'b': 2, 'c': 3})
+    """
+    if target is None and "label" in document and "target" in document:
+        raise InputError("both 'target' and its alias 'label'")
+    usual = "label" if "label" in document else "target"
+    keys = [usual] if target is None else split_names(target)
+    for key in [*(keys if target else ()), *([own_id] if own_id else ())]:
+        if key not in document and len(keys) == 1:
+            raise InputError(f"no {key!r}{did_you_mean(key, document)}")
+    values = [document.get(key) for key in keys]
+    found = values[0] if len(keys) == 1 else values
+    check_target(found)
+    name = document.get(own_id or "id")
+    check_id(name)
+    rest = {k: v for k, v in document.items() if k not in (*keys, own_id or "id")}
+    return found, name, rest
 
 
 # -- nodes and edges ---------------------------------------------------------------------------
@@ -226,10 +256,14 @@ def _shown(value: Any) -> str:
 
 def write_jsonl(graphs: Graphs, file: Path) -> None:
     """Write one line per graph, in the format that `read_jsonl` reads."""
+    document: dict[str, Any]
     named = not np.array_equal(graphs.ids, np.arange(len(graphs)))
     with file.open("w", encoding="utf-8") as out:
         for graph in plain_graphs(graphs):
-            document: dict[str, Any] = {"id": graph.id} if named else {}
+            document = {
+                k: v for k, v in graph.extra.items() if k not in (*KEYS, "label") and v == v
+            }
+            document |= {"id": graph.id} if named else {}
             if graphs.targets is not None:
                 document["target"] = graph.target
             if graphs.directed:
