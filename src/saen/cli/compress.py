@@ -10,11 +10,13 @@ import typer
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_levels, print_lines
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     name: options.Name,
-    decomposition: options.DecompositionName = "ego",
+    decomposition: options.DecompositionName = None,
     radii: options.Radii = None,
     node_labels: options.NodeLabels = None,
     out: Annotated[
@@ -23,6 +25,8 @@ def command(
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Decompose a dataset and merge identical objects on every level, without loss.
 
@@ -37,7 +41,7 @@ def command(
     asked = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    report = compress_dataset(name, asked, out, force=force)
+    report = compress_dataset(name, asked, out, reading, force=force)
     document = report.to_json()
     if json:
         print_json(document)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_line, print_lines, report_skipped
+from saen.cli.output import print_json, print_line, print_lines
 from saen.errors import FileError
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="Graphs: a name, file or folder.")],
     out: Annotated[
@@ -26,12 +29,10 @@ def command(
         Literal["tu", "graphml"] | None,
         typer.Option(help="What to write into a folder: tu or graphml."),
     ] = None,
-    nodes: options.NodesFile = None,
-    targets: options.TargetsFile = None,
-    directed: options.Directed = False,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Convert graphs from any format that can be read.
 
@@ -40,17 +41,10 @@ def command(
     from saen.io.loading import load_dataset
     from saen.io.writing import output_files, write_graphs
 
-    output_files(out, format=format, force=force, inputs=[source, nodes, targets])
+    inputs = [source, reading.nodes, reading.targets]
+    output_files(out, format=format, force=force, inputs=inputs)
     skipped: list[FileError] = []
-    with report_skipped() as report:
-        graphs = load_dataset(
-            source,
-            directed=directed,
-            nodes=nodes,
-            targets=targets,
-            skip_bad=skip_bad,
-            report=skipped.append if json else report,
-        )
+    graphs = load_dataset(source, replace(reading, report=skipped.append) if json else reading)
     files = write_graphs(graphs, out, format=format, force=force)
     if json:
         print_json(

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_lines, report_skipped
+from saen.cli.output import print_json, print_lines
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -24,10 +26,11 @@ def command(
             "[default: the top, one vector per example]"
         ),
     ] = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Write the learned vectors (embeddings) of graphs or other data, or of their parts.
 
@@ -37,17 +40,7 @@ def command(
     """
     from saen.learning.jobs.predict import embed_dataset
 
-    with report_skipped() as report:
-        result = embed_dataset(
-            model,
-            data,
-            out,
-            level=level,
-            device=device,
-            skip_bad=skip_bad,
-            force=force,
-            report=report,
-        )
+    result = embed_dataset(model, data, out, reading, level=level, device=device, force=force)
     if json:
         print_json(result.to_json())
     else:

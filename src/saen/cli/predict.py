@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_lines, report_skipped, say
+from saen.cli.output import print_json, print_lines, say
 from saen.errors import InputError
+from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ SCORE_WORDS: dict[str, Callable[[float], str]] = {
 }
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -36,10 +38,11 @@ def command(
         str | None,
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
 
@@ -56,17 +59,8 @@ def command(
     path = None if out == "-" else Path(out)
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
-    with report_skipped() as report:
-        result = predict_dataset(
-            model,
-            data,
-            path,
-            device=device,
-            keep=keep.split(",") if keep else (),
-            skip_bad=skip_bad,
-            force=force,
-            report=report,
-        )
+    columns = keep.split(",") if keep else ()
+    result = predict_dataset(model, data, path, reading, device=device, keep=columns, force=force)
     _warn_unseen(result)
     if json:
         print_json(result.to_json())

@@ -58,7 +58,8 @@ class Dataset(Collection):
     `ids`, shape (n,), name the examples in every output: integers or strings, by default the
     position of each in its input. They go along through indexing and concatenation; like the name
     of a collection, they say nothing about its content, so `==` and digests do not look at them.
-    Nor do they look at `extra`: other columns of the input by name, (n,) each, which no model reads.
+    Nor do they look at `extra`, other columns of the input by name, (n,) each, which no model
+    reads.
     """
 
     targets: Array | None

@@ -16,7 +16,7 @@ from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
-from saen.io.records import Report
+from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, choose_device
@@ -106,12 +106,11 @@ def predict_dataset(
     model_file: Path,
     data: str,
     out: Path | None,
+    reading: ReadOptions | None = None,
     *,
     device: str = "auto",
     keep: Sequence[str] = (),
-    skip_bad: bool = False,
     force: bool = False,
-    report: Report | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
@@ -124,7 +123,7 @@ def predict_dataset(
         check_output(out, force=force, inputs=[model_file, data])
     model = load_model(model_file, device)
     takes = model_takes(model)
-    examples = load_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
+    examples = load_input(data, takes, reading, str(model_file))
     kept = _kept_columns(examples, keep)
     predicted: list[Array] = []
     unseen = objects = 0
@@ -169,12 +168,11 @@ def embed_dataset(
     model_file: Path,
     data: str,
     out: Path,
+    reading: ReadOptions | None = None,
     *,
     level: str | None = None,
     device: str = "auto",
-    skip_bad: bool = False,
     force: bool = False,
-    report: Report | None = None,
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level: its number or name, None for the top.
 
@@ -186,9 +184,7 @@ def embed_dataset(
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]
-    examples = load_input(
-        data, model_takes(model), skip_bad=skip_bad, report=report, reader=str(model_file)
-    )
+    examples = load_input(data, model_takes(model), reading, str(model_file))
 
     def chunks() -> Iterator[Embedded]:
         with bar("embedding", len(examples)) as update:
