@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines
-from saen.errors import FileError
+from saen.errors import FileError, InputError
 from saen.io.reading import ReadOptions
+
+if TYPE_CHECKING:
+    from saen.data.graphs import Graphs
+    from saen.data.nested import NestedData
 
 
 @options.reads_data
@@ -29,32 +33,50 @@ def command(
         Literal["tu", "graphml"] | None,
         typer.Option(help="What to write into a folder: tu or graphml."),
     ] = None,
+    kind: Annotated[
+        Literal["nested"] | None,
+        typer.Option("--as", help="Read any JSON as nested data: objects and lists become parts."),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, help="Levels of nested data below the top. [default: the deepest]"),
+    ] = None,
     force: options.Force = False,
     json: options.AsJson = False,
     *,
     reading: ReadOptions,
 ) -> None:
-    """Convert graphs from any format that can be read.
+    """Convert graphs from any format that can be read, or any JSON to nested data.
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
+    from saen.io.any_json import read_any_json
     from saen.io.loading import load_dataset
+    from saen.io.nested import write_nested
     from saen.io.writing import output_files, write_graphs
 
     inputs = [source, reading.nodes, reading.targets]
-    output_files(out, format=format, force=force, inputs=inputs)
+    written, files = output_files(out, format=format, force=force, inputs=inputs)
     skipped: list[FileError] = []
-    graphs = load_dataset(source, replace(reading, report=skipped.append) if json else reading)
-    files = write_graphs(graphs, out, format=format, force=force)
+    reading = replace(reading, report=skipped.append) if json else reading
+    data: Graphs | NestedData
+    if kind == "nested":
+        if written != "jsonl":
+            raise InputError(f"nested data are written as .jsonl, not as {out.name}")
+        data = read_any_json(Path(source), reading, depth)
+        write_nested(data, out)
+    else:
+        data = load_dataset(source, reading)
+        write_graphs(data, out, format=format, force=force)
     if json:
         print_json(
             {
-                "graphs": len(graphs),
+                "graphs": len(data),
                 "files": [str(file) for file in files],
                 "skipped": [str(error) for error in skipped],
             }
         )
         return
-    print_line(f"{graphs!r}")
+    print_line(f"{data!r}")
     for file in files:
         print_lines({"written": str(file)})

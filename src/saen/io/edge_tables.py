@@ -69,11 +69,12 @@ class Targets:
     id: str | None
     extra: list[str]
 
-    def values(self) -> list[Any]:
-        """The target of every row; None where there is none."""
+    def values(self, rows: Ints) -> list[Any]:
+        """The targets of some rows; None where there is none, and for row -1."""
         if not self.targets:
-            return [None] * len(self.table)
-        return row_targets([self.table.texts(column).tolist() for column in self.targets])
+            return [None] * len(rows)
+        columns = ([*self.table.texts(column), ""] for column in self.targets)
+        return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
 
 
 def read_targets(path: Path, options: ReadOptions) -> Targets:
@@ -279,7 +280,6 @@ class _Tables:
         if self.rows_of_graphs is None:
             return [None] * len(rows), names, {}
         about, table, known = self.rows_of_graphs, self.rows_of_graphs.table, rows >= 0
-        values = [*about.values(), None]
         if about.id is not None:
             own = table.labels(about.id, rows[known])
             names = names.astype(np.result_type(names, own)) if not known.all() else own.copy()
@@ -291,7 +291,7 @@ class _Tables:
                 column = column.astype(np.str_ if column.dtype.kind == "U" else np.float64)
                 column[~known] = "" if column.dtype.kind == "U" else np.nan
             extra[name] = column
-        return [values[row] for row in rows], names, extra
+        return about.values(rows), names, extra
 
     # -- bad graphs --------------------------------------------------------------------------
 

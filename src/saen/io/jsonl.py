@@ -29,6 +29,7 @@ KEYS = ("nodes", "edges", "target", "id", "directed")
 NODE_KEYS = ("id", "label", "attributes")
 EDGE_KEYS = ("source", "target", "label", "attributes")
 
+_OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
@@ -113,7 +114,7 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
     known = {"nodes", "edges", "directed", *_ALSO_ALLOWED[1:]}
     extra = {key: value for key, value in rest.items() if key not in known}
-    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, KEYS)]
+    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, _OPTIONAL)]
     if misspelt:
         _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
     return target, own_id, extra

@@ -353,8 +353,9 @@ def _file_rows(
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     seen: set[Path] = set()
     unknown: list[str] = []
-    values = targets.values()
-    ids = None if targets.id is None else table.labels(targets.id, np.arange(len(table))).tolist()
+    rows = np.arange(len(table))
+    values = targets.values(rows)
+    ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
     extra = {name: table.array(name).tolist() for name in targets.extra}
     for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
@@ -500,5 +501,5 @@ def _store_parsed(graphs: Graphs, parsed: Path | None) -> None:
             f"the parsed dataset could not be cached ({error}); set SAEN_CACHE to a writable "
             "folder, or pass cache=False",
             CacheWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -53,10 +53,10 @@ def read_nested(
     """Read nested data from a file of JSON lines, one example per line.
 
     A line is `{"parts": parent}` with an optional `"target"` and `"id"`; `target` and `id` name
-    other keys. A parent is an object
-    that maps roles to lists of parts; a part is a parent or a label: an integer, a string, or a
-    list of these. The first line may be `{"levels": [names, bottom first]}`. Blank lines are
-    ignored. The data are named after the file.
+    other keys. A parent is an object that maps roles to lists of parts; a part is a parent, a label
+    (an integer, a string, or a list of these) or a number with a decimal point. Other keys are
+    `extra`. The first line may be `{"levels": [names, bottom first]}`. Blank lines are ignored. The
+    data are named after the file.
 
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
@@ -79,13 +79,13 @@ def read_nested(
         for line, document in rest:  # noqa: B007 (errors name it)
             value, own_id, others = example_keys(document, target, id)
             parts = others.pop("parts", None)
-            if not isinstance(parts, dict):
-                found = (
-                    f"not {short(parts)}"
-                    if "parts" in document
-                    else (f"found the keys {', '.join(map(short, document)) or 'none'}")
+            if "parts" not in document:
+                keys = ", ".join(map(short, document)) or "none"
+                raise InputError(
+                    f"expected the key 'parts', optionally 'target' and 'id', found {keys}"
                 )
-                raise InputError(f"'parts' must map roles to lists of parts, {found}")
+            if not isinstance(parts, dict):
+                raise InputError(f"'parts' must map roles to lists of parts, not {short(parts)}")
             ids.append(len(ids) if own_id is None else own_id)
             targets.append(value)
             extra.append(others)
