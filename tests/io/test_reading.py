@@ -48,7 +48,7 @@ def test_columns_of_molecules_are_chosen_by_name(
     assert (graphs.targets.tolist(), graphs.ids.tolist()) == ([-1, 2], ["e7", "e8"])
     assert graphs.extra["lab"].tolist() == ["x", "y"]
     assert told == []
-    with pytest.raises(FileError, match="no column 'cod' .did you mean code"):
+    with pytest.raises(FileError, match=r"no column 'cod' .did you mean code"):
         load_dataset(file, smiles="structure", id="cod")
 
 
@@ -76,7 +76,7 @@ def test_keys_of_json_lines_are_chosen_and_the_others_kept(tmp_path: Path) -> No
     extra = {name: column.tolist() for name, column in graphs.extra.items()}
     assert extra == {"z": [0, 1], "lab": ["x", ""], "mass": [1, 2.5]}
     assert load_dataset(file, target="y,z").targets.tolist() == [[3, 0], [5, 1]]  # type: ignore[union-attr]
-    with pytest.raises(FileError, match="line 1: no 'cod' .did you mean code"):
+    with pytest.raises(FileError, match=r"line 1: no 'cod' .did you mean code"):
         load_dataset(file, id="cod")
     for out in ("h.jsonl", "edges.csv"):
         write_graphs(graphs, tmp_path / out)

@@ -9,9 +9,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from saen._util.strings import did_you_mean
 from saen.cli.output import report_skipped, say
 from saen.errors import FileError, InputError
 from saen.io.reading import ReadOptions
+
+PRESETS = ("best", "modern", "paper", "counts")
+DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")
 
 Name = Annotated[
     str,
@@ -67,7 +71,19 @@ Budget = Annotated[
     typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
 ]
 Metric = Annotated[
-    str | None,
+    Literal[
+        "accuracy",
+        "balanced_accuracy",
+        "f1",
+        "roc_auc",
+        "average_precision",
+        "log_loss",
+        "mcc",
+        "mae",
+        "rmse",
+        "r2",
+    ]
+    | None,
     typer.Option(
         help="What is shown first, and decides under nested: accuracy, balanced_accuracy, f1, "
         "roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2."
@@ -179,22 +195,35 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     def run(**values: Any) -> None:
-        from saen.io.loading import check_source
-
         chosen = {name: values.pop(name) for name in READING}
-        if "model" in values and not values["model"].exists():
-            raise FileError("no such file", path=values["model"])
-        check_source(next(values[name] for name in ("data", "name", "source") if name in values))
-        if values.get("decomposition"):
-            from saen.decompositions import make_decomposition
-
-            make_decomposition(values["decomposition"])
+        _check_early(values)
         with report_skipped() as report:
             command(**values, reading=ReadOptions(**chosen, report=report, notify=_note))
 
     run.__doc__ = command.__doc__
     run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _check_early(values: dict[str, Any]) -> None:
+    """Raise for mistakes that can be seen without reading anything."""
+    from saen.io.loading import check_source
+
+    if "model" in values and not values["model"].exists():
+        raise FileError("no such file", path=values["model"])
+    check_source(next(values[name] for name in ("data", "name", "source") if name in values))
+    preset, device = values.get("preset"), values.get("device", "auto")
+    if preset is not None and preset not in PRESETS and Path(preset).suffix != ".toml":
+        raise InputError(
+            f"unknown preset {preset!r}{did_you_mean(preset, PRESETS)}: "
+            f"choose from {', '.join(PRESETS)}, or give a .toml file"
+        )
+    if device.partition(":")[0] not in DEVICES:
+        raise InputError(f"unknown device {device!r}: choose from {', '.join(DEVICES)}")
+    if values.get("decomposition") is not None:
+        from saen.decompositions import make_decomposition
+
+        make_decomposition(values["decomposition"])
 
 
 def _note(line: str) -> None:
