@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/datasets),)
 export SAEN_DATA ?= $(abspath ../shared/datasets)
 endif
 
-.PHONY: demo test test-slow lint fuzz bench bench-quick docs site clean
+.PHONY: demo test test-slow test-lowest lint fuzz faults mutants bench bench-quick docs site clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -29,14 +29,35 @@ test-slow: .venv/installed
 	$(BIN)/python -m pytest -q -m slow
 
 fuzz: .venv/installed
+	$(BIN)/python -m tests.fuzz --out docs/results/reliability/fuzz.json
 	SAEN_FUZZ=2000 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/io/test_fuzz.py tests/properties
 	SAEN_FUZZ=200 $(BIN)/python -m pytest -q -n auto --timeout 0 tests/data tests/decompositions
+
+faults: .venv/installed
+	$(BIN)/python -m tests.faults.campaign --out docs/results/reliability
+
+mutants: .venv/installed
+	$(BIN)/python -m tests.mutants --out docs/results/reliability/mutants.json
+
+# The oldest versions that pyproject.toml allows, torch excepted, in an environment of their own.
+.venv-lowest/installed: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/pip install --quiet --constraint .venv-lowest/constraints.txt torch==2.13.0 \
+	    --editable '.[plots,pyg,chem,text,parquet,explore]' hypothesis pytest pytest-timeout pytest-xdist
+	touch $@
+
+test-lowest: .venv-lowest/installed
+	.venv-lowest/bin/python -m pytest -q -n auto -W ignore::DeprecationWarning $(or $(TESTS),tests)
 
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@if $(BIN)/python -c "import requests; requests.get('https://pypi.org/pypi/pip/json', timeout=3).raise_for_status()" 2>/dev/null; \
+	then $(BIN)/pip-audit --skip-editable --progress-spinner off; \
+	else echo "pip-audit: skipped, no index answers"; fi
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
@@ -51,4 +72,4 @@ site: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .fuzz .mutants demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

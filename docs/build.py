@@ -68,6 +68,7 @@ def main() -> None:
             print("no datasets (set SAEN_DATA): figures and sizes are unchanged")
         take_screenshots()
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
+    (DOCS / "reliability.md").write_text(reliability_page(), encoding="utf-8")
     replace_table(DOCS / "compression.md", "compression", compression_table())
     replace_table(DOCS / "comparison.md", "peers", peers_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())
@@ -135,6 +136,50 @@ def _summary(command: Any) -> str:
 
 def _example_as_code(text: str) -> str:
     return re.sub(r"Example: (.+)", r"Example: `\1`", text)
+
+
+# -- reliability -------------------------------------------------------------------------------
+
+
+RELIABILITY = """
+# Reliability
+
+What `saen` is tested against beyond ordinary tests, with the counts of the last campaigns. Each
+campaign is a command that anybody can repeat; this page is generated from what the commands wrote
+to `docs/results/reliability` (`make docs`).
+
+What must hold after a fault: a command ends with all its files, or with one line that says what is
+wrong. It never shows a traceback or leaves a half-written file under a final name, and ends with
+the same bytes as an undisturbed command when it is repeated. What is promised about interruptions,
+locks, threads and processes is on the pages [evaluate](evaluate.md#splits-and-run-directories) and
+[training](training.md#guarantees); limits of numbers are on [limits](limits.md#numbers).
+"""
+
+
+def reliability_page() -> str:
+    """The page reliability.md: what every campaign in docs/results/reliability did and found."""
+    lines = [RELIABILITY.strip()]
+    for file in sorted((RESULTS / "reliability").glob("*.json")):
+        report = json.loads(file.read_text("utf-8"))
+        title = report["campaign"]
+        lines += ["", f"## {title[0].upper()}{title[1:]}", ""]
+        if about := report.get("about"):
+            lines += [about, ""]
+        lines += [f"Command: `{report['command']}`", "", "| what | count |", "|---|---:|"]
+        lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in report["counts"].items()]
+        found = [f"- {_cell(each)}" for each in report["found"]]
+        lines += ["", *(["Found:", "", *found] if found else ["This run found nothing."])]
+        if fixed := report.get("found before and fixed"):
+            lines += ["", "Found before and fixed:", "", *(f"- {_cell(each)}" for each in fixed)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    """A number or words for one cell of a table, or one item of a list."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(words.replace("|", "\\|").split())
 
 
 # -- figures and measurements ------------------------------------------------------------------
@@ -258,14 +303,18 @@ def compression_table() -> str:
 
 def accuracy_table() -> str:
     """Published accuracies, ours, and the compressed size of each dataset."""
-    sizes = results("compression")
-    lines = [
-        "| dataset | SAEN (paper) | preset `paper` | preset `modern`, nested | compressed size |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for name, result in results("accuracy").items():
+    sizes, accuracies = results("compression"), results("accuracy")
+    runs = {
+        "written": "as written",
+        "paper": "preset `paper`",
+        "nested": "preset `modern`, nested",
+    }
+    kinds = [kind for kind in runs if all(kind in result for result in accuracies.values())]
+    titles = ["dataset", "SAEN (paper)", *(runs[kind] for kind in kinds), "compressed size"]
+    lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
+    for name, result in accuracies.items():
         mean, std = result["published"]["SAEN"]
-        ours = [result[run]["accuracy"] for run in ("paper", "nested")]
+        ours = [result[kind]["accuracy"] for kind in kinds]
         cells = [f"{100 * each['mean']:.2f} ± {100 * each['std']:.2f}" for each in ours]
         ratio = f"× {sizes[name]['bytes']['ratio']:.3f}" if name in sizes else ""
         lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(cells)} | {ratio} |")

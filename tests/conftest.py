@@ -71,3 +71,10 @@ def dataset(_own_cache: None) -> Callable[[str], Graphs]:
         return load_dataset(name)
 
     return load
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give mutmut 3.8, which knows pytest 8, the name of a test where it looks for it."""
+    if "MUTANT_UNDER_TEST" in os.environ:
+        for item in items:
+            item._nodeid = item.nodeid

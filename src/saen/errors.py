@@ -8,9 +8,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
+MAX_MESSAGE = 1000
+"""Characters of the longest message: files and libraries may put anything into one."""
+
+
+def printable(text: str) -> str:
+    """The text with control characters, which could command a terminal, written as in Python.
+
+    >>> printable("a\\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
 
 class SaenError(Exception):
-    """Base of every error that is the fault of an input rather than of the library."""
+    """Base of every error that is the fault of an input rather than of the library.
+
+    >>> len(str(SaenError("x" * 10_000)))
+    1000
+    """
+
+    def __init__(self, message: str = "") -> None:
+        text = printable(message[: 2 * MAX_MESSAGE])
+        if len(message) > MAX_MESSAGE or len(text) > MAX_MESSAGE:
+            start, end = text[: MAX_MESSAGE - 203], printable(message[-200:])[-200:]
+            text = f"{start} … {end}"
+        super().__init__(text)
 
 
 class InputError(SaenError, ValueError):
@@ -26,7 +51,7 @@ class FileError(SaenError):
 
     def __init__(self, message: str, *, path: str | Path, line: int | None = None) -> None:
         place = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: {message}")
+        super().__init__(" ".join(f"{place}: {message}".splitlines()))
         self.path = Path(path)
         self.line = line
 

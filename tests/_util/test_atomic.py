@@ -175,3 +175,12 @@ def test_an_output_needs_force_where_a_file_is_and_is_never_an_input(tmp_path: P
 def test_a_home_folder_of_nobody_is_one_line() -> None:
     with pytest.raises(FileError, match="no such user"):
         expand_user("~nobody-of-that-name/x")
+
+
+def test_check_output_never_overwrites_a_file_of_an_input_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    inside = tmp_path / "data" / "targets.csv"
+    check_output(inside, inputs=[tmp_path / "data"])  # a new file changes none of them
+    inside.touch()
+    with pytest.raises(FileError, match="is an input of this command"):
+        check_output(inside, force=True, inputs=[tmp_path / "data"])

@@ -98,3 +98,25 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     error = fails("convert", "bad.jsonl", "y.jsonl")
     assert error == "bad.jsonl, line 1: no 'nodes'"
     assert not (tmp_path / "y.jsonl").exists()
+
+
+def test_an_input_by_its_name_is_never_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAEN_DATA", str(tmp_path))
+    write_graphs(TWO, tmp_path / "toy.zip")
+    before = (tmp_path / "toy.zip").read_bytes()
+    for command in (("convert", "toy", tmp_path / "toy.zip"), ("compress", "toy", "-o", "toy.zip")):
+        monkeypatch.chdir(tmp_path)
+        assert "is an input of this command" in fails(*command, "--force")
+    assert (tmp_path / "toy.zip").read_bytes() == before
+
+
+def test_an_input_inside_the_output_folder_is_never_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_graphs(TWO, tmp_path / "mine", format="graphml")
+    file = next((tmp_path / "mine").glob("*.graphml"))
+    words = ("convert", file, tmp_path / "mine", "--format", "graphml", "--force")
+    assert "is an input of this command" in fails(*words)
+    assert file.exists()

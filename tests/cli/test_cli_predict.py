@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
+from saen.decompositions import DependencyPaths
 from saen.io import container
 from saen.learning.prediction import predict_chunks
 from tests.cli.commandline import SMALL, fails, invoke, run
@@ -263,6 +264,32 @@ def test_a_model_of_documents_wants_documents(model: Path, tmp_path: Path) -> No
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     assert invoke("predict", of_text, text).stdout.startswith("id,prediction,p_a,p_b,agreement")
     assert "documents, not graphs" in fails("predict", model, text)
+
+
+def test_a_model_over_word_vectors_is_given_their_file_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("yes 1 0\nno 0 1\n")
+    words = [[[("yes", None, "root")]], [[("no", None, "root")]]] * 4
+    documents = Documents.from_sentences(words, targets=["a", "b"] * 4)
+    text = DependencyPaths(vectors="words.txt")
+    SAENClassifier(text, epochs=1, n_models=1).fit(documents, documents.targets).save("m.saen")
+    Path("own.conllu").write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    commands = [
+        ("predict", "m.saen", "own.conllu"),
+        ("embed", "m.saen", "own.conllu", "--out", "e.csv"),
+        ("explain", "m.saen", "own.conllu", "--graph", 0),
+    ]
+    for command in commands:
+        # Not even from the folder where a file of that name lies.
+        message = fails(*command)
+        assert message.startswith("trained with the word vectors of 'words.txt': name that file")
+        invoke(*command, "--vectors", "words.txt")
+    Path("other.txt").write_text("yes 0 1\nno 1 0\n")
+    message = fails(*commands[0], "--vectors", "other.txt")
+    assert message.startswith("other.txt: not the word vectors that the model was trained with")
+    assert run("inspect", "m.saen")["decomposition"]["file"]["name"] == "words.txt"
 
 
 def test_a_model_of_a_newer_format_asks_for_a_newer_saen(

@@ -190,6 +190,11 @@ def test_a_prediction_that_is_not_a_number_is_an_error(tmp_path):
         message = fails("predict", model, huge, "--out", out)
         assert "the output for example 2 is NaN or infinite" in message
     assert not (tmp_path / "p.jsonl").exists()
+    for level in (0, 1, 2):
+        command = ("embed", model, huge, "--level", level, "--out", tmp_path / "e.csv")
+        message = fails(*command)
+        assert "the output for example 2 is NaN or infinite" in message
+    assert not (tmp_path / "e.csv").exists()
 
 
 # -- terminals ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -508,3 +509,19 @@ def test_compress_reaches_the_measured_sizes_on_benchmark_datasets(name, dataset
     assert found == expected
     if name in LARGEST_RATIO:
         assert file_bytes(compressed) / original_bytes(compressed) <= LARGEST_RATIO[name]
+
+
+def star(n):
+    return Graphs.from_edge_lists([np.column_stack([np.zeros(n, np.int64), np.arange(1, n + 1)])])
+
+
+def test_compress_refuses_hopeless_work_with_a_forecast(monkeypatch):
+    before = time.monotonic()
+    with pytest.raises(InputError, match=r"up to 1\.0e\+12 entries .* of them in example 0"):
+        compress_graphs(star(10**6), Ego(radii=(2,)))
+    assert time.monotonic() - before < 20
+    small = star(1000)
+    monkeypatch.setattr(saen.data.compression, "physical_memory", lambda: 5e6)
+    with pytest.raises(InputError, match=r"1\.0e\+06 of them in example 0: choose smaller radii"):
+        compress_graphs(small, Ego(radii=(2,)))
+    assert len(compress_graphs(small, Ego(radii=(1,)))) == 1

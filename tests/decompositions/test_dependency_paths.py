@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise, product
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saen
-from saen import FileError, Graphs, Hierarchy, Vocabulary, compress
+from saen import FileError, Graphs, Hierarchy, InputError, Vocabulary, compress
 from saen.data.compression import equivalent
 from saen.data.documents import Documents
 from saen.data.vocabulary import UNSEEN
@@ -314,14 +315,41 @@ def test_a_file_without_any_of_the_words_is_refused(vectors):
         DependencyPaths(vectors=vectors).fit(Documents.from_sentences([[YES, HOWL[1:2]]]))
 
 
-def test_a_file_that_went_away_is_named(vectors):
+def test_a_file_that_changed_or_went_away_is_named(vectors):
     documents = Documents.from_sentences([[BITE]])
     text = DependencyPaths(vectors=vectors).fit(documents)
-    text = decomposition_from_json(json.loads(json.dumps(decomposition_to_json(text))))
     assert text.decompose(documents).attributes.vectors.shape == (3, 2)
+    vectors.write_text(VECTORS + "extra 1 2\n")
+    with pytest.raises(FileError, match="not the word vectors that the model was trained with"):
+        text.decompose(documents)
     vectors.unlink()
     with refuses(f"{vectors}: cannot be read (No such file or directory)", FileError):
         text.decompose(documents)
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe"])
+def test_word_vectors_are_read_from_regular_files_only(place, tmp_path):
+    path = tmp_path / place
+    if place == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(FileError, match="not a regular file"):
+        DependencyPaths(vectors=path).fit(Documents.from_sentences([[BITE]]))
+
+
+def test_word_vectors_in_a_file_are_a_name_and_a_digest(vectors):
+    documents = Documents.from_sentences([[BITE]])
+    text = DependencyPaths(vectors=vectors).fit(documents)
+    document = json.loads(json.dumps(decomposition_to_json(text)))
+    assert str(vectors.parent) not in json.dumps(document)
+    assert document["file"]["name"] == "vectors.txt"
+    again = decomposition_from_json(document)
+    for use in (again.decompose, again.fit):
+        with pytest.raises(InputError, match=r"word vectors of 'vectors\.txt': name that file"):
+            use(documents)
+    with pytest.raises(InputError, match="must not name a file"):
+        decomposition_from_json(document | {"vectors": str(vectors)})
+    moved = replace(again, vectors=vectors.rename(vectors.with_name("moved.txt")))
+    assert moved.decompose(documents) == replace(text, vectors=moved.vectors).decompose(documents)
 
 
 # -- settings ----------------------------------------------------------------------------------
@@ -400,11 +428,16 @@ def test_a_model_over_word_vectors_asks_for_their_file(vectors, tune, tmp_path):
     text = DependencyPaths(max_length=1, relations=True, vectors=vectors, tune=tune)
     model = saen.SAENClassifier(text, epochs=2, n_models=1).fit(documents, documents.targets)
     model.save(tmp_path / "model")
-    again = saen.load(tmp_path / "model")
     expected = model.predict_proba(documents)
-    assert np.array_equal(again.predict_proba(documents), expected)
-    moved = vectors.rename(tmp_path / "moved.txt")
-    with refuses(f"{vectors}: cannot be read (No such file or directory)", FileError):
+    with pytest.raises(InputError, match="--vectors FILE"):
         saen.load(tmp_path / "model").predict(documents)
-    again.decomposition_ = replace(again.decomposition_, vectors=moved)
+    moved = vectors.rename(tmp_path / "moved.txt")
+    again = saen.load(tmp_path / "model", vectors=moved)
     assert np.array_equal(again.predict_proba(documents), expected)
+    again.fit(documents, documents.targets)
+    again.save(tmp_path / "again")
+    third = saen.SAENClassifier.load(tmp_path / "again", vectors=moved)
+    assert np.array_equal(third.predict_proba(documents), expected)
+    moved.write_text("dogs 1 0\n")
+    with pytest.raises(FileError, match="not the word vectors that the model was trained with"):
+        saen.load(tmp_path / "model", vectors=moved)

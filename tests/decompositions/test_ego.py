@@ -130,7 +130,11 @@ def test_several_labels_are_a_tuple():
 
 
 def test_node_labels_are_the_default_and_degrees_where_there_are_none():
-    assert Ego().fit(labelled()).node_labels == "degree"
+    assert Ego().fit(labelled()).node_labels == "log-degree:4"
+    attributed = labelled(node_attributes=np.zeros((5, 2)))
+    assert Ego(node_labels="core,auto").fit(attributed).node_labels == (
+        "core,log-degree:4,attributes"
+    )
     assert Ego().fit(labelled(node_labels=np.arange(5))).node_labels == "node"
     assert Ego(node_labels="degree").fit(labelled(node_labels=np.arange(5))).node_labels == "degree"
 

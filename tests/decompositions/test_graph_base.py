@@ -11,7 +11,9 @@ from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes, Paths
 from tests.refusals import refuses
 
 ALL = [Ego, Neighbourhoods, Paths, Nodes, Edges]
-KINDS = "node, degree, core, triangles, log-degree, log-core, log-triangles, distance, attributes"
+KINDS = (
+    "auto, node, degree, core, triangles, log-degree, log-core, log-triangles, distance, attributes"
+)
 
 
 @pytest.mark.parametrize("decomposition", ALL)
@@ -43,8 +45,8 @@ def test_settings_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize("decomposition", [Ego, Neighbourhoods, Paths])
 def test_edges_are_ignored_roles_or_objects(decomposition: Any) -> None:
-    modes = "none, roles, auto, objects"
-    with refuses(f"edges must be one of {modes}, not 'role' (did you mean roles?)"):
+    known = "none, roles, auto, objects"
+    with refuses(f"edges must be one of {known}, not 'role' (did you mean roles?)"):
         decomposition(edges="role")
     with refuses(
         "edges='objects' have no distance to the root: leave the label 'distance' out, "

@@ -117,6 +117,11 @@ def test_command_reference_is_up_to_date(build):
     assert page == build["command_reference"](), "run docs/build.py --fast"
 
 
+def test_reliability_page_is_up_to_date(build):
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert page == build["reliability_page"](), "run docs/build.py --fast"
+
+
 def test_performance_page_states_only_measured_numbers():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     words = re.sub(r"`[^`]*`|\]\([^)]*\)", "", page)

@@ -154,9 +154,10 @@ def test_contributions_of_several_layers_converge_to_the_definition():
 # -- laws --------------------------------------------------------------------------------------
 
 
-@given(hierarchies(), st.integers(1, 2), st.sampled_from(["none", "batch"]))
-def test_contributions_add_up_on_every_level(hierarchy, n_models, normalisation):
-    network = make_network(hierarchy, seeds=range(n_models), normalisation=normalisation)
+@given(hierarchies(), st.integers(1, 2), st.sampled_from(["none", "batch"]), st.booleans())
+def test_contributions_add_up_on_every_level(hierarchy, n_models, normalisation, activated):
+    options = {"normalisation": normalisation, "output_activation": activated}
+    network = make_network(hierarchy, seeds=range(n_models), **options)
     network = with_statistics(network)
     contributions = contributions_of(network, hierarchy, [1.0, -0.5])
     outputs = network(hierarchy).detach().mean(dim=1).numpy() @ [1.0, -0.5]

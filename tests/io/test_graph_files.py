@@ -227,6 +227,33 @@ def test_folder_entities_are_not_expanded(tmp_path: Path) -> None:
     )
 
 
+SECRET = "the content of another file"
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        '<!ENTITY x SYSTEM "secret.txt">',
+        '<!ENTITY x SYSTEM "http://127.0.0.1:9/secret">',
+        '<!ENTITY % x SYSTEM "secret.txt"> %x;',
+        '<!ENTITY x PUBLIC "a" "secret.txt">',
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_folder_external_entities_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entity: str, encoding: str
+) -> None:
+    (tmp_path / "secret.txt").write_text(SECRET)
+    monkeypatch.chdir(tmp_path)
+    _, _, text = graphml('<node id="a&x;"/>').partition("\n")
+    text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE graphml [{entity}]>{text}'
+    file = tmp_path / "a.graphml"
+    file.write_bytes(text.encode(encoding))
+    with pytest.raises(FileError, match=r"document types .* are not supported") as raised:
+        read_graphs(file)
+    assert SECRET not in str(raised.value)
+
+
 def test_folder_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> None:
     keys = "".join(
         f'<key id="k{n}" for="node" attr.name="x{n}" attr.type="int"><default>0</default></key>'

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -337,3 +338,37 @@ def test_without_rdkit_the_message_says_what_to_install(monkeypatch):
 def test_rdkit_is_imported_only_when_used():
     script = "import sys, saen.io; sys.exit('rdkit' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["[#999]", "C[#119]"])
+def test_smiles_of_an_element_that_there_is_not_are_one_line(text):
+    with pytest.raises(InputError) as error:
+        from_smiles(["C", text])
+    assert str(error.value).startswith(f"SMILES 1, '{text}': invalid SMILES: ")
+    assert "\n" not in str(error.value)
+
+
+def test_smiles_that_are_long_and_wrong_are_cut_in_the_message():
+    with pytest.raises(InputError, match="syntax error") as error:
+        from_smiles(["C" * 100_000 + "("])
+    assert len(str(error.value)) < 400
+
+
+def test_smiles_of_a_long_molecule_take_linear_time():
+    before = time.perf_counter()
+    small = from_smiles(["C" * 4_000])
+    middle = time.perf_counter()
+    large = from_smiles(["C" * 32_000])
+    after = time.perf_counter()
+    assert small.n_edges == 3_999
+    assert large.edges().tolist() == [[i, i + 1] for i in range(31_999)]
+    assert after - middle < 30 * (middle - before)  # quadratic: 64 times
+
+
+def test_rdkit_bonds_of_a_large_molecule_come_in_the_same_order(monkeypatch):
+    molecules = [text for text in PLAIN.values() if text]
+    small = from_smiles(molecules)
+    monkeypatch.setattr("saen.io.rdkit._LARGE_MOLECULE", 0)
+    large = from_smiles(molecules)
+    assert large == small
+    assert np.array_equal(large.edge_labels, small.edge_labels)

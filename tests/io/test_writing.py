@@ -225,3 +225,10 @@ def test_write_a_folder_that_cannot_be_put_in_place_gives_way_to_the_old_one(
         write_graphs(TWO, tmp_path / "out", format="graphml", force=True)
     assert load_dataset(tmp_path / "out").sizes.tolist() == [3]
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
+
+
+def test_equal_graphs_make_equal_zips_whatever_the_time(tmp_path: Path) -> None:
+    write_graphs(TWO, tmp_path / "two.zip")
+    with zipfile.ZipFile(tmp_path / "two.zip") as archive:
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_DEFLATED}

@@ -252,9 +252,9 @@ def test_train_with_options_of_networks_uses_networks(tmp_path):
     assert isinstance(saen.load(out), saen.SAENClassifier)
 
 
-def test_train_refuses_options_that_the_preset_does_not_have(tmp_path, monkeypatch, capsys):
+def test_train_refuses_options_that_the_preset_does_not_have(tmp_path):
     arguments = ("train", "threads", "--preset", "best", "--epochs", 3)
-    message = fails(monkeypatch, capsys, *arguments, "--out", tmp_path / "model.saen")
+    message = fails(*arguments, "--out", tmp_path / "model.saen")
     assert message == "epochs does not apply to preset best"
 
 

@@ -226,7 +226,10 @@ def test_splits_survive_a_round_trip(threads, tmp_path):
             {"repeats": [[{"train": [9], "test": [2, 3]}, {"train": [2], "test": [0, 1]}]]},
             "from 0 to 3",
         ),
-        ({"repeats": [[{"train": "x", "test": [2]}]]}, "expected"),
+        (
+            {"repeats": [[{"train": "x", "test": [2]}]]},
+            "needs training indices: a list of integers",
+        ),
         (
             {
                 "repeats": [

@@ -149,3 +149,19 @@ def test_a_loss_that_is_not_a_number_is_an_error():
     )
     with pytest.raises(InputError, match="training diverged in epoch"):
         validate(model, np.arange(12.0))
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("learn", [fit, validate])
+@pytest.mark.parametrize("model", [saen.SAENClassifier(), saen.PartCountsClassifier()])
+def test_a_class_for_every_example_is_refused_with_a_forecast(model, learn):
+    graphs = saen.Graphs.from_edge_lists([[(0, 1)]])[np.zeros(100_000, dtype=np.int64)]
+    message = r"100,000 classes and 100,000 examples: .* 80\.0 GB"
+    with pytest.raises(InputError, match=message):
+        learn(model, np.arange(100_000), graphs)
+
+
+def test_many_classes_over_many_features_are_refused_with_a_forecast(monkeypatch):
+    monkeypatch.setattr("saen.learning.targets.MAX_SCORES", 40)
+    with pytest.raises(InputError, match=r"3 classes and .* features: one number for each pair"):
+        fit(saen.PartCountsClassifier(C=1.0, inner_folds=0), np.arange(12) % 3)

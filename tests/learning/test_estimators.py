@@ -684,7 +684,7 @@ def test_a_transformer_gives_the_vectors_of_the_top(threads: Graphs) -> None:
 def test_the_defaults_follow_the_modern_recipe(threads: Graphs) -> None:
     estimator = SAENClassifier(epochs=1).fit(threads, threads.targets)
     defaults = saen.learning.defaults
-    assert estimator.decomposition_.node_labels == defaults.default_node_labels(threads)
+    assert estimator.decomposition_.node_labels == "log-degree:4"
     assert estimator.decomposition_.radii == defaults.default_radii(threads)
     hidden = defaults.default_hidden(2)
     assert estimator.network_.architecture.layers == (*hidden[:-1], (*hidden[-1], 1))

@@ -193,7 +193,7 @@ def test_a_kind_of_another_day_is_described_by_its_arrays(tmp_path: Path) -> Non
         ("x.jsonl", "7", "not readable as jsonl"),
         ("x.jsonl", "", "not a table that saen wrote"),
         ("x.parquet", "nonsense", "not readable as parquet"),
-        ("x.npy", "nonsense", "not readable as npy"),
+        ("x.npy", "nonsense", "invalid npy file"),
         ("x.txt", "a letter", "not a readable saen file"),
         ("nothing", None, "nothing: no such file"),
         (".", None, "a folder, but not a run directory: it has no settings.json"),

@@ -211,3 +211,66 @@ def test_corrected_interval_covers_what_the_naive_one_does_not():
     assert (high - low) / 2 == pytest.approx(2.7764451 * error)
     assert (high + low) / 2 == pytest.approx(0.8)
     assert corrected_interval([0.5], 0.25) is None
+
+
+# -- what mutants survived ---------------------------------------------------------------------
+
+
+def test_classification_scores_take_classes_in_any_order():
+    scores = classification_scores(
+        ["a", "b", "b"], [[0.1, 0.9], [0.8, 0.2], [0.7, 0.3]], ["b", "a"]
+    )
+    assert scores.accuracy == 1.0
+    assert scores.confusion.tolist() == [[2, 0], [0, 1]]
+
+
+def test_classification_scores_have_the_interval_of_wilson():
+    scores = classification_scores([0] * 8 + [1] * 2, [[0.9, 0.1]] * 10, [0, 1])
+    p, n, z = 0.8, 10, 1.959963984540054
+    centre, half = p + z**2 / (2 * n), z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    expected = ((centre - half) / (1 + z**2 / n), (centre + half) / (1 + z**2 / n))
+    assert scores.interval == pytest.approx(expected)
+    assert scores.to_json()["majority"] == 0.8
+
+
+def test_regression_scores_have_no_r2_if_one_of_several_targets_is_constant():
+    true = np.array([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0]])
+    assert regression_scores(true, true + 0.5).r2 is None
+    assert regression_scores(true[:, :1], true[:, :1]).r2 == 1.0
+
+
+def test_prediction_scores_need_one_target_per_prediction():
+    words = np.array(["a", "b", "a"])
+    assert prediction_scores(np.array(["a", "b"]), words[:2], words) == {}
+    assert prediction_scores(np.array(["a", "b"]), words[:0], words[:0]) == {}
+
+
+def test_r2_of_one_example_is_not_a_number():
+    score = REGRESSION_METRICS["r2"].function
+    assert math.isnan(score(np.array([1.0]), np.array([2.0])))
+
+
+def test_balanced_accuracy_leaves_out_classes_that_are_only_predicted():
+    rows = np.eye(3)[[0, 2, 1]]
+    assert CLASSIFICATION_METRICS["balanced_accuracy"](np.array([0, 0, 1]), rows) == 0.75
+
+
+def test_regression_scores_of_several_targets_against_the_mean_of_each():
+    true = np.array([[0.0, 10.0], [2.0, 30.0]])
+    scores = regression_scores(true, true + np.array([[1.0], [3.0]]))
+    assert scores.mae_of_mean == (1 + 10) / 2
+    assert scores.mae_error == pytest.approx(np.std([1, 3], ddof=1) / 2**0.5)
+    assert regression_scores(true, true, baseline=[0.0, 10.0]).mae_of_mean == (0 + 2 + 0 + 20) / 4
+
+
+def test_the_default_metrics_are_accuracy_and_absolute_error():
+    assert find_metric(None, regression=False).name == "accuracy"
+    assert find_metric(None, regression=True).name == "mae"
+    scores = classification_scores([0, 1], [[0.9, 0.1], [0.8, 0.2]], [0, 1])
+    assert scores.to_json()["accuracy"] == 0.5
+
+
+def test_corrected_interval_needs_two_scores():
+    assert corrected_interval([0.5], 0.5) is None
+    low, high = corrected_interval([0.4, 0.6], 0.5)
+    assert low < 0.5 < high

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import json
 import pickle
+import resource
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +26,10 @@ from saen import (
     Graphs,
     Hierarchy,
     InputError,
+    PartCountsClassifier,
     Relation,
     SAENClassifier,
+    SaenError,
     SAENRegressor,
     SAENTransformer,
     Vocabulary,
@@ -56,6 +62,11 @@ def new() -> Graphs:
 @pytest.fixture(scope="module")
 def model(threads: Graphs) -> SAENClassifier:
     return SAENClassifier(**SMALL).fit(threads, threads.targets)
+
+
+@pytest.fixture(scope="module")
+def linear(threads: Graphs) -> PartCountsClassifier:
+    return PartCountsClassifier(C=1.0, depth=None, inner_folds=0).fit(threads, threads.targets)
 
 
 def codes_of(threads: Graphs) -> np.ndarray:
@@ -246,7 +257,7 @@ def test_a_model_comes_back_with_its_decomposition(text: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("tune", [False, True])
-def test_a_model_over_word_vectors_comes_back_with_the_place_of_its_file(
+def test_a_model_over_word_vectors_never_opens_a_file_on_its_own(
     tmp_path: Path, tune: bool
 ) -> None:
     (tmp_path / "words.txt").write_text("a 0.5 1\nnew 2 3\n")
@@ -254,11 +265,11 @@ def test_a_model_over_word_vectors_comes_back_with_the_place_of_its_file(
     text = DependencyPaths(vectors=tmp_path / "words.txt", tune=tune)
     one = SAENClassifier(text, epochs=2, n_models=2).fit(training, np.arange(16) % 2)
     one.save(tmp_path / "model.saen")
-    other = saen.load(tmp_path / "model.saen")
+    assert str(tmp_path).encode() not in (tmp_path / "model.saen").read_bytes()
+    other = saen.load(tmp_path / "model.saen", vectors=tmp_path / "words.txt")
     assert_array_equal(other.predict_proba(new), one.predict_proba(new))
-    (tmp_path / "words.txt").unlink()
-    with pytest.raises(FileError, match=r"words\.txt: "):
-        other.predict(new)
+    with pytest.raises(InputError, match=r"word vectors of 'words\.txt': name that file again"):
+        saen.load(tmp_path / "model.saen").predict(new)
 
 
 @pytest.mark.parametrize("kind", ["codes", "vectors", "both"])
@@ -388,6 +399,121 @@ def test_contents_that_do_not_fit_together_are_refused(
     container.write(path, kind, document, tensors)
     with pytest.raises(FileError, match=message):
         saen.load(path)
+
+
+HUGE = [10**12, 10**5000, float("inf"), -1, "x", None, [], {}, "U1000000000"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "architecture.labels",
+        "architecture.vectors",
+        "architecture.roles.0",
+        "architecture.layers.0.0",
+        "architecture.layers.1",
+        "architecture.slope",
+        "classes.dtype",
+        "classes.values",
+        "classes.values.0",
+        "decomposition.radii.1",
+        "decomposition.vocabulary",
+        "history.loss",
+        "parameters.n_models",
+        "parameters.class_weight",
+        "schema.relations.0.n_parts",
+        "schema.relations.0.alphabet",
+        "schema.vocabulary",
+    ],
+)
+def test_a_crafted_header_with_a_right_checksum_is_refused_at_once(
+    model: SAENClassifier, new: Graphs, tmp_path: Path, place: str
+) -> None:
+    path = tmp_path / "model.saen"
+    model.save(path)
+    kind, document, tensors = container.read(path)
+    *above, last = place.split(".")
+    holder: Any = document
+    for key in above:
+        holder = holder[int(key) if key.isdigit() else key]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.monotonic()
+    for value in HUGE:
+        holder[int(last) if last.isdigit() else last] = value
+        try:
+            sys.set_int_max_str_digits(0)
+            container.write(path, kind, document, tensors)
+        finally:
+            sys.set_int_max_str_digits(4300)
+        with suppress(SaenError):
+            saen.load(path).predict(new)  # what does no harm may be read
+    assert time.monotonic() - began < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, t: d["parameters"].update(checkpoint="/tmp/anything"),
+        lambda d, t: d["decomposition"].update(vectors="/etc/passwd"),
+        lambda d, t: t.update({"network.levels.0.entries": np.full((2, 9), 10**9)}),
+        lambda d, t: t.update({"network.levels.0.bias": np.zeros((10**7, 0), np.float32)}),
+        lambda d, t: t.update({"schema.codes": np.array([2**32], np.uint64)}),
+        lambda d, t: d["classes"].update(values=["b", "a"]),
+        lambda d, t: d["classes"].update(values=["a", "b", "c"]),
+    ],
+)
+def test_contents_that_reach_outside_are_refused(
+    model: SAENClassifier, tmp_path: Path, change: Callable[[Any, Any], Any]
+) -> None:
+    path = tmp_path / "model.saen"
+    model.save(path)
+    kind, document, tensors = container.read(path)
+    change(document, tensors)
+    container.write(path, kind, document, tensors)
+    with pytest.raises(FileError, match="damaged"):
+        saen.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, t: d["linear"].update(encoding="other"),
+        lambda d, t: d["linear"].update(max_count=10**30),
+        lambda d, t: d["linear"].update(norm="l3"),
+        lambda d, t: d["linear"].update(C="much"),
+        lambda d, t: d["linear"].update(depth=1.5),
+        lambda d, t: t.update({"linear.starts": t["linear.starts"][::-1]}),
+        lambda d, t: t.update({"linear.starts": t["linear.starts"] * 10**9}),
+        lambda d, t: t.update({"linear.thresholds": t["linear.thresholds"] * 0}),
+        lambda d, t: t.update({"linear.thresholds": t["linear.thresholds"][1:]}),
+        lambda d, t: t.update({"linear.ids": t["linear.ids"][1:]}),
+        lambda d, t: t.update({"linear.coef": t["linear.coef"][:, 1:]}),
+        lambda d, t: t.update({"linear.coef": t["linear.coef"].astype(np.float32)}),
+        lambda d, t: t.update({"linear.intercept": t["linear.intercept"][:0]}),
+        lambda d, t: d.pop("classes"),
+    ],
+)
+def test_a_linear_model_that_does_not_fit_together_is_refused(
+    linear: PartCountsClassifier, tmp_path: Path, change: Callable[[Any, Any], Any]
+) -> None:
+    path = tmp_path / "model.saen"
+    linear.save(path)
+    kind, document, tensors = container.read(path)
+    change(document, tensors)
+    container.write(path, kind, document, tensors)
+    with pytest.raises(FileError, match="damaged"):
+        saen.load(path)
+
+
+@pytest.mark.parametrize("kind", ["network", "linear"])
+def test_a_model_that_is_loaded_and_saved_is_the_same_file(
+    model: SAENClassifier, linear: PartCountsClassifier, tmp_path: Path, kind: str
+) -> None:
+    one = model if kind == "network" else linear
+    one.save(tmp_path / "one.saen")
+    saen.load(tmp_path / "one.saen").save(tmp_path / "two.saen")
+    assert (tmp_path / "one.saen").read_bytes() == (tmp_path / "two.saen").read_bytes()
 
 
 def test_a_newer_format_is_refused(

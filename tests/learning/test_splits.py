@@ -17,6 +17,8 @@ from saen.learning.jobs.job import Job
 from saen.learning.splits import (
     SmallClassWarning,
     Splits,
+    check_splits,
+    check_validation,
     inner_folds,
     make_splits,
     splits_from_json,
@@ -205,3 +207,83 @@ def test_splits_exclude_other_ways_to_split(tmp_path):
 
 def test_splits_without_validation_have_none():
     assert "valid" not in json.dumps(splits_to_json(Splits(make_splits([0, 1] * 4, 1, 2, seed=0))))
+
+
+def test_a_hold_out_of_real_numbers_is_drawn_at_random():
+    [[(train, test)]] = make_splits(np.linspace(0, 1, 40), 1, 2, seed=0, test_size=0.25)
+    assert len(test) == 10
+    assert sorted([*train, *test]) == list(range(40))
+
+
+# -- limits, which mutants moved unnoticed -------------------------------------------------------
+
+
+def test_folds_are_allowed_up_to_the_number_of_examples_members_and_groups():
+    assert len(make_splits(np.linspace(0, 1, 4), 1, 4, seed=0)[0]) == 4
+    assert len(make_splits([0, 0, 0, 1, 1, 1], 1, 3, seed=0)[0]) == 3
+    assert len(make_splits([0, 1] * 6, 1, 3, seed=0, groups=[0, 1, 2] * 4)[0]) == 3
+
+
+@pytest.mark.parametrize("part", [[[0, 1]], [0.0, 1.0], [True, False]])
+def test_check_splits_refuses_what_is_not_a_list_of_integers(part):
+    with pytest.raises(InputError, match="repeat 0, fold 0 needs training indices: a list of int"):
+        check_splits([[(np.array(part), [2])]], 3)
+    with pytest.raises(InputError, match="repeat 0, fold 0 needs test indices: a list of integers"):
+        check_splits([[([2], np.array(part))]], 3)
+    with pytest.raises(InputError, match="repeat 0 needs validation indices: a list of integers"):
+        check_validation([np.array(part)], [[([2], [3])]], 4)
+
+
+def test_check_splits_takes_parts_of_one_example():
+    check_splits([[([0], [1]), ([1], [0])]], 2)
+    check_validation([np.array([2])], [[([0], [1])]], 3)
+
+
+@pytest.mark.parametrize(("part", "name"), [(0, "training"), (1, "test")])
+def test_check_validation_names_the_part_that_overlaps(part, name):
+    with pytest.raises(InputError, match=f"repeat 0 validates on {name} examples"):
+        check_validation([np.array([part])], [[([0], [1])]], 3)
+
+
+def test_check_splits_needs_the_same_number_of_folds_everywhere():
+    one, two = [([0, 1], [2])], [([0, 1], [2]), ([2], [0, 1])]
+    with pytest.raises(InputError, match="the same number of folds"):
+        check_splits([one, two], 3)
+
+
+def test_splits_from_json_refuse_fractions(tmp_path):
+    file = tmp_path / "splits.json"
+    file.write_text('{"train": [0, 1.9], "test": [2]}')
+    with pytest.raises(FileError, match="needs training indices: a list of integers"):
+        splits_from_json(file, 3)
+
+
+def test_inner_folds_hold_every_class_in_equal_shares_where_they_can():
+    y = np.array([0] * 9 + [1] * 3)
+    folds = inner_folds(y, 3, state=5)
+    assert [np.bincount(y[test]).tolist() for _, test in folds] == [[3, 1]] * 3
+    y3 = np.array([0, 0, 0, 1, 1, 1])
+    assert [y3[test].tolist() for _, test in inner_folds(y3, 3, state=1)] == [[0, 1]] * 3
+    again, other = inner_folds(y, 3, state=5), inner_folds(y, 3, state=6)
+    tests = [[test.tolist() for _, test in each] for each in (folds, again, other)]
+    assert tests[0] == tests[1] != tests[2]
+
+
+@pytest.mark.parametrize("y", [np.arange(4), np.array([0.5] * 5), np.arange(2)])
+def test_inner_folds_are_never_refused(y):
+    folds = inner_folds(y, 3, state=0)
+    assert len(folds) == min(3, len(y))
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(y)))
+
+
+def test_inner_folds_keep_groups_together_where_there_are_enough():
+    y, groups = np.array([0, 1] * 6), np.repeat([0, 1, 2], 4)
+    for train, test in inner_folds(y, 3, state=0, groups=groups):
+        assert not set(groups[train]) & set(groups[test])
+    assert len(inner_folds(y, 3, state=0, groups=groups % 2)) == 3
+
+
+def test_cross_validation_of_equal_numbers_is_refused():
+    model = saen.SAENRegressor(**QUICK)
+    with pytest.raises(InputError, match="all targets are equal"):
+        cross_validate(model, THREADS, np.full(24, 0.5))

@@ -39,6 +39,17 @@ def test_network_gradients_are_those_of_its_outputs(kind: str, normalisation: st
     assert gradcheck(outputs, parameters, fast_mode=True)
 
 
+def test_network_outputs_pass_through_the_activation_only_if_asked() -> None:
+    hierarchy = random_hierarchy(3, n=6)
+    options: dict[str, Any] = {"seeds": [0, 1], "slope": 0.2, "dropout": 0.5}
+    plain = make_network(hierarchy, **options)(hierarchy)
+    network = make_network(hierarchy, **options, output_activation=True)
+    assert (plain < 0).any()
+    assert torch.equal(network(hierarchy), torch.where(plain < 0, 0.2 * plain, plain))
+    outputs = network.train()(hierarchy)
+    assert (outputs != 0).all()  # dropout is for hidden units
+
+
 # -- architecture ------------------------------------------------------------------------------
 
 

@@ -87,3 +87,25 @@ def test_sparse_transposes_are_computed_once_and_freed_with_their_matrix():
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("n", [10_000, 300_000])
+def test_sparse_sums_at_hubs_keep_the_digits_of_float32(n):
+    # One hub between ordinary rows, and its transpose, whose column is the hub.
+    rows = np.repeat([0, 1, 2], [3, n, 2])
+    counts = sparse.csr_array((np.ones(len(rows)), (rows, np.r_[0:3, 0:n, 0:2])), shape=(4, n))
+    numbers = np.random.default_rng(0).uniform(0.3, 0.31, (n, 3))
+    matrix = SparseMatrix.from_scipy(counts, torch.float32, CPU)
+    expected = counts @ numbers
+    product = (matrix @ torch.from_numpy(numbers).float()).numpy()
+    assert np.abs(product - expected).max() < 1e-5 * expected.max()
+    assert np.abs(product[[0, 2, 3]] - expected[[0, 2, 3]]).max() < 1e-6
+    backwards = SparseMatrix.from_scipy(sparse.csr_array(counts.T), torch.float32, CPU)
+    x = torch.from_numpy(numbers).float()
+    assert np.abs((backwards.T @ x).numpy() - expected).max() < 1e-5 * expected.max()
+
+
+def test_sparse_indices_beyond_32_bits_are_not_cut():
+    wide = sparse.csr_array((np.ones(1), [2**31 + 5], [0, 1]), shape=(1, 2**31 + 6))
+    matrix = SparseMatrix.from_scipy(wide, torch.float64, CPU)
+    assert matrix.csr.col_indices().tolist() == [2**31 + 5]

@@ -12,9 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import SAEN, Compressed, Hierarchy, Task, compress
+from saen import SAEN, Attributes, Compressed, Hierarchy, Relation, Task, Vocabulary, compress
 from saen.network.batches import cut_batches, seen_in_training
-from saen.network.model import NORMALISATIONS, Level
+from saen.network.model import NORMALISATIONS, Architecture, Level
 from saen.network.tensors import HierarchyTensors, RelationTensors
 from tests.properties.strategies import hierarchies, orders, reordered
 from tests.references import networks as reference
@@ -374,3 +374,16 @@ def test_aggregation_gives_the_same_without_empty_rows(device: str, data: st.Dat
     for one, other in zip(*results, strict=True):
         if one is not None:
             assert_close(numbers(one), numbers(other), TOLERANCE, floor=largest)
+
+
+@pytest.mark.parametrize("n", [100_000, 1_000_000])
+def test_compressed_equals_uncompressed_in_float32_at_hubs(n):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 10, n).astype(np.int32)
+    entries = np.r_[np.arange(n), 0, 1, 2]
+    hub = Relation([0, n, n + 3], entries, np.zeros(n + 3, np.int64), ("part",), n)
+    hierarchy = Hierarchy(Attributes(codes, Vocabulary(range(10))), (hub,), ("nodes", "graphs"))
+    network = SAEN(Architecture.over(hierarchy, [[8], [8, 3]]), seeds=[0, 1]).eval()
+    with torch.no_grad():
+        whole, small = network(hierarchy), network(compress(hierarchy))
+    assert (whole - small).abs().max() < 1e-5 * whole.abs().max()

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -58,7 +59,9 @@ def test_the_page_holds_all_graphs_and_nothing_from_elsewhere(folder):
         assert len(drawn["nodes"]) == graphs[index].n_nodes
         assert len(drawn["edges"]) == 2 * len(graphs[index].edges())
     assert HOSTILE not in text
-    assert "default-src 'none'" in text
+    policy = read_html(text).all("meta")[-1].attributes["content"]
+    assert re.fullmatch(r"default-src 'none'; script-src( 'sha256-[\w+/]{43}='){3}; .*", policy)
+    assert len(read_html(text).all("script")) == 1 + 3
     assert data["conflicts"] == [[0, 40]]
 
 

@@ -74,7 +74,7 @@ def test_drawings_count_the_objects_of_every_level_in_the_title() -> None:
 
 def test_draw_decomposition_labels_nodes_in_both_panels() -> None:
     graphs = collaboration()
-    drawn = Counter(texts(draw_decomposition(graphs, Ego((0, 1)))))
+    drawn = Counter(texts(draw_decomposition(graphs, Ego((0, 1), "degree"))))
     for label, count in Counter(map(str, graphs.degrees().tolist())).items():
         assert drawn[label] == 2 * count
 

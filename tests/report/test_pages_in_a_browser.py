@@ -13,6 +13,7 @@ import pytest
 
 import saen
 from tests.cli.commandline import invoke, run
+from tests.report.hostile import check_inert, hostile_pages
 from tests.report.html_reader import Element, read_html
 
 BROWSER = next(
@@ -128,6 +129,14 @@ def test_pages_follow_light_and_dark(pages, profile):
         assert (high + 0.05) / (low + 0.05) > 7
     assert light["drawings"] == "none"
     assert "invert" in dark["drawings"]
+
+
+def test_pages_of_hostile_data_run_and_load_nothing(tmp_path, profile):
+    for file in hostile_pages(tmp_path):
+        page, complaints = browse(file, profile)
+        assert complaints == []  # which a refused script or picture would be
+        check_inert(page)
+        assert page.all("title")[0].text != "ran"
 
 
 def test_the_browser_would_have_complained(tmp_path, profile, pages):

@@ -42,17 +42,12 @@ def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         special = is_special(target)
-        if special:
-            handle, name = tempfile.mkstemp()
-            os.close(handle)
-            temporary = Path(name)
-        else:
-            temporary = temporary_beside(target)
-            # Made here and now, so that a place that cannot be written is found before the work.
-            temporary.touch(exist_ok=False)
+        temporary = temporary_beside(Path(tempfile.gettempdir(), "device") if special else target)
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
     try:
+        # Made here and now, so that a place that cannot be written is found before the work.
+        temporary.touch(mode=0o600 if special else 0o666, exist_ok=False)
         mode = stat.S_IMODE((target if target.is_file() else temporary).stat().st_mode)
         yield temporary
         if special:
@@ -73,8 +68,9 @@ def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
 def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[object] = ()) -> None:
     """Raise `FileError` before the work for a file that cannot, or must not, be written.
 
-    An existing file is overwritten only with `force`, and one of the `inputs` (paths; what is none
-    is skipped) never. Devices and named pipes may always be written to.
+    An existing file is overwritten only with `force`, and one of the `inputs` (files or folders;
+    what is none is skipped) or of what is in them never. Devices and named pipes may always be
+    written to.
 
     >>> note = getfixture("tmp_path") / "note.txt"
     >>> check_output(note)
@@ -95,7 +91,7 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
             raise FileError("cannot be written (no such folder)", path=path)
         exists = os.path.lexists(target)
         for source in inputs:
-            if exists and is_same_file(source, target):
+            if exists and holds_input(target, source):
                 raise FileError("is an input of this command: choose another output", path=path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -109,12 +105,22 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def is_same_file(source: object, target: Path) -> bool:
-    """Whether two paths name one existing file or folder."""
+def holds_input(target: Path, source: object) -> bool:
+    """Whether to replace `target` would change the file or folder `source`.
+
+    >>> folder = getfixture("tmp_path")
+    >>> (folder / "a").touch()
+    >>> holds_input(folder, folder / "a"), holds_input(folder / "a", folder)
+    (True, True)
+    """
     if not isinstance(source, str | Path):
         return False
     try:
-        return Path(source).expanduser().samefile(target)
+        path = Path(source).expanduser()
+        if path.samefile(target):
+            return True
+        ours, theirs = target.resolve(strict=True), path.resolve(strict=True)
+        return ours.is_relative_to(theirs) or theirs.is_relative_to(ours)
     except (OSError, ValueError, RuntimeError):  # no path, no such file, no such user
         return False
 
@@ -207,6 +213,10 @@ def _is_running(process: int) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the content of a file has reached the disk."""
-    with path.open("rb") as file, suppress(OSError):  # not every file system can
-        os.fsync(file.fileno())
+    """Wait until the content of a file has reached the disk, on file systems that can tell."""
+    with path.open("rb") as file:
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise

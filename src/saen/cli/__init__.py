@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from saen.cli.app import app
-from saen.cli.output import say
-from saen.errors import SaenError
+
+def _interrupted() -> NoReturn:
+    print("saen: interrupted", file=sys.stderr)
+    _leave(130)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit; threads in the middle of a long computation are not waited for."""
+    others = [each for each in threading.enumerate() if each is not threading.main_thread()]
+    if not all(thread.daemon for thread in others):
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+try:
+    from saen.cli.app import app
+    from saen.cli.output import say
+    from saen.errors import SaenError
+except KeyboardInterrupt:  # these imports take a moment
+    _interrupted()
 
 __all__ = ["app", "main"]
+
+PATIENCE = 1.5
+"""Seconds after Ctrl-C in which Python gets to act on it."""
 
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    _check_streams()
     signal.signal(signal.SIGTERM, _terminated)
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     warnings.showwarning = _print_warning
     try:
-        app()
+        with _watch_for_ctrl_c():
+            app()
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
         say(str(error))
@@ -35,6 +62,54 @@ def main() -> None:
         raise
 
 
+def _check_streams() -> None:
+    """Streams that take any text: what their encoding lacks is written as in Python."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open as long as Python runs
+    if sys.stdout is None:  # closed, as by >&-
+        say("standard output is closed")
+        sys.exit(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _watch_for_ctrl_c() -> Iterator[None]:
+    """End the process if a single long computation keeps Python from seeing Ctrl-C.
+
+    Python raises KeyboardInterrupt between two of its own instructions; numpy and scipy may work
+    for minutes in one. Half-written files have names that the next run clears away.
+    """
+    if threading.current_thread() is not threading.main_thread() or os.name == "nt":
+        yield
+        return
+    seen = threading.Event()
+
+    def handle(*_: Any) -> NoReturn:
+        seen.set()
+        raise KeyboardInterrupt
+
+    def watch() -> None:
+        while received := os.read(reader, 1):
+            if received[0] == signal.SIGINT and not seen.wait(PATIENCE):
+                print("saen: interrupted", file=sys.stderr, flush=True)
+                os._exit(130)
+        os.close(reader)
+
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    threading.Thread(target=watch, daemon=True).start()
+    usual = signal.signal(signal.SIGINT, handle)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # written to by the system
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGINT, usual)
+        os.close(writer)
+
+
 def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"saen: warning: {message}", file=sys.stderr)
 
@@ -42,8 +117,3 @@ def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _terminated(*_: Any) -> NoReturn:
     """Leave by an exception, so that what is half-written is cleared away."""
     sys.exit(128 + signal.SIGTERM)
-
-
-def _interrupted() -> NoReturn:
-    print("saen: interrupted", file=sys.stderr)
-    sys.exit(130)

@@ -51,11 +51,11 @@ def command(
     Example: saen convert my-graphs/ my-graphs.saen
     """
     from saen.io.any_json import read_any_json
-    from saen.io.loading import load_dataset
+    from saen.io.loading import input_files, load_dataset
     from saen.io.nested import write_nested
     from saen.io.writing import output_files, write_graphs
 
-    inputs = [source, reading.nodes, reading.targets]
+    inputs = input_files(source, reading.nodes, reading.targets)
     written, files = output_files(out, format=format, force=force, inputs=inputs)
     skipped: list[FileError] = []
     reading = replace(reading, report=skipped.append) if json else reading

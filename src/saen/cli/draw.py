@@ -9,7 +9,7 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import print_json, print_line
-from saen.errors import InputError
+from saen.errors import InputError, printable
 from saen.io.reading import ReadOptions
 
 
@@ -51,7 +51,7 @@ def command(
     if not 0 <= graph < len(data):
         raise InputError(f"there is no {what} {graph}: the {parsed.takes} are 0 … {len(data) - 1}")
     draw = draw_decomposition if figure == "decomposition" else draw_compression
-    title = f"{data.name or name}, {what} {graph}"
+    title = printable(f"{data.name or name}, {what} {graph}")
     save_figure(draw(data[graph : graph + 1], parsed, title), out)
     if json:
         print_json({"figure": str(out), "graph": graph, "decomposition": parsed.settings()})

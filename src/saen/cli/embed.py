@@ -26,6 +26,7 @@ def command(
             "[default: the top, one vector per example]"
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
@@ -40,7 +41,9 @@ def command(
     """
     from saen.learning.jobs.predict import embed_dataset
 
-    result = embed_dataset(model, data, out, reading, level=level, device=device, force=force)
+    result = embed_dataset(
+        model, data, out, reading, level=level, device=device, force=force, vectors=vectors
+    )
     if json:
         print_json(result.to_json())
     else:

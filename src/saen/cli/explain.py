@@ -38,6 +38,7 @@ def command(
             "--out", "-o", help="An .html page, a .json file, or an .svg, .png or .pdf picture."
         ),
     ] = None,
+    vectors: options.VectorsFile = None,
     force: options.Force = False,
     json: options.AsJson = False,
     *,
@@ -57,8 +58,8 @@ def command(
 
     if out is not None:
         check_explanation(out)
-        check_output(out, force=force, inputs=[model, data])
-    loaded = load_model(model, "cpu")
+        check_output(out, force=force, inputs=[model, data, vectors])
+    loaded = load_model(model, "cpu", vectors=vectors)
     examples = load_input(data, model_takes(loaded), reading, str(model))
     name = examples.name or data
     explanation = (

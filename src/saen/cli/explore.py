@@ -27,6 +27,7 @@ def command(
         Path | None,
         typer.Option(help="The splits.json of a run directory: colour the map by fold."),
     ] = None,
+    vectors: options.VectorsFile = None,
     force: options.Force = False,
     json: options.AsJson = False,
     *,
@@ -50,9 +51,9 @@ def command(
 
     if out.suffix.lower() != ".html":
         raise InputError(f"cannot write {str(out)!r}: the page is an .html file")
-    check_output(out, force=force, inputs=[model, data])
+    check_output(out, force=force, inputs=[model, data, vectors])
     check_bokeh()
-    loaded = load_model(model, "cpu")
+    loaded = load_model(model, "cpu", vectors=vectors)
     examples = load_input(data, model_takes(loaded), reading, str(model))
     fold = None
     if splits is not None:

@@ -97,6 +97,10 @@ ReportPage = Annotated[
     typer.Option("--report", help="Write an HTML report on data, training and predictions here."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
+VectorsFile = Annotated[
+    Path | None,
+    typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from saen.errors import FileError
+from saen.errors import FileError, printable
 
 _ASCII = str.maketrans({"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2"})
 
@@ -63,17 +63,6 @@ def _encodable(text: str, encoding: str | None) -> str:
         plain = text.translate(_ASCII)
         return plain.encode(encoding, "backslashreplace").decode(encoding)
     return text
-
-
-def printable(text: str) -> str:
-    """The text with control characters, which could command a terminal, written as in Python.
-
-    >>> printable("a\\x1b[31m")
-    'a\\\\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def heading(text: str) -> None:

@@ -38,6 +38,7 @@ def command(
         str | None,
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
+    vectors: options.VectorsFile = None,
     force: options.Force = False,
     device: options.Device = "auto",
     json: options.AsJson = False,
@@ -60,7 +61,9 @@ def command(
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
     columns = keep.split(",") if keep else ()
-    result = predict_dataset(model, data, path, reading, device=device, keep=columns, force=force)
+    result = predict_dataset(
+        model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors
+    )
     _warn_unseen(result)
     if json:
         print_json(result.to_json())

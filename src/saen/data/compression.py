@@ -38,6 +38,7 @@ _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thre
 _MAX_THREADS = 4
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
+MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +60,8 @@ class Compressed:
         depth = self.hierarchy.depth
         if not len(self.inverse) == len(self.objects) == len(self.entries) == depth + 1:
             raise InputError(f"a hierarchy of {depth + 1} levels needs an inverse for each")
+        if not all(isinstance(n, int | np.integer) for n in (*self.objects, *self.entries)):
+            raise InputError("objects and entries must be integers")
         inverse = tuple(None if level is None else frozen(level) for level in self.inverse)
         for level, (column, size) in enumerate(zip(inverse, self.hierarchy.sizes, strict=True)):
             if column is None:
@@ -68,9 +71,12 @@ class Compressed:
                     f"level {level}: the inverse has {len(column)} entries for "
                     f"{self.objects[level]} objects"
                 )
-            if len(column) and column.max() >= size:
+            if column.ndim != 1 or column.dtype.kind not in "iu":
+                raise InputError(f"level {level}: the inverse must be a flat array of integers")
+            if len(column) and not 0 <= column.min() <= column.max() < size:
                 raise InputError(
-                    f"level {level} has {size} unique objects, but the inverse names {column.max()}"
+                    f"level {level} has {size} unique objects, but the inverse names "
+                    f"{column.max() if column.max() >= size else column.min()}"
                 )
         if inverse[-1] is None:
             raise InputError("the inverse of the top level is required")
@@ -336,19 +342,32 @@ def compress_graphs(
     try:
         return _gathered(shards(pool.map))
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
 
 def _refuse_hopeless(costs: NDArray[Any]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
     total = float(np.sum(costs, dtype=np.float64))
-    if total > MAX_ENTRIES:
-        largest = int(np.argmax(costs))
+    if total == 0:
+        return
+    largest = int(np.argmax(costs))
+    alone = float(costs[largest])
+    # Collections are decomposed in chunks, but an example is never cut.
+    if total > MAX_ENTRIES or alone * MIN_ENTRY_BYTES > physical_memory():
+        limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"
         raise InputError(
-            f"the decomposition would have up to {total:.1e} entries (at most {MAX_ENTRIES:.0e}), "
-            f"{float(costs[largest]):.1e} of them in example {largest}: choose smaller radii, "
+            f"the decomposition would have up to {total:.1e} entries ({limit}), "
+            f"{alone:.1e} of them in example {largest}: choose smaller radii, "
             "another decomposition such as neighbourhoods, or fewer or smaller examples"
         )
+
+
+def physical_memory() -> float:
+    """Bytes of memory that this machine has; infinite where that is unknown."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return float("inf")
 
 
 def _gathered(shards: Iterable[Compressed]) -> Compressed:

@@ -89,6 +89,15 @@ class Vocabulary(Sequence[Value]):
             shown.append(f"… {len(self)} in all")
         return f"Vocabulary({', '.join(shown)})"
 
+    def to_json(self) -> list[Any]:
+        """Values as JSON: integers, strings, and lists for tuples."""
+        return list(self)
+
+    @classmethod
+    def from_json(cls, values: Iterable[Any]) -> Vocabulary:
+        """The inverse of `to_json`."""
+        return cls(values)
+
 
 def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]:
     """Row codes into a list of distinct values."""

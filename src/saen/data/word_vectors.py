@@ -2,21 +2,86 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.strings import plural
-from saen.errors import FileError
+from saen.errors import FileError, InputError
 
 _HEADER = re.compile(rb"(\d+) (\d+)")
 
 Lines = Iterator[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class VectorsFile:
+    """A file of word vectors as a model remembers it: its name, for messages, and its content.
+
+    >>> file = getfixture("tmp_path") / "small.txt"
+    >>> _ = file.write_text("dog 1 0 0.5\\n")
+    >>> VectorsFile.of(file).name
+    'small.txt'
+    """
+
+    name: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> VectorsFile:
+        """The file at that path, which is read whole."""
+        return cls(Path(path).name, _sha256(Path(path)))
+
+    def check(self, path: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+        """The path, if its file has the same content.
+
+        Raises `InputError` if there is no path, `FileError` for another file.
+        """
+        if path is None:
+            raise InputError(
+                f"trained with the word vectors of {self.name!r}: name that file again, with "
+                "--vectors FILE or saen.load(…, vectors=FILE)"
+            )
+        if _sha256(Path(path)) != self.sha256:
+            raise FileError(
+                f"not the word vectors that the model was trained with: those of {self.name!r} "
+                f"have the SHA-256 digest {self.sha256}",
+                path=Path(path),
+            )
+        return path
+
+    def to_json(self) -> dict[str, str]:
+        """Name and digest."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, document: Any) -> VectorsFile:
+        """The inverse of `to_json`."""
+        return cls(str(document["name"]), str(document["sha256"]))
+
+
+def _sha256(path: Path) -> str:
+    with _opened(path) as file:
+        status = os.fstat(file.fileno())
+        return _sha256_of(path.absolute(), status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _sha256_of(path: Path, *_version: int) -> str:
+    """Read once for all chunks of a dataset, as long as the file is not written to."""
+    with _opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_word_vectors(
@@ -44,13 +109,14 @@ def read_word_vectors(
     beginnings = None if wanted is None else {w.partition(" ")[0].encode() for w in wanted}
     vectors: dict[str, NDArray[np.float32]] = {}
     n_lines = 0
-    announced, width, lines = _shape(_lines(path), path)
-    for number, line in lines:
-        n_lines += 1
-        if beginnings is None or line.partition(b" ")[0] in beginnings:
-            word, vector = _entry(line, width, path, number)
-            if wanted is None or word in wanted:
-                vectors.setdefault(word, vector)
+    with _opened(path) as file:
+        announced, width, lines = _shape(_lines(file), path)
+        for number, line in lines:
+            n_lines += 1
+            if beginnings is None or line.partition(b" ")[0] in beginnings:
+                word, vector = _entry(line, width, path, number)
+                if wanted is None or word in wanted:
+                    vectors.setdefault(word, vector)
     if announced is not None and n_lines < announced:
         raise FileError(
             f"ends after {plural(n_lines, 'word')}, but its first line announces {announced:,}",
@@ -59,15 +125,22 @@ def read_word_vectors(
     return list(vectors), np.array(list(vectors.values()), dtype=np.float32).reshape(-1, width)
 
 
-def _lines(path: Path) -> Lines:
-    """Numbered lines without trailing blanks; blank lines are skipped."""
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    if path.exists() and not path.is_file():
+        raise FileError("not a regular file", path=path)  # a pipe or device may never end
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if stripped := line.rstrip():
-                    yield number, stripped
+            yield file
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def _lines(file: BufferedReader) -> Lines:
+    """Numbered lines without trailing blanks; blank lines are skipped."""
+    for number, line in enumerate(file, start=1):
+        if stripped := line.rstrip():
+            yield number, stripped
 
 
 def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:

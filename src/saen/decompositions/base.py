@@ -18,10 +18,13 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 
-FITTED = {"fitted": True}
-"""Metadata of fields that `fit` fills with a `Vocabulary`; other fields are settings."""
+FITTED = {"fitted": Vocabulary}
+"""Metadata of fields that `fit` fills, with their type; other fields are settings."""
 
 Numbers = NDArray[np.int64]
+
+MAX_STEPS = 1000
+"""Larger radii, depths and lengths are refused: each step costs a pass over the data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ class Decomposition(ABC):
         return segment_reduce(np.add, entries, data.node_offsets).astype(np.int64)
 
     def settings(self) -> dict[str, Any]:
-        """Name and parameters as JSON, without the fitted vocabularies."""
+        """Name and parameters as JSON, without what `fit` fills."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if "fitted" not in f.metadata}
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
         return {"name": self.name or type(self).__name__, **plain}
@@ -109,14 +112,16 @@ class Decomposition(ABC):
 # -- checks of settings ------------------------------------------------------------------------
 
 
-def integer(name: str, value: Any, least: int) -> int:
-    """The value as an integer; raises `InputError` unless it is one ≥ `least`."""
+def integer(name: str, value: Any, least: int, most: int = MAX_STEPS) -> int:
+    """The value as an integer; raises `InputError` unless it lies between `least` and `most`."""
     try:
         number = operator.index(value)
     except TypeError:
         number = least - 1
     if number < least:
         raise InputError(f"{name} must be an integer ≥ {least}, not {value!r}")
+    if number > most:
+        raise InputError(f"{name} must be at most {most}")
     return number
 
 
@@ -132,6 +137,8 @@ def distinct_integers(name: str, values: Any) -> tuple[int, ...]:
         numbers = ()
     if not numbers or len(set(numbers)) != len(numbers) or numbers[0] < 0:
         raise InputError(f"{name} must be one or more distinct integers ≥ 0, not {values!r}")
+    if numbers[-1] > MAX_STEPS:
+        raise InputError(f"{name} must be at most {MAX_STEPS}")
     return numbers
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
-from saen.data.word_vectors import read_word_vectors
+from saen.data.word_vectors import VectorsFile, read_word_vectors
 from saen.decompositions.base import (
     FITTED,
     Anchors,
@@ -54,6 +53,8 @@ class DependencyPaths(Decomposition):
     format of word2vec or GloVe, zeros for a word that it lacks. These stay as they are, unless
     `tune` gives every word of the vocabulary a trainable correction beside its vector. The file is
     read whenever documents are decomposed: words that `fit` did not see have their vectors too.
+    Once fitted, it must have the content that `fit` saw; a saved model knows its name and digest
+    (`file`), not its path.
 
     >>> bite = [("dogs", 1, "nsubj"), ("bite", None, "root"), ("men", 1, "obj")]
     >>> hierarchy = DependencyPaths().decompose(Documents.from_sentences([[bite]]))
@@ -76,10 +77,12 @@ class DependencyPaths(Decomposition):
     )
     both_ways: bool = field(default=False, metadata={"help": "read paths in both directions"})
     vectors: str | os.PathLike[str] | None = field(
-        default=None, metadata={"help": "file of word vectors, as word2vec and GloVe write them"}
+        default=None,
+        metadata={"help": "file of word vectors, as word2vec and GloVe write them", "path": True},
     )
     tune: bool = field(default=False, metadata={"help": "learn corrections of the word vectors"})
     kinds: Vocabulary | None = field(default=None, kw_only=True, metadata=FITTED)
+    file: VectorsFile | None = field(default=None, kw_only=True, metadata={"fitted": VectorsFile})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_length", integer("max_length", self.max_length, 0))
@@ -87,7 +90,7 @@ class DependencyPaths(Decomposition):
         one_of("sentences", self.sentences, ("none", "position"))
         for name in ("relations", "both_ways", "tune"):
             true_or_false(name, getattr(self, name))
-        if self.vectors is None and self.tune:
+        if self.tune and not self._has_vectors:
             raise InputError("tune=True needs vectors to correct")
         if self.vectors is not None:
             if not isinstance(self.vectors, str | os.PathLike):
@@ -96,7 +99,11 @@ class DependencyPaths(Decomposition):
 
     def resolved(self, documents: Documents) -> Self:
         """A copy with the dependency relations of these documents."""
+        if self.file is not None and self.vectors is None:
+            self.file.check(None)  # says that the file must be named again
         fresh = super().resolved(_checked(documents))
+        if self.vectors is not None:
+            fresh = replace(fresh, file=VectorsFile.of(self.vectors))
         if not self.relations:
             return fresh
         return replace(fresh, kinds=Vocabulary.fit(_links(documents.sentences).kinds)[0])
@@ -104,10 +111,10 @@ class DependencyPaths(Decomposition):
     def bottom_vocabulary(self, documents: Documents) -> Vocabulary | None:
         """The words; None where only their vectors count."""
         words = np.unique(documents.words).tolist()
-        if self.vectors is not None and words and not read_word_vectors(self.vectors, words)[0]:
+        if self._has_vectors and words and not self._read_vectors(words)[0]:
             distinct = plural(len(words), "distinct word")
-            raise FileError(f"has none of the documents' {distinct}", path=Path(self.vectors))
-        return Vocabulary(words) if self.vectors is None or self.tune else None
+            raise FileError(f"has none of the documents' {distinct}", path=str(self.vectors))
+        return Vocabulary(words) if not self._has_vectors or self.tune else None
 
     def decompose(self, documents: Documents) -> Hierarchy:
         """The hierarchy of these documents; once fitted, other words and relations are unseen."""
@@ -138,19 +145,28 @@ class DependencyPaths(Decomposition):
         entries = segment_reduce(np.add, paths * (self.max_length + 1), documents.offsets)
         return entries.astype(np.int64)
 
+    @property
+    def _has_vectors(self) -> bool:
+        return self.vectors is not None or self.file is not None
+
+    def _read_vectors(self, words: list[str]) -> tuple[list[str], NDArray[np.float32]]:
+        path = self.vectors if self.file is None else self.file.check(self.vectors)
+        assert path is not None
+        return read_word_vectors(path, words)
+
     def _words(self, words: Array) -> tuple[Attributes, NDArray[np.int64]]:
         """Bottom attributes, and the order in which words come on paths, shape (N,)."""
         distinct, local = np.unique(words, return_inverse=True)
         values = distinct.tolist()
         known = np.zeros(len(values), dtype=np.bool_)
         codes = vocabulary = vectors = None
-        if self.vectors is None or self.tune:
+        if not self._has_vectors or self.tune:
             vocabulary = Vocabulary(values) if self.vocabulary is None else self.vocabulary
             own = vocabulary.codes(values)
             known |= own != UNSEEN
             codes = own[local]
-        if self.vectors is not None:
-            present, rows = read_word_vectors(self.vectors, values)
+        if self._has_vectors:
+            present, rows = self._read_vectors(values)
             places = np.searchsorted(distinct, np.array(present, dtype=distinct.dtype))
             table = np.zeros((len(values), rows.shape[1]), dtype=np.float32)
             table[places] = rows

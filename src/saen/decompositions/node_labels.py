@@ -18,6 +18,8 @@ from saen.errors import InputError
 LABELS_HELP = "node labels, joined by commas"
 DIRECTION_HELP = "edges of directed graphs to follow: both, out or in"
 
+AUTO = "auto"
+"""Stands for the labels that suit the graphs, see `resolve_labels`."""
 COUNTS = ("degree", "core", "triangles")
 """Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
 KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
@@ -26,21 +28,32 @@ NEEDS_ROOT = "the label 'distance' needs a root: use it with ego or paths"
 
 
 def resolve_labels(labels: str, graphs: Graphs) -> str:
-    """The labels that `"auto"` stands for: node labels where there are any, else the degree."""
-    if labels != "auto":
-        return labels
-    return "node" if graphs.node_labels is not None else "degree"
+    """The specification with `auto`, alone or among others, replaced by what suits the graphs.
+
+    That is node labels where there are any; else degrees in four bins per doubling (plain degrees
+    of hubs are nearly unique and let a model recognise single graphs), and attributes.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+    >>> resolve_labels("auto", path), resolve_labels("auto,core", path)
+    ('log-degree:4', 'log-degree:4,core')
+    """
+    if graphs.node_labels is not None:
+        usual = "node"
+    else:
+        usual = "log-degree:4" if graphs.node_attributes is None else "log-degree:4,attributes"
+    return ",".join(usual if kind == AUTO else kind for kind in _listed(labels))
 
 
 def check_labels(labels: str) -> None:
     """Raise for a specification with an unknown kind of label."""
-    if labels == "auto":
-        return
-    for kind in labels.split(","):
-        name, _, argument = kind.strip().partition(":")
-        if name not in KINDS:
-            hint = did_you_mean(name, KINDS)
-            raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(KINDS)}")
+    if not isinstance(labels, str):
+        raise InputError(f"node_labels must be text such as 'node,degree', not {labels!r:.60}")
+    known = (AUTO, *KINDS)
+    for kind in _listed(labels):
+        name, _, argument = kind.partition(":")
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(known)}")
         if argument and not name.startswith("log-"):
             raise InputError(f"the label {name!r} takes no argument, found {kind!r}")
         if argument and not (argument.isdecimal() and int(argument) > 0):

@@ -74,7 +74,7 @@ class Paths(GraphDecomposition):
         super().__post_init__()
         object.__setattr__(self, "radii", distinct_integers("radii", self.radii))
         object.__setattr__(self, "max_length", integer("max_length", self.max_length, 0))
-        object.__setattr__(self, "cap", integer("cap", self.cap, 1))
+        object.__setattr__(self, "cap", integer("cap", self.cap, 1, 2**31))
         true_or_false("both_ways", self.both_ways)
 
     def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

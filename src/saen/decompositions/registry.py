@@ -8,7 +8,6 @@ from dataclasses import Field, fields
 from typing import Any
 
 from saen._util.strings import did_you_mean
-from saen.data.vocabulary import Vocabulary
 from saen.decompositions.bags import Edges, Nodes
 from saen.decompositions.base import Decomposition
 from saen.decompositions.dependency_paths import DependencyPaths
@@ -127,7 +126,10 @@ def parameters(cls: type[Decomposition]) -> list[Field[Any]]:
 
 
 def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
-    """The settings and the fitted vocabularies, for files."""
+    """The settings and what `fit` filled, for files.
+
+    Settings that are paths of this machine are left out: a file never makes saen open another.
+    """
     settings = decomposition.settings()
     if DECOMPOSITIONS.get(settings["name"]) is not type(decomposition):
         raise InputError(
@@ -135,18 +137,25 @@ def decomposition_to_json(decomposition: Decomposition) -> dict[str, Any]:
             "not one of saen's own; fit the model on the Hierarchy that it returns instead"
         )
     fitted = {f.name: getattr(decomposition, f.name) for f in _fitted(type(decomposition))}
-    return settings | {key: None if v is None else list(v) for key, v in fitted.items()}
+    portable = {key: value for key, value in settings.items() if key not in _paths(decomposition)}
+    return portable | {key: None if v is None else v.to_json() for key, v in fitted.items()}
 
 
 def decomposition_from_json(document: dict[str, Any]) -> Decomposition:
     """The inverse of `decomposition_to_json`."""
     values = dict(document)
     cls = _named(values.pop("name"))
-    for key in (f.name for f in _fitted(cls)):
-        if values.get(key) is not None:
-            values[key] = Vocabulary(values[key])
+    if paths := _paths(cls) & values.keys():
+        raise InputError(f"a saved decomposition must not name a file ({', '.join(paths)})")
+    for f in _fitted(cls):
+        if values.get(f.name) is not None:
+            values[f.name] = f.metadata["fitted"].from_json(values[f.name])
     return cls(**values)
 
 
 def _fitted(cls: type[Decomposition]) -> list[Field[Any]]:
     return [f for f in fields(cls) if "fitted" in f.metadata]
+
+
+def _paths(cls: type[Decomposition] | Decomposition) -> set[str]:
+    return {f.name for f in fields(cls) if "path" in f.metadata}

@@ -203,7 +203,7 @@ def _integral(layers: LaterLayers, bias: Tensor, u: Tensor, g: Tensor, steps: in
     for step in range(1, steps + 1):
         after = _preactivations(layers, bias + (step / steps) * u)
         slopes = [_chord(x, y, layers.slope) for x, y in zip(before, after, strict=True)]
-        back = g if layers.is_top else g * slopes[-1]
+        back = g if layers.ends_linear else g * slopes[-1]
         for layer in reversed(range(len(layers.weights))):
             back = torch.bmm(back, layers.weights[layer].transpose(1, 2)) * slopes[layer]
         total += back

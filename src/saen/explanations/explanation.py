@@ -528,7 +528,8 @@ class _Goal:
                 scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
             names = tuple(map(str, range(len(scale))))
             place = _position("column of y", "0" if target is None else target, names)
-            return _Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
+            weights = np.eye(len(scale))[place] * scale
+            return _Goal((), place, weights, float(mean[place]))
         if estimator.classes_.ndim == 2:  # several targets: the log-odds of one of them
             names = tuple(estimator.target_names_)
             place = _position("target", names[0] if target is None else target, names)
@@ -599,7 +600,7 @@ def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:
 
 def _probability(estimator: Estimator, one: Any, goal: _Goal) -> float | None:
     """The probability that the estimator gives the explained class."""
-    if not isinstance(estimator, Classifier):
+    if not goal.classes:
         return None
     place = goal.classes.index(str(goal.target))
     return float(estimator.predict_proba(one)[0, place])

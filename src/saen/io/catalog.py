@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-import sys
 import tempfile
+import time
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from saen._util.atomic import expand_user
+from saen._util.progress import bar
+from saen._util.strings import human_bytes
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.tu import TargetFile, read_tu
 
 BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
+
+MAX_BYTES = 2**31
+"""Of a download."""
+MAX_SECONDS = 1800.0
+"""That a download may take in all."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -40,7 +51,7 @@ class CatalogEntry:
 
     `graphs` and `classes` are exact counts; `radii` and `node_labels` are the paper's settings for
     the ego decomposition; `served` says whether the public TUDataset site has it, and `sha256` is
-    the checksum of the zip that it serves, if known.
+    the `content_digest` of the copy that the results of saen were computed on.
     """
 
     name: str
@@ -108,6 +119,27 @@ class DownloadError(Exception):
     """A dataset could not be downloaded."""
 
 
+class OtherVersionWarning(UserWarning):
+    """A downloaded dataset is not the copy that the results of saen were computed on."""
+
+
+def content_digest(graphs: Graphs) -> str:
+    """The SHA-256 digest of edges, node labels and targets, in their order.
+
+    It does not depend on how a zip was packed or on how its text was written.
+    """
+    state = hashlib.sha256()
+    for key in ("node_offsets", "indptr", "indices", "node_labels", "targets"):
+        column = getattr(graphs, key)
+        if column is None:
+            continue
+        dtype = {"U": np.str_, "f": "<f8"}.get(column.dtype.kind, "<i8")
+        plain = np.ascontiguousarray(column.astype(dtype))
+        state.update(f"{key} {plain.dtype.str} {plain.shape} ".encode())
+        state.update(plain.view(np.uint8).data if plain.size else b"")
+    return state.hexdigest()
+
+
 def download_path(name: str) -> Path:
     """Where the download of a dataset is kept."""
     return cache_folder() / "datasets" / f"{name}.zip"
@@ -123,7 +155,9 @@ def download(
 ) -> Graphs:
     """Download a dataset from the TUDataset site and keep it in the cache.
 
-    Only a file that can be read and that matches the catalog is kept. Raises `DownloadError`.
+    Only a file that can be read, with the numbers of graphs and classes of the catalog, is kept;
+    if its content is not what the catalog knows, an `OtherVersionWarning` says so. Raises
+    `DownloadError`, also for what is too large or takes too long.
     """
     if entry is not None and not entry.served:
         raise DownloadError(f"not available from the TUDataset site: {entry.note}")
@@ -139,25 +173,22 @@ def download(
             "set SAEN_CACHE to a folder that is"
         ) from error
     with scratch as folder:
-        file = _retrieve(url, Path(folder), entry.sha256 if entry else None, progress)
+        file = _retrieve(url, Path(folder), progress)
         graphs = _read_checked(file, url, entry, directed, target)
         file.chmod(0o644)  # temporary files are private, a cache need not be
         file.replace(final)
     return graphs
 
 
-def _retrieve(url: str, folder: Path, sha256: str | None, progress: bool | None) -> Path:
+def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
     import pooch
+    from urllib3.exceptions import HTTPError
 
     pooch.get_logger().setLevel("WARNING")  # it would announce every download on stderr
-    downloader = pooch.HTTPDownloader(
-        progressbar=sys.stderr.isatty() if progress is None else progress,
-        chunk_size=2**16,
-        timeout=(10, 60),
-    )
     try:
-        return Path(pooch.retrieve(url, sha256, Path(url).name, folder, downloader=downloader))
-    except OSError as error:  # the base of all errors of requests
+        fetch = partial(_fetch, progress=progress)
+        return Path(pooch.retrieve(url, None, Path(url).name, folder, downloader=fetch))
+    except (OSError, HTTPError) as error:  # OSError is the base of all errors of requests
         status = getattr(getattr(error, "response", None), "status_code", None)
         if status == 404:
             reason = "the site has no dataset of that name"
@@ -166,8 +197,32 @@ def _retrieve(url: str, folder: Path, sha256: str | None, progress: bool | None)
         else:
             reason = f"the download failed ({type(error).__name__}); are you online?"
         raise DownloadError(f"{url}: {reason}") from error
-    except ValueError as error:
-        raise DownloadError(f"{url}: the SHA-256 checksum of the file is wrong") from error
+
+
+def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None:
+    """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`."""
+    import requests
+
+    deadline = time.monotonic() + MAX_SECONDS
+    with requests.get(url, stream=True, timeout=(10, 60)) as response:
+        response.raise_for_status()
+        announced = int(response.headers.get("Content-Length", 0))
+        received = 0
+        with (
+            bar(Path(url).name, announced, progress) as update,
+            Path(output_file).open("wb") as file,
+        ):
+            # As it arrives: a chunk of a given size could take for ever to fill.
+            while chunk := response.raw.read1(2**16, decode_content=True):
+                received += len(chunk)
+                if max(received, announced) > MAX_BYTES:
+                    raise DownloadError(f"{url}: larger than {human_bytes(MAX_BYTES)}")
+                if time.monotonic() > deadline:
+                    raise DownloadError(f"{url}: not complete after {MAX_SECONDS:g} seconds")
+                file.write(chunk)
+                update(received)
+    if received < announced:
+        raise requests.exceptions.ConnectionError("the connection was closed")
 
 
 def _read_checked(
@@ -186,5 +241,13 @@ def _read_checked(
             raise DownloadError(
                 f"{url}: the file has {len(graphs)} graphs in {n_classes} classes, but "
                 f"{entry.name} has {entry.graphs} in {entry.classes}"
+            )
+        as_usual = not directed and target is None
+        if entry.sha256 and as_usual and content_digest(graphs) != entry.sha256:
+            warnings.warn(
+                f"{url} has as many graphs and classes as {entry.name} should have, but is "
+                "another version than that of saen's published results: numbers may differ",
+                OtherVersionWarning,
+                stacklevel=2,
             )
     return graphs

@@ -8,6 +8,7 @@ damaged file raises an error and never runs code.
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import zlib
 from collections.abc import Mapping
@@ -17,15 +18,16 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from saen._util.arrays import Array, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
+from saen._util.strings import short_label
 from saen.data.compression import Compressed
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError, SaenError
+from saen.io.archive import FREE_BYTES, MAX_RATIO
 
 FORMAT = "saen"
 VERSION = 1
@@ -43,6 +45,21 @@ _DTYPES = {
     "I64": np.int64,
     "U64": np.uint64,
 }
+UNPACK_ERRORS = (
+    SaenError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What unpacking raises for contents that saen did not write."""
+
+MAX_REASON = 200  # characters
+
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
 
@@ -82,8 +99,8 @@ def load(path: str | Path) -> Any:
         raise FileError(f"contains a {kind}, not graphs or a hierarchy", path=path)
     try:
         return unpack(document, tensors)
-    except (KeyError, TypeError, IndexError, ValueError, OverflowError, SaenError) as error:
-        raise FileError(f"damaged: inconsistent content ({error})", path=path) from error
+    except UNPACK_ERRORS as error:
+        raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
 
 
 def file_bytes(data: Hierarchy | Compressed) -> int:
@@ -137,12 +154,13 @@ def write(
     """
     arrays = {key: np.ascontiguousarray(array) for key, array in sorted(tensors.items())}
     metadata = _metadata(kind, document, arrays)
-    with atomic_write(path, durable=durable) as temporary:
-        try:
-            save_file(arrays, temporary, metadata=metadata)
-        except SafetensorError as error:
-            raise FileError(f"cannot be written ({error})", path=path) from error
-        return temporary.stat().st_size
+    header, keys = _header(metadata, {key: (a.dtype, a.shape) for key, a in arrays.items()})
+    # Not by safetensors itself: it would leave a file of its own behind when it is killed.
+    with atomic_write(path, durable=durable) as temporary, temporary.open("wb", 2**20) as file:
+        size = file.write(header)
+        for key in keys:
+            size += file.write(arrays[key].reshape(-1).view(np.uint8).data)
+    return size
 
 
 @dataclass(frozen=True)
@@ -167,8 +185,7 @@ def read_header(path: str | Path) -> Header:
     Raises `FileError` if the file is missing, foreign or of a newer format.
     """
     metadata, shapes = _metadata_of(path)
-    document = metadata.get("document")
-    return Header(str(metadata.get("kind")), int(metadata["version"]), document or {}, shapes)
+    return Header(metadata["kind"], metadata["version"], metadata["document"], shapes)
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
@@ -180,7 +197,7 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if metadata.pop("checksum", None) != _checksum(metadata, arrays):
         raise FileError("damaged: the checksum does not match", path=path)
-    return str(metadata.get("kind")), metadata.get("document"), arrays  # type: ignore[return-value]
+    return metadata["kind"], metadata["document"], arrays
 
 
 def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
@@ -197,16 +214,20 @@ def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int,
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if FORMAT not in metadata:
         raise FileError("a safetensors file, but not written by saen", path=path)
+    damaged = FileError("damaged: invalid metadata", path=path)
     try:
         header = json.loads(metadata[FORMAT])
-        version = int(header["version"])
+        version = header["version"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise FileError("damaged: invalid metadata", path=path) from error
-    if version > VERSION:
+        raise damaged from error
+    if isinstance(version, int) and version > VERSION:
         raise FileError(
             f"format version {version}, but this saen reads up to {VERSION}: upgrade saen",
             path=path,
         )
+    expected = {"version": int, "kind": str, "document": dict}
+    if any(type(header.get(key)) is not kind for key, kind in expected.items()):
+        raise damaged
     return header, shapes
 
 
@@ -256,20 +277,32 @@ def _file_size(
     layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
     kind: str,
 ) -> int:
-    """Bytes of a safetensors file: a length, a JSON header padded to eight bytes, the data."""
-    header: dict[str, Any] = {"__metadata__": _metadata(kind, document, {})}
+    """Bytes of the file that `write` would write."""
+    header, _ = _header(_metadata(kind, document, {}), layout)
+    return len(header) + sum(dtype.itemsize * math.prod(shape) for dtype, shape in layout.values())
+
+
+def _header(
+    metadata: dict[str, str], layout: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+) -> tuple[bytes, list[str]]:
+    """How a safetensors file begins: a length, and JSON padded to eight bytes; keys in order."""
+    header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     # safetensors lays out wide types first, in the order of its own list of types.
     order = {np.dtype(dtype): rank for rank, dtype in enumerate(_DTYPES.values())}
-    for key, (dtype, shape) in sorted(layout.items(), key=lambda kv: (-order[kv[1][0]], kv[0])):
-        start, end = end, end + dtype.itemsize * int(np.prod(shape))
+    keys = sorted(layout, key=lambda key: (-order[layout[key][0]], key))
+    for key in keys:
+        dtype, shape = layout[key]
+        start, end = end, end + dtype.itemsize * math.prod(shape)
         header[key] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
-    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
-    return 8 + -(-length // 8) * 8 + end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text, keys
 
 
 def _reason(error: BaseException) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return short_label(text or type(error).__name__, MAX_REASON)
 
 
 # -- the contents ------------------------------------------------------------------------------
@@ -314,7 +347,19 @@ def _unpack_ids(tensors: dict[str, Array]) -> Array | None:
         return tensors.get("ids")
     data, ends = tensors["ids"].tobytes(), tensors["ids.ends"].tolist()
     starts = [0, *ends[:-1]]
-    return np.array([data[a:b].decode() for a, b in zip(starts, ends, strict=True)], dtype=np.str_)
+    texts = [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+    return _strings(texts, len(texts))
+
+
+def _strings(texts: list[str], n_rows: int) -> Array:
+    """An array of strings, if `n_rows` of the longest are not far more than there is in the file.
+
+    numpy gives every string of an array the space of the longest.
+    """
+    stored = sum(map(len, texts)) + n_rows
+    if 4 * max(map(len, texts), default=0) * n_rows > max(FREE_BYTES, MAX_RATIO * stored):
+        raise InputError("a string is far too long for an array of all")
+    return np.array(texts, dtype=np.str_)
 
 
 def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
@@ -324,13 +369,14 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
             continue
         column = tensors[key]
         if f"{key}.values" in document:
-            columns[key] = np.array(document[f"{key}.values"], dtype=np.str_)[column]
+            columns[key] = _strings(document[f"{key}.values"], column.size)[column]
         else:
             columns[key] = _signed(column) if column.dtype.kind == "u" else column
     indices = tensors["indices"]
     # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
     wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
     same = indices.dtype.itemsize == wide.itemsize
+    _check_below(len(tensors["indptr"]), indices)
     # The checksum vouches for symmetry, which takes longer to check than everything else.
     graphs = Graphs(
         node_offsets=tensors["node_offsets"].astype(np.int64),
@@ -359,7 +405,7 @@ def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arra
     attributes = hierarchy.attributes
     document: dict[str, Any] = {
         "names": list(hierarchy.names),
-        "vocabulary": None if attributes.vocabulary is None else list(attributes.vocabulary),
+        "vocabulary": None if attributes.vocabulary is None else attributes.vocabulary.to_json(),
         "relations": [
             {"alphabet": list(r.alphabet), "n_parts": r.n_parts} for r in hierarchy.relations
         ],
@@ -382,12 +428,13 @@ def pack_hierarchy(hierarchy: Hierarchy) -> tuple[dict[str, Any], dict[str, Arra
 
 def unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hierarchy:
     """The inverse of `pack_hierarchy`."""
-    vocabulary = document["vocabulary"]
-    attributes = Attributes(
-        tensors["codes"].astype(np.int32) - 1 if "codes" in tensors else None,
-        None if vocabulary is None else Vocabulary(vocabulary),
-        tensors.get("vectors"),
-    )
+    values = document["vocabulary"]
+    vocabulary = None if values is None else Vocabulary.from_json(values)
+    codes = tensors.get("codes")
+    if codes is not None:
+        _check_below(1 + len(vocabulary or ()), codes)
+        codes = codes.astype(np.int32) - 1
+    attributes = Attributes(codes, vocabulary, tensors.get("vectors"))
     relations = [
         Relation(
             tensors[f"{level}.indptr"],
@@ -400,6 +447,14 @@ def unpack_hierarchy(document: dict[str, Any], tensors: dict[str, Array]) -> Hie
         for level, entry in enumerate(document["relations"], start=1)
     ]
     return Hierarchy(attributes, tuple(relations), tuple(document["names"]))
+
+
+def _check_below(limit: int, numbers: Array) -> None:
+    """Raise unless these are integers from 0 to `limit` - 1, before they become narrower ones."""
+    if numbers.dtype.kind not in "iu" or (
+        numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < limit
+    ):
+        raise InputError(f"expected integers below {limit}")
 
 
 def _pack_compressed(compressed: Compressed) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
     """The vectors of a file that `write_embeddings` wrote, (n, width), and its other columns."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        return _checked(path, _read_npy(path)), {}
+        return _checked(path, open_npy(path)), {}
     if suffix == ".safetensors":
         kind, document, tensors = container.read(path)
         if kind != KIND:
@@ -103,6 +104,17 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
     }
 
 
+def open_npy(path: Path) -> Array:
+    """The array of an .npy file, memory-mapped, so that no header asks for more memory."""
+    try:
+        array: Array = np.lib.format.open_memmap(path, mode="r")
+    except FileNotFoundError:
+        raise FileError("no such file", path=path) from None
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, OverflowError) as error:
+        raise FileError(f"invalid npy file: {error}", path=path) from None
+    return array
+
+
 def _columns(part: Embedded, ids: Array, targets: Array | None, lower: bool) -> dict[str, Array]:
     columns: dict[str, Array] = {"id": ids[part.graphs]}
     if lower:
@@ -110,16 +122,6 @@ def _columns(part: Embedded, ids: Array, targets: Array | None, lower: bool) -> 
     if targets is not None and targets.ndim == 1:
         columns["target"] = targets[part.graphs]
     return columns
-
-
-def _read_npy(path: Path) -> Array:
-    try:
-        vectors: Array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise FileError("no such file", path=path) from None
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(f"invalid npy file: {error}", path=path) from None
-    return vectors
 
 
 def _checked(path: Path, vectors: Array) -> NDArray[np.float64]:

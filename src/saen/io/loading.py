@@ -279,6 +279,11 @@ def locate(name: str) -> Path | None:
     return next(filter(_holds_graphs, [*copies, download_path(known)]), None)
 
 
+def input_files(*sources: object) -> list[object]:
+    """What a command reads, for `check_output`: paths, and for names their local copies."""
+    return [*sources, *(locate(source) for source in sources if isinstance(source, str))]
+
+
 def _finished(data: AnyData, options: ReadOptions) -> AnyData:
     """The data with targets for the task; warns if two examples have the same id."""
     repeated = repeated_ids(data.ids)

@@ -35,8 +35,12 @@ SMILES = "smiles"
 """The column of a table that makes it a table of molecules."""
 MOLECULE_SUFFIXES = (".smi", ".sdf")
 
+MAX_SHOWN = 200
+"""Characters of a SMILES that a message repeats."""
+
 _BLOCK = "\n"  # stands for the blocks of an SDF among its columns, whose names have no line ends
 
+_LARGE_MOLECULE = 1000  # atoms
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
@@ -82,7 +86,7 @@ def from_rdkit(
         sizes.append(molecule.GetNumAtoms())
         for atom in molecule.GetAtoms():
             labels.append(atom.GetSymbol() if plain else atom.GetSmarts(isomericSmiles=False))
-        for bond in molecule.GetBonds():
+        for bond in _bonds(molecule):
             pairs.append((start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()))
             bonds.append(str(bond.GetBondType()))
     return Graphs.from_edges(
@@ -193,13 +197,26 @@ def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
 def _read(chem: ModuleType, number: int, text: Any) -> Any:
     if not isinstance(text, str):
         raise InputError(f"SMILES {number}: expected a string, found {text!r}")
-    molecule = chem.MolFromSmiles(text)
-    if molecule is None:
+    reason = "syntax error"
+    try:
+        molecule = chem.MolFromSmiles(text)
+        if molecule is not None:
+            return molecule
         raw = chem.MolFromSmiles(text, sanitize=False)
         problems = [] if raw is None else chem.DetectChemistryProblems(raw)
-        reason = problems[0].Message() if problems else "syntax error"
-        raise InputError(f"SMILES {number}, {text!r}: invalid SMILES: {' '.join(reason.split())}")
-    return molecule
+        reason = problems[0].Message() if problems else reason
+    except RuntimeError as error:  # such as an element that there is not, [#999]
+        reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
+    shown = f"{text[:MAX_SHOWN]}…" if len(text) > MAX_SHOWN else text
+    raise InputError(f"SMILES {number}, {shown!r}: invalid SMILES: {' '.join(reason.split())}")
+
+
+def _bonds(molecule: Any) -> Iterable[Any]:
+    """All bonds in order; RDKit looks for each by its number from the first on."""
+    if molecule.GetNumAtoms() <= _LARGE_MOLECULE:
+        return molecule.GetBonds()  # type: ignore[no-any-return]
+    bonds = {bond.GetIdx(): bond for atom in molecule.GetAtoms() for bond in atom.GetBonds()}
+    return [bonds[number] for number in range(len(bonds))]
 
 
 def _check_molecules(graphs: Graphs) -> None:
@@ -224,11 +241,9 @@ def _check_molecules(graphs: Graphs) -> None:
 
 def _atom(chem: ModuleType, label: str) -> Any:
     """The atom that a label stands for, if any."""
-    atom = chem.AtomFromSmiles(label)
-    if atom is not None:
-        return atom
     try:
-        return chem.Atom(label)  # elements that SMILES writes in brackets
+        # Elements that SMILES writes in brackets have atoms by their symbol.
+        return chem.AtomFromSmiles(label) or chem.Atom(label)
     except RuntimeError:
         return None
 

@@ -17,7 +17,7 @@ from saen._util.atomic import (
     atomic_write,
     check_output,
     expand_user,
-    is_same_file,
+    holds_input,
     make_folder,
     swap_folder,
     temporary_beside,
@@ -121,7 +121,7 @@ def output_files(
     for file in files:
         if not file.is_dir():
             check_output(file, force=force, inputs=inputs)
-        elif any(is_same_file(source, file) for source in inputs):
+        elif any(holds_input(file, source) for source in inputs):
             raise FileError("is an input of this command: choose another output", path=file)
         elif not force and any(file.iterdir()):
             raise FileError("already exists (use --force to overwrite)", path=file)
@@ -201,7 +201,12 @@ def _write_zip(graphs: Graphs, path: Path) -> None:
         write_tu(graphs, scratch, path.stem)
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(scratch.iterdir()):
-                archive.write(file, f"{path.stem}/{file.name}")
+                # Without the time of day, so that equal graphs make equal files.
+                member = zipfile.ZipInfo(f"{path.stem}/{file.name}")
+                member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                member.file_size = file.stat().st_size
+                with file.open("rb") as source, archive.open(member, "w") as sink:
+                    shutil.copyfileobj(source, sink)
 
 
 @contextmanager

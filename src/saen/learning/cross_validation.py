@@ -51,7 +51,15 @@ from saen.learning.splits import (
     splits_to_json,
 )
 from saen.learning.targets import target_names
-from saen.learning.trainers import Classes, Estimator, Numbers, Problem, Progress, Tested, Trainer
+from saen.learning.trainers import (
+    Classes,
+    Estimator,
+    Numbers,
+    PartOutputs,
+    Problem,
+    Progress,
+    Trainer,
+)
 from saen.network.ensemble import Part
 
 STOPS = ("fixed", "nested", "peek")
@@ -161,13 +169,14 @@ def cross_validate(
     blended = isinstance(estimator, BlendEstimator)
     compared = [each.estimator for each in candidates] if blended else [estimator]
     prepared = [trainer.prepare(each).compressed for each in compared]
-    rows = np.unique(np.stack([each.top for each in prepared]), axis=1, return_inverse=True)[1]
+    tops = np.stack([each.top for each in prepared])
+    kinds = np.unique(tops, axis=1, return_inverse=True)[1]
     return Evaluation(
         problem.classes,
         targets,
         splits,
         outputs,
-        rows.astype(np.int64).reshape(-1),
+        kinds.astype(np.int64).reshape(-1),
         outer.tested.loss,
         dict(trainer.seconds),
         stop,
@@ -230,7 +239,7 @@ class _Protocol:
 class _Outer:
     """Predictions and curves of all parts, what was chosen for each, and what was tried."""
 
-    tested: Tested
+    tested: PartOutputs
     chosen: list[Any]
     tried: list[dict[str, Any]] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""The defaults of the estimators: what `auto` means.
+"""The defaults of the estimators: what `auto` means for radii, depth, layers and batches.
 
 Chosen by cross-validation on the benchmark datasets with seeds of its own, for all of them at
 once; nothing depends on a dataset's name. What was tried: docs/results/modern-settings.md.
@@ -28,16 +28,6 @@ MANY_EXAMPLES = 2000
 
 DECOMPOSITION_OF = {"documents": "dependency_paths", "nested": "nested"}
 """The decomposition for a kind of data, where it is not the estimator's default."""
-
-
-def default_node_labels(graphs: Graphs) -> str:
-    """Node labels where there are any; else degrees in four bins per doubling.
-
-    Plain degrees of hubs are nearly unique and let a network recognise single graphs.
-    """
-    if graphs.node_labels is not None:
-        return "node"
-    return "log-degree:4" if graphs.node_attributes is None else "log-degree:4,attributes"
 
 
 def default_radii(graphs: Graphs) -> tuple[int, ...]:

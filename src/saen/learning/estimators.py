@@ -79,6 +79,7 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
     slope: float = _parameter(0.2, Real)
     normalisation: str = _parameter("batch", StrOptions(set(NORMALISATIONS)))
     dropout: float = _parameter(0.0, Interval(Real, 0, 1, closed="left"))
+    output_activation: bool = _parameter(False, "boolean")
     n_models: int = _parameter(3, _COUNT)
     epochs: int = _parameter(40, Interval(Integral, 0, None, closed="left"))
     batch_size: int | str = _parameter("auto", _COUNT, StrOptions({"auto", "all"}))
@@ -154,6 +155,7 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
             slope=self.slope,
             normalisation=self.normalisation,
             dropout=self.dropout,
+            output_activation=self.output_activation,
         )
 
     def training_settings(self, n: int, seed: int = 0) -> Settings:
@@ -353,7 +355,10 @@ class NetworkEstimator(Savable, Parameters, BaseEstimator):
         if not 0 <= number <= depth:
             raise InputError(f"levels are 0 … {depth}, not {level}")
         vectors = outputs(self.network_, compressed.hierarchy, level=number)
-        return compressed.decompress(number, vectors.flatten(1).double().cpu().numpy())
+        unique: NDArray[np.float64] = vectors.flatten(1).double().cpu().numpy()
+        what = "example" if number == depth else f"object (level {number})"
+        _check_finite(unique, compressed.unique_of(number), what)
+        return compressed.decompress(number, unique)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -378,7 +383,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     radii, node_labels : parameters of a decomposition given by name; `auto` may be joined with
         others, as in `auto,degree`.
     hidden : sizes of the hidden layers of every level, bottom first, without the output layer.
-    slope, normalisation, dropout : see `saen.Architecture`.
+    slope, normalisation, dropout, output_activation : see `saen.Architecture`.
     n_models : networks to train; their probabilities are averaged.
     epochs, batch_size, learning_rate, schedule, weight_decay : see `saen.Settings`; `batch_size`
         may be `auto` or `all`.
@@ -635,24 +640,24 @@ def _inner_history(results: PartResults) -> History:
     )
 
 
-def _check_finite(values: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
-    """Raise `InputError`, naming the first example, if an output is NaN or infinite.
+def _check_finite(values: NDArray[np.float64], rows: Ints, what: str = "example") -> None:
+    """Raise `InputError`, naming the first example or object, if an output is NaN or infinite.
 
     `values` has one row per unique example, `rows` the row of every example.
     """
     finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     if not np.all(finite):
         bad = np.flatnonzero(~np.asarray(finite)[rows])
-        raise NotFiniteError(int(bad[0]), len(bad))
+        raise NotFiniteError(int(bad[0]), len(bad), what)
 
 
 class NotFiniteError(InputError):
     """The outputs for some examples, `first` of them the first, are NaN or infinite."""
 
-    def __init__(self, first: int, count: int, start: int = 0) -> None:
+    def __init__(self, first: int, count: int, what: str = "example") -> None:
         others = f" (and for {count - 1:,} others)" if count > 1 else ""
         super().__init__(
-            f"the output for example {start + first} is NaN or infinite{others}: its attributes "
+            f"the output for {what} {first} is NaN or infinite{others}: its attributes "
             "are probably far outside the range that the model was trained on"
         )
         self.first, self.count = first, count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from saen.errors import FileError
 from saen.io import container
 from saen.io.container import Header
+from saen.io.embeddings import open_npy
 
 TABLES = (".csv", ".jsonl", ".parquet")
 
@@ -44,12 +46,12 @@ def inspect_file(path: str | Path) -> dict[str, Any]:
     header = container.read_header(place)
     describe = _KINDS.get(header.kind, _arrays)
     try:
+        made = {"saen": header.document["saen"]} if "saen" in header.document else {}
         details = describe(header)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise FileError(
             f"damaged: its metadata is not what saen writes ({error})", path=path
         ) from error
-    made = {"saen": header.document["saen"]} if "saen" in header.document else {}
     return {"kind": header.kind, "format": header.version, **made, "bytes": size, **details}
 
 
@@ -162,10 +164,15 @@ def _linear(header: Header) -> dict[str, Any]:
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies that `fit` found."""
-    from saen.decompositions.registry import decomposition_class, parameters
+    from saen.data.vocabulary import Vocabulary
+    from saen.decompositions.registry import decomposition_class
 
-    known = {field.name for field in parameters(decomposition_class(decomposition["name"]))}
-    return {key: value for key, value in decomposition.items() if key == "name" or key in known}
+    found = {
+        field.name
+        for field in fields(decomposition_class(decomposition["name"]))
+        if field.metadata.get("fitted") is Vocabulary
+    }
+    return {key: value for key, value in decomposition.items() if key not in found}
 
 
 def _checkpoint(header: Header) -> dict[str, Any]:
@@ -253,10 +260,7 @@ def _text(path: Path) -> tuple[list[str], int]:
 
 
 def _matrix(path: Path) -> dict[str, Any]:
-    try:
-        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(f"not readable as npy ({error})", path=path) from None
+    shape = open_npy(path).shape
     if len(shape) != 2:
         raise FileError(f"expected a matrix of vectors, found shape {shape}", path=path)
     return {"kind": "embeddings", "rows": shape[0], "width": shape[1]}

@@ -9,8 +9,10 @@ from saen.errors import InputError
 from saen.io import container
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
     """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
+
+    `vectors` is the file of word vectors of a model that was trained with one.
 
     Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
     """
@@ -18,7 +20,7 @@ def load(path: str | Path) -> Any:
         return container.load(path)
     from saen.learning.persistence import load_estimator  # needs torch, which data do not
 
-    return load_estimator(path)
+    return load_estimator(path, vectors=vectors)
 
 
 class Savable:
@@ -31,11 +33,11 @@ class Savable:
         return save_estimator(self, path)  # type: ignore[arg-type]
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read an estimator of this class that `save` wrote."""
+    def load(cls, path: str | Path, *, vectors: str | Path | None = None) -> Self:
+        """Read an estimator of this class that `save` wrote; see `saen.load`."""
         from saen.learning.persistence import load_estimator
 
-        loaded = load_estimator(path)
+        loaded = load_estimator(path, vectors=vectors)
         if not isinstance(loaded, cls):
             raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
         return loaded

@@ -107,7 +107,10 @@ def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") ->
     """
     hierarchy = compressed.hierarchy
     depth = hierarchy.depth
-    chosen = [depth - 1] if isinstance(levels, str) else sorted(set(map(int, levels)))
+    try:
+        chosen = [depth - 1] if isinstance(levels, str) else sorted(set(map(int, levels)))
+    except (TypeError, ValueError):
+        chosen = []
     if not chosen or not all(0 <= level < depth for level in chosen):
         raise InputError(f"levels of parts are 0 … {depth - 1}, not {levels!r}")
     ids, rows, columns, counts, sources, n_parts = [], [], [], [], [], 0

@@ -26,7 +26,6 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Ints
@@ -53,6 +52,7 @@ from saen.learning.part_counts import (
     scale_rows,
 )
 from saen.learning.preparation import Data, Prepared
+from saen.learning.targets import as_classes, check_scores, class_codes
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[Ints, Ints]]
@@ -257,13 +257,8 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
     def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with classes y, shape (n,); examples of weight 0 are not looked at."""
         self.validate()
-        labels = np.asarray(y)
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise InputError("y holds NaN or infinity, which is not a class")
-        check_classification_targets(labels)
-        if labels.ndim != 1:
-            raise InputError(f"y must hold one class per example, not have shape {labels.shape}")
-        classes, codes = np.unique(labels, return_inverse=True)
+        labels = as_classes(y)
+        classes, codes = class_codes(labels)
         if len(classes) < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {len(classes)}")
         self.classes_ = classes
@@ -628,6 +623,7 @@ def _fit_classes(
 ) -> tuple[Floats, Floats]:
     """One row of coefficients for two classes, else one per class."""
     n_outputs = 1 if n_classes == 2 else n_classes
+    check_scores(X.shape[1], n_outputs, "features")
     coef, intercept = np.zeros((n_outputs, X.shape[1])), np.full(n_outputs, -ABSENT)
     known = np.unique(y)
     if len(known) == 1:

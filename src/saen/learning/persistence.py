@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
+from saen._util.atomic import expand_user
+from saen._util.strings import short_label
 from saen._version import __version__
+from saen.data.hierarchy import Hierarchy
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
-from saen.errors import FileError, SaenError
+from saen.errors import FileError, InputError
 from saen.io import container
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
 from saen.learning.estimators import (
@@ -22,7 +25,7 @@ from saen.learning.estimators import (
     SAENRegressor,
     SAENTransformer,
 )
-from saen.learning.part_counts import Encoder
+from saen.learning.part_counts import ENCODINGS, Encoder
 from saen.learning.part_counts_models import (
     LinearCounts,
     PartCountsClassifier,
@@ -190,8 +193,20 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         tensors["thresholds"],
         tensors.get("occupied"),
     )
-    if tensors["coef"].shape != (len(tensors["intercept"]), encoder.n_columns):
-        raise ValueError("the coefficients do not match the columns")
+    _check_encoder(encoder)
+    coef, intercept = tensors["coef"], tensors["intercept"]
+    if (
+        coef.shape != (len(intercept), encoder.n_columns)
+        or intercept.ndim != 1
+        or coef.dtype != np.float64
+        or intercept.dtype != np.float64
+        or not (np.isfinite(coef).all() and np.isfinite(intercept).all())
+        or known["norm"] not in (None, "l2")
+        or type(known["depth"]) not in (int, type(None))
+        or not isinstance(known["C"], int | float)
+        or not isinstance(known["score"], int | float | None)
+    ):
+        raise InputError("the linear model does not match its columns")
     return LinearCounts(
         encoder,
         known["norm"],
@@ -204,28 +219,114 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
     )
 
 
-def _unpack_network(document: dict[str, Any], tensors: dict[str, Array]) -> SAEN:
+def _check_encoder(encoder: Encoder) -> None:
+    """Raise unless parts, columns and thresholds are such as `Encoder.fit` makes."""
+    ids, starts, thresholds = encoder.ids, encoder.starts, encoder.thresholds
+    integers = all(each.dtype.kind in "iu" and each.ndim == 1 for each in (starts, thresholds))
+    if (
+        encoder.encoding not in ENCODINGS
+        or not (encoder.max_count is None or 1 <= encoder.max_count < 2**31)
+        or not integers
+        or ids.shape != (len(starts) - 1, 3)
+        or starts[0] != 0
+        or (starts[1:] <= starts[:-1]).any()
+    ):
+        raise InputError("the parts do not match their columns")
+    if encoder.occupied is not None:
+        if len(ids) or encoder.occupied.dtype != np.bool_ or encoder.occupied.ndim != 1:
+            raise InputError("the hashed columns are wrong")
+    elif encoder.encoding == "unary":
+        first = np.zeros(len(thresholds), dtype=np.bool_)
+        if len(thresholds) != starts[-1] or (thresholds < 1).any():
+            raise InputError("the thresholds do not match their columns")
+        first[starts[:-1]] = True
+        if (first[1:] | (thresholds[1:] > thresholds[:-1])).sum() < len(thresholds) - 1:
+            raise InputError("the thresholds of a part must increase")
+
+
+def _unpack_network(document: dict[str, Any], tensors: dict[str, Array], like: Hierarchy) -> SAEN:
     fields = document["architecture"]
     fields["roles"] = tuple(fields["roles"])
     fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
-    weights = {key: torch.from_numpy(np.array(t)) for key, t in tensors.items()}
-    n_models = len(weights["levels.0.bias"])
-    network = SAEN(Architecture(**fields), range(n_models), dtype=weights["levels.0.bias"].dtype)
-    network.load_state_dict(weights)
+    architecture = Architecture(**fields)
+    network = SAEN.from_state(
+        architecture, {key: torch.from_numpy(np.array(t)) for key, t in tensors.items()}
+    )
+    network.check_fits(like)
     return network.eval()
 
 
-def load_estimator(path: str | Path) -> Any:
-    """Read what `save_estimator` wrote, onto the CPU."""
+def _check_outputs(estimator: Any, n_outputs: int) -> None:
+    """Raise unless a model has as many outputs as its targets need."""
+    if hasattr(estimator, "classes_"):
+        classes = estimator.classes_
+        if classes.ndim == 2 and len(estimator.target_names_) != len(classes):
+            raise InputError("the names of the targets are wrong")
+        needed = 1 if classes.shape == (2,) else len(classes)
+    elif hasattr(estimator, "mean_"):
+        mean, scale = estimator.mean_, estimator.scale_
+        if mean.shape != scale.shape or mean.ndim > 1 or not np.isfinite([mean, scale]).all():
+            raise InputError("the mean and scale of the targets are wrong")
+        needed = mean.size
+    else:
+        needed = 1 if estimator.flat_ else n_outputs
+    if needed != n_outputs:
+        raise InputError(f"{n_outputs} outputs, but the targets need {needed}")
+
+
+def _unpack_classes(document: dict[str, Any]) -> Array:
+    """Strings, Booleans or numbers, in the type that the file says, if their own allows it.
+
+    Shape (C,), or (t, 2) of several targets.
+    """
+    values, dtype = np.array(document["values"]), np.dtype(document["dtype"])
+    kinds = {"U": "UO", "b": "bO", "i": "iuO", "u": "iuO", "f": "fO"}.get(values.dtype.kind, "")
+    several = values.ndim == 2 and values.shape[1] == 2 and len(values) > 0
+    if dtype.kind not in kinds or not (several or (values.ndim == 1 and len(values) > 1)):
+        raise InputError(f"expected a list of classes of type {dtype}")
+    # The width of strings is that of the longest, whatever the file says.
+    classes: Array = values if dtype.kind == "U" else values.astype(dtype)
+    for row in np.atleast_2d(classes):
+        if not np.array_equal(row, np.unique(row)):
+            raise InputError("classes must be distinct and in order")
+    return classes
+
+
+def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> Any:
+    """Read what `save_estimator` wrote, onto the CPU.
+
+    `vectors` is the file of word vectors of a model that was trained with one; see
+    `DependencyPaths`.
+    """
     kind, document, tensors = container.read(path)
     if kind != KIND:
         raise FileError(f"this file holds a {kind}, not a model", path=path)
     try:
-        return (_unpack_blend if "members" in document else _unpack)(document, tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError, SaenError) as error:
+        estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
+    except container.UNPACK_ERRORS as error:
+        reason = short_label(str(error) or type(error).__name__, container.MAX_REASON)
         raise FileError(
-            f"damaged: its contents do not fit together ({error})", path=path
+            f"damaged: its contents do not fit together ({reason})", path=path
         ) from error
+    if vectors is not None:
+        _use_vectors(estimator, Path(vectors), path)
+    return estimator
+
+
+def _use_vectors(estimator: Any, vectors: Path, path: str | Path) -> None:
+    """Let a model, or the members of a blend, read their word vectors from a file."""
+    if isinstance(estimator, BlendEstimator):
+        models = [member.estimator for member in estimator.members_]
+    else:
+        models = [estimator]
+    for model in models:
+        file = getattr(model.decomposition_, "file", None)
+        if file is None:
+            raise FileError("this model was not trained with word vectors", path=path)
+        model.decomposition_ = replace(
+            model.decomposition_, vectors=file.check(expand_user(vectors))
+        )
+        model.decomposition = model.decomposition_
 
 
 def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
@@ -233,28 +334,50 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     settings = document["decomposition"]
     decomposition = None if settings is None else decomposition_from_json(settings)
     parameters = document["parameters"]
+    if not parameters.keys() <= set(cls.setting_names()):
+        raise InputError("it has settings that no model has")
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = cls(decomposition if decomposition is not None else "ego", **parameters)
+    estimator.validate()
     estimator.decomposition_ = decomposition
-    estimator.schema_ = container.unpack_hierarchy(document["schema"], _under("schema.", tensors))
+    schema = container.unpack_hierarchy(document["schema"], _under("schema.", tensors))
+    if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
+        raise InputError("the vocabularies differ")
+    estimator.schema_ = schema
     if issubclass(cls, PartCountsEstimator):
         estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
         if "flat" in document:
-            estimator.flat_ = document["flat"]
+            estimator.flat_ = bool(document["flat"])
     else:
-        estimator.network_ = _unpack_network(document, _under("network.", tensors))
-        estimator.history_ = History(**document["history"])
-        estimator.inner_history_ = History(**document.get("inner_history", {}))
-        estimator.target_names_ = document.get("targets", [])
+        estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
+        estimator.history_ = _unpack_history(document["history"])
+        estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
+        names = document.get("targets", [])
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise InputError("the names of the targets are wrong")
+        estimator.target_names_ = names
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))
     if "classes" in document:
-        classes = document["classes"]
-        estimator.classes_ = np.array(classes["values"], dtype=classes["dtype"])
+        estimator.classes_ = _unpack_classes(document["classes"])
+    linear = issubclass(cls, PartCountsEstimator)
+    _check_outputs(
+        estimator,
+        len(estimator.linear_.intercept)
+        if linear
+        else estimator.network_.architecture.layers[-1][-1],
+    )
     _unpack_calibration(estimator, document, tensors)
     return estimator
+
+
+def _unpack_history(document: dict[str, Any]) -> History:
+    history = History(**document)
+    if not all(isinstance(v, list) for k, v in vars(history).items() if k != "interrupted"):
+        raise InputError("the history of the training is wrong")
+    return history
 
 
 def _plain(value: Any) -> Any:

@@ -73,7 +73,7 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
                 else _numbers(model, prepared)
             )
         except NotFiniteError as error:  # numbered within the chunk
-            raise NotFiniteError(error.first, error.count, start) from None
+            raise NotFiniteError(start + error.first, error.count) from None
         yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
         start = stop
 
@@ -93,15 +93,18 @@ def embed_chunks(
     top = model.schema_.depth
     start = 0
     for stop in chunk_ends(decomposition.costs(structures), limit):
-        if level in (None, top):
-            vectors = model.embed(structures[start:stop])
-            owner, number = np.arange(stop - start), np.zeros(stop - start, dtype=np.int64)
-        else:
+        owner, number = np.arange(stop - start), np.zeros(stop - start, dtype=np.int64)
+        data = structures[start:stop]
+        if level not in (None, top):
             assert level is not None
-            hierarchy = decomposition.decompose(structures[start:stop])
-            vectors = model.embed(Prepared(None, decomposition, compress(hierarchy)), level)
+            hierarchy = decomposition.decompose(data)
+            data = Prepared(None, decomposition, compress(hierarchy))
             owner = owners(hierarchy, level)
             number = _numbers_within(owner)
+        try:
+            vectors = model.embed(data, level)
+        except NotFiniteError as error:  # numbered within the chunk
+            raise NotFiniteError(start + int(owner[error.first]), error.count) from None
         yield Embedded(owner + start, number, vectors.astype(np.float32, copy=False))
         start = stop
 

@@ -13,7 +13,7 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_class
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.defaults import default_depth, default_node_labels, default_radii
+from saen.learning.defaults import default_depth, default_radii
 
 Data = Any
 """What a decomposition takes (graphs of any library, documents, nested data), or a `Hierarchy`."""
@@ -53,20 +53,15 @@ class DecompositionSpec:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
         if not isinstance(self.decomposition, str):
             return self.decomposition
-        labels = None if self.node_labels == "auto" else self.node_labels.split(",")
-        if labels is not None and "auto" in labels:
-            usual = default_node_labels(data)
-            labels = [usual if kind == "auto" else kind for kind in labels]
         return make_decomposition(
             self.decomposition,
             overrides={
                 "radii": None if self.radii == "auto" else self.radii,
-                "node_labels": None if labels is None else ",".join(labels),
+                "node_labels": None if self.node_labels == "auto" else self.node_labels,
             },
             defaults={
                 "radii": lambda: default_radii(data),
                 "edges": "auto",  # benzene is not cyclohexane
-                "node_labels": lambda: default_node_labels(data),
                 **({"depth": lambda: default_depth(data)} if self.deep else {}),
             },
         )

@@ -38,7 +38,8 @@ def open_run(
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
     goes on. With `anew`, a run of other settings makes place for this one. A folder with files
-    that are not a run's is refused, whatever their names.
+    that are not a run's is refused, whatever their names. The lock is the operating system's: it
+    ends with the process, however that dies, and the file `.lock` that stays means nothing.
     """
     path = make_folder(folder)
     _refuse_foreign(path)
@@ -50,6 +51,8 @@ def open_run(
             "another process is working in this run directory: wait for it, or choose another",
             path=path,
         ) from None
+    except NotImplementedError:
+        raise FileError("is on a file system without locks: choose another", path=path) from None
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror})", path=path) from None
     try:

@@ -20,7 +20,7 @@ from saen._util.arrays import Array, Ints
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_folds
-from saen.learning.trainers import Estimator, Floats, Problem, Tested, Trainer
+from saen.learning.trainers import Estimator, Floats, PartOutputs, Problem, Trainer
 from saen.network.ensemble import Part
 from saen.network.model import derive_seed
 
@@ -80,7 +80,7 @@ class Trials:
     scores: Floats
     losses: Floats
     chosen: list[list[dict[str, Any]]]
-    tested: dict[int, Tested]
+    tested: dict[int, PartOutputs]
 
 
 Rule = Callable[[Trials, Problem], Floats]
@@ -138,8 +138,8 @@ def train_chosen(
     candidates: Sequence[Candidate],
     parts: Sequence[Part],
     weights: Floats,
-    tested: dict[int, Tested],
-) -> tuple[Tested, list[list[dict[str, Any]]]]:
+    tested: dict[int, PartOutputs],
+) -> tuple[PartOutputs, list[list[dict[str, Any]]]]:
     """Train the candidates with a weight on the whole of each part, and average their predictions.
 
     Also what each candidate itself chose for each part.
@@ -155,7 +155,7 @@ def train_chosen(
         columns = np.flatnonzero(used[index]).tolist()
         if index in tested:
             known = tested[index]
-            result = Tested(
+            result = PartOutputs(
                 [known.outputs[c] for c in columns],
                 known.loss[:, columns],
                 [known.chosen[c] for c in columns],
@@ -170,7 +170,7 @@ def train_chosen(
         curves.append(result.loss)
     longest = max(map(len, curves))
     padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
-    return Tested(outputs, np.concatenate(padded, axis=1)), inside
+    return PartOutputs(outputs, np.concatenate(padded, axis=1)), inside
 
 
 def _shares(candidate: Candidate, inner: Inner) -> bool:

@@ -279,4 +279,4 @@ def splits_from_json(path: Path, n: int) -> Splits:
 
 
 def _indices(values: Any) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)
+    return np.array(values)  # fractions are refused by `_check_part`, not cut

@@ -11,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from saen._util.arrays import Array, Ints
+from saen._util.strings import human_bytes
 from saen.errors import InputError
+
+MAX_SCORES = 5 * 10**8
+"""Pairs of an example, or a feature, and a class."""
 
 
 def as_classes(y: ArrayLike) -> Array:
@@ -37,6 +41,29 @@ def as_classes(y: ArrayLike) -> Array:
     return labels
 
 
+def class_codes(labels: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The distinct classes in order, and the place of every label among them, shape (n,).
+
+    Raises `InputError` with a forecast where one number per example and class is too much.
+
+    >>> class_codes(np.array(["b", "a", "b"]))[1].tolist()
+    [1, 0, 1]
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    check_scores(len(labels), len(classes), "examples")
+    return classes, codes
+
+
+def check_scores(rows: int, n_classes: int, what: str) -> None:
+    """Raise `InputError` if a matrix of `rows` by `n_classes` would not fit into memory."""
+    if rows * n_classes > MAX_SCORES:
+        raise InputError(
+            f"{n_classes:,} classes and {rows:,} {what}: one number for each pair would take "
+            f"{human_bytes(8.0 * rows * n_classes)}, several times over; if the targets are "
+            "numbers, write them with a decimal point, else merge rare classes"
+        )
+
+
 def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Array, Ints]:
     """Classes, and the code of every example.
 
@@ -50,8 +77,7 @@ def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Ar
     [[0, 1], [1, -1], [1, 0]]
     """
     if np.ndim(y) != 2:
-        classes, codes = np.unique(as_classes(y), return_inverse=True)
-        return classes, codes
+        return class_codes(as_classes(y))
     table = np.asarray(y)
     known = known_targets(table)
     codes = np.full(table.shape, -1, dtype=np.int64)

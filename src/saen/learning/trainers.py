@@ -185,7 +185,7 @@ def _mean_of_known(values: Floats, known: Array) -> Floats:
 
 
 @dataclass(frozen=True)
-class Tested:
+class PartOutputs:
     """What training on parts gave.
 
     - `outputs`: per part the predictions for its test examples, (tests, …);
@@ -233,7 +233,7 @@ class Trainer:
         self.seconds["compress"] += perf_counter() - start
         return prepared
 
-    def train(self, stage: str, estimator: Estimator, parts: Sequence[Part]) -> Tested:
+    def train(self, stage: str, estimator: Estimator, parts: Sequence[Part]) -> PartOutputs:
         """Train on every part, and predict its test examples."""
         if isinstance(estimator, PartCountsEstimator):
             return self.train_counts(stage, estimator, parts)[0]
@@ -247,7 +247,7 @@ class Trainer:
         *,
         until: int | None = None,
         test_curves: bool = False,
-    ) -> tuple[Tested, PartResults]:
+    ) -> tuple[PartOutputs, PartResults]:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
@@ -268,7 +268,7 @@ class Trainer:
             progress=self._advance,
         )
         self.seconds["train"] += perf_counter() - start
-        return Tested(self.problem.predictions(result.outputs, parts), result.loss), result
+        return PartOutputs(self.problem.predictions(result.outputs, parts), result.loss), result
 
     def inner_parts(
         self, estimator: Estimator, parts: Sequence[Part], groups: Array | None
@@ -288,8 +288,8 @@ class Trainer:
         stage: str,
         estimator: SAENClassifier | SAENRegressor,
         inner: Sequence[Sequence[Part]],
-        tested: Tested,
-    ) -> Tested:
+        tested: PartOutputs,
+    ) -> PartOutputs:
         """Predictions of parts, calibrated by networks that are trained on their inner parts."""
         flat = [part for each in inner for part in each]
         if not flat:
@@ -309,8 +309,8 @@ class Trainer:
         return self.calibrated(tested, *zip(*pairs, strict=True))
 
     def calibrated(
-        self, tested: Tested, held_out: Sequence[Floats], truth: Sequence[Array]
-    ) -> Tested:
+        self, tested: PartOutputs, held_out: Sequence[Floats], truth: Sequence[Array]
+    ) -> PartOutputs:
         """Predictions of parts, calibrated by those for held-out examples of each part."""
         triples = zip(tested.outputs, held_out, truth, strict=True)
         results = [self.problem.calibrated(*triple) for triple in triples]
@@ -323,7 +323,7 @@ class Trainer:
         estimator: PartCountsEstimator,
         parts: Sequence[Part],
         folds: Sequence[Folds] | None = None,
-    ) -> tuple[Tested, list[Floats]]:
+    ) -> tuple[PartOutputs, list[Floats]]:
         """Predictions for the tests of every part, and for the held-out examples of its folds.
 
         `folds` are those on which the estimator chooses, in place of its own. Columns and choices
@@ -357,7 +357,7 @@ class Trainer:
                 arrays = {f"tested.{i}": tested for i, (tested, _) in enumerate(known)}
                 arrays |= {f"held_out.{i}": held_out for i, (_, held_out) in enumerate(known)}
                 container.write(file, "predictions", {"chosen": chosen}, arrays)
-        tested = Tested([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
+        tested = PartOutputs([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
         return tested, [held_out for _, held_out in known]
 
     def _advance(self, work: int) -> None:

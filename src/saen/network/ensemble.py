@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Ints
 from saen.data.compression import Compressed
+from saen.errors import FileError
 from saen.io import container
 from saen.network.batches import generator
 from saen.network.loss import Task
@@ -159,6 +160,17 @@ def _objects_per_step(plan: Plan) -> int:
     return sum(hierarchy[np.unique(plan.compressed.top[batch])].sizes)
 
 
+def _read_group(file: Path) -> tuple[NDArray[np.float64], History]:
+    """Outputs and curves of a finished group."""
+    _, document, tensors = container.read(file)
+    try:
+        history = History(**document["history"])
+        len(history.loss)
+        return np.array(tensors["outputs"]), history
+    except (KeyError, TypeError) as error:
+        raise FileError(f"damaged: inconsistent content ({error})", path=file) from None
+
+
 @dataclass(frozen=True)
 class _Group:
     """Networks that train side by side: pairs of a part and a number of a model."""
@@ -173,13 +185,13 @@ class _Group:
         self, file: Path | None, until: int | None, validate: bool, progress: Progress | None
     ) -> tuple[NDArray[np.float64], History]:
         """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
-        if file is not None and file.exists():
-            _, document, tensors = container.read(file)
-            history = History(**document["history"])
+        checkpoint = None if file is None else file.with_suffix(".checkpoint")
+        if file is not None and checkpoint is not None and file.exists():
+            checkpoint.unlink(missing_ok=True)  # of a run that was killed between the two
+            rows, history = _read_group(file)
             if progress is not None:
                 progress(len(self.runs) * len(history.loss))
-            return np.array(tensors["outputs"]), history
-        checkpoint = None if file is None else file.with_suffix(".checkpoint")
+            return rows, history
         rows, history = self._train(checkpoint, until, validate, progress)
         if file is not None and checkpoint is not None:
             document = {"history": asdict(history), "networks": len(self.runs)}

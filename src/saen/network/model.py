@@ -6,7 +6,7 @@ and one network is an ensemble of one. Representations of level l have shape (n_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -37,7 +37,8 @@ class Architecture:
     - `slope`: negative slope of the Leaky ReLU after every layer but the last of the top level;
     - `normalisation`: `batch` normalises the aggregates of every level above the bottom (and the
       bottom vectors) by the mean and variance over the training objects; `none` does not;
-    - `dropout`: share of units dropped after each hidden layer above the bottom.
+    - `dropout`: share of units dropped after each hidden layer above the bottom;
+    - `output_activation`: the Leaky ReLU follows the last layer of the top level as well.
 
     Raises `InputError` for sizes, normalisations or dropout rates that are out of range.
 
@@ -52,6 +53,7 @@ class Architecture:
     slope: float = 0.01
     normalisation: str = "none"
     dropout: float = 0.0
+    output_activation: bool = False
 
     def __post_init__(self) -> None:
         if len(self.layers) != len(self.roles) + 1 or not all(self.layers):
@@ -65,6 +67,8 @@ class Architecture:
             raise InputError(
                 f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}"
             )
+        if not abs(self.slope) <= torch.finfo(torch.float32).max:
+            raise InputError(f"slope must be a finite number, not {self.slope}")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and below 1, not {self.dropout}")
 
@@ -125,8 +129,35 @@ class SAEN(nn.Module):
         levels = [Level(architecture, level, self.n_models) for level in range(1, self.depth + 1)]
         self.levels = nn.ModuleList([BottomLevel(architecture, self.n_models), *levels])
         self.to(dtype)
-        self._initialise(seeds)
+        if not self.bottom.bias.is_meta:
+            self._initialise(seeds)
         self._cached: tuple[Hierarchy | Compressed, HierarchyTensors] | None = None
+
+    @classmethod
+    def from_state(cls, architecture: Architecture, state: Mapping[str, Tensor]) -> SAEN:
+        """Networks with the parameters and buffers that `state_dict` gave.
+
+        Names, shapes and types are compared before any memory is used. Raises `InputError`.
+
+        >>> network = SAEN(Architecture(3, 0, (2,), ((8,), (8, 1))), seeds=[0, 1])
+        >>> SAEN.from_state(network.architecture, network.state_dict()).n_models
+        2
+        """
+        if "levels.0.bias" not in state or state["levels.0.bias"].ndim != 2:
+            raise InputError("the parameters of the bottom level are missing")
+        bias = state["levels.0.bias"]
+        if bias.dtype not in (torch.float32, torch.float64):
+            raise InputError(f"parameters are float32 or float64, not {bias.dtype}")
+        with torch.device("meta"):
+            network = cls(architecture, range(len(bias)), dtype=bias.dtype)
+        expected = {key: (t.shape, t.dtype) for key, t in network.state_dict().items()}
+        if expected != {key: (t.shape, t.dtype) for key, t in state.items()}:
+            raise InputError("the parameters do not have the shapes of the architecture")
+        entries = state["levels.0.entries"]
+        if entries.numel() and not 0 <= entries.min() <= entries.max() <= architecture.labels + 1:
+            raise InputError("the entries of labels lie outside of the table")
+        network.load_state_dict(state, assign=True)
+        return network
 
     def _initialise(self, seeds: Sequence[int | Sequence[int]]) -> None:
         layers = [module for module in self.modules() if isinstance(module, LaterLayers)]
@@ -405,6 +436,7 @@ class LaterLayers(nn.Module):
         self.slope = architecture.slope
         self.dropout = architecture.dropout if level else 0.0
         self.is_top = level == len(architecture.roles)
+        self.ends_linear = self.is_top and not architecture.output_activation
         pairs = list(pairwise(architecture.layers[level]))
         self.weights = nn.ParameterList(
             [nn.Parameter(torch.empty(n_models, i, o)) for i, o in pairs]
@@ -420,7 +452,9 @@ class LaterLayers(nn.Module):
             if hidden and layer == last:
                 return x
             x = torch.baddbmm(bias[:, None], x, weight)
-        return x if self.is_top else self.activate(x, noise)
+        if self.ends_linear:
+            return x
+        return self.activate(x, None if self.is_top else noise)  # outputs are never dropped
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""

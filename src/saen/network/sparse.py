@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from saen._util.arrays import Ints, segment_ids
+from saen._util.arrays import Ints, offsets, ranges, segment_ids
 
 MAX_CACHED_ROWS = 1 << 14
 """Rows of a dense factor above which summing them in one pass falls out of the CPU cache."""
@@ -18,6 +18,12 @@ ROWS_PER_BLOCK = 1 << 9
 """Rows of a dense factor that are summed at a time when there are more than that."""
 MIN_ENTRIES_PER_ROW = 8
 """Average entries per row below which splitting a matrix into blocks does not pay."""
+MAX_ROW_ENTRIES = 1 << 12
+"""Entries of a row above which it is summed in pieces: float32 loses a digit per factor of ten."""
+ENTRIES_PER_PIECE = 1 << 8
+
+Starts = list[Tensor]
+"""Where rows begin among the entries; or pieces of rows, then pieces of pieces, at last rows."""
 
 
 class SparseMatrix:
@@ -29,18 +35,25 @@ class SparseMatrix:
     """
 
     def __init__(
-        self, csr: Tensor, n_blocks: int = 1, transpose_of: SparseMatrix | None = None
+        self,
+        csr: Tensor,
+        n_blocks: int = 1,
+        starts: Starts | None = None,
+        *,
+        transpose_of: SparseMatrix | None = None,
     ) -> None:
         self.csr, self.n_blocks = csr, n_blocks
+        self.starts = [csr.crow_indices()] if starts is None else starts
         self._transpose_of = transpose_of
-        self._transposed: tuple[Tensor, int] | None = None
+        self._transposed: tuple[Tensor, int, Starts] | None = None
 
     @classmethod
     def from_scipy(
         cls, matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device
     ) -> SparseMatrix:
         """Convert a scipy matrix."""
-        return cls(_to_torch(matrix, dtype, device))
+        csr = _to_torch(matrix, dtype, device)
+        return cls(csr, 1, _starts(csr))
 
     def to_scipy(self) -> sparse.csr_array:
         """The entries as a float64 scipy matrix."""
@@ -66,7 +79,7 @@ class SparseMatrix:
         # freed by the garbage collector.
         return SparseMatrix(*self._transposed, transpose_of=self)
 
-    def _transpose(self) -> tuple[Tensor, int]:
+    def _transpose(self) -> tuple[Tensor, int, Starts]:
         n, m = self.csr.shape
         matrix = self.to_scipy()
         rows: Ints = segment_ids(matrix.indptr)
@@ -82,7 +95,8 @@ class SparseMatrix:
         else:
             columns = rows // ROWS_PER_BLOCK * m + columns
         transposed = sparse.csr_array((matrix.data, (columns, rows)), shape=(n_blocks * m, n))
-        return _to_torch(transposed, self.csr.dtype, self.csr.device), n_blocks
+        csr = _to_torch(transposed, self.csr.dtype, self.csr.device)
+        return csr, n_blocks, _starts(csr)
 
 
 class _Multiply(torch.autograd.Function):
@@ -91,7 +105,7 @@ class _Multiply(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        product = _multiply(matrix.csr, dense.detach().contiguous())
+        product = _multiply(matrix.csr, matrix.starts, dense.detach().contiguous())
         if matrix.n_blocks == 1:
             return product
         return product.view(matrix.n_blocks, -1, product.shape[1]).sum(0)
@@ -102,19 +116,37 @@ class _Multiply(torch.autograd.Function):
         return ctx.matrix.T @ gradients[0], None
 
 
-def _multiply(csr: Tensor, dense: Tensor) -> Tensor:
+def _multiply(csr: Tensor, starts: Starts, dense: Tensor) -> Tensor:
     if not _uses_embedding_bag(csr):
         return csr @ dense
     # Rows of the product are weighted sums of rows. This is two to four times as fast as torch's
     # CSR product, which writes zeros, copies them, and then adds to the copy.
+    sums = _sum_rows(csr.col_indices(), dense, starts[0], csr.values())
+    for following in starts[1:]:
+        sums = _sum_rows(torch.arange(len(sums), dtype=following.dtype), sums, following)
+    return sums
+
+
+def _sum_rows(rows: Tensor, dense: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
     return nn.functional.embedding_bag(
-        csr.col_indices(),
-        dense,
-        csr.crow_indices(),
-        mode="sum",
-        per_sample_weights=csr.values(),
-        include_last_offset=True,
+        rows, dense, starts, mode="sum", per_sample_weights=weights, include_last_offset=True
     )
+
+
+def _starts(csr: Tensor) -> Starts:
+    """The rows, with those of too many entries cut into pieces as often as need be."""
+    rows = csr.crow_indices()
+    if not _uses_embedding_bag(csr):
+        return [rows]
+    starts = rows.numpy().astype(np.int64)
+    cuts, limit = [], MAX_ROW_ENTRIES
+    while (lengths := np.diff(starts)).max(initial=0) > limit:
+        n_pieces = np.where(lengths > limit, -(-lengths // ENTRIES_PER_PIECE), 1)
+        begins = ranges(np.zeros(len(n_pieces), np.int64), n_pieces) * ENTRIES_PER_PIECE
+        begins += np.repeat(starts[:-1], n_pieces)
+        cuts.append(torch.from_numpy(np.append(begins, starts[-1])).to(rows.dtype))
+        starts, limit = offsets(n_pieces), ENTRIES_PER_PIECE
+    return [*cuts, torch.from_numpy(starts).to(rows.dtype)] if cuts else [rows]
 
 
 def _uses_embedding_bag(csr: Tensor) -> bool:
@@ -127,9 +159,10 @@ def _to_torch(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device
         warnings.filterwarnings(
             "ignore", message=".*Sparse (CSR tensor support|invariant checks).*"
         )
+        wide = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
         return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int32)),
-            torch.from_numpy(matrix.indices.astype(np.int32)),
+            torch.from_numpy(matrix.indptr.astype(wide)),
+            torch.from_numpy(matrix.indices.astype(wide)),
             torch.from_numpy(matrix.data).to(dtype),
             size=matrix.shape,
             check_invariants=False,

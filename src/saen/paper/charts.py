@@ -9,7 +9,7 @@ import numpy as np
 from saen.io.catalog import catalog
 from saen.report.charts import SLANTED
 from saen.report.figures import new_figure, open_frame
-from saen.report.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY
+from saen.report.palette import BLUE, GREEN, GREY, ORANGE, PALE, PINK, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ _METHODS = {
     "DGK": ("published", "DGK", PALE),
     "PATCHY-SAN": ("published", "PATCHY-SAN", GREY),
     "SAEN, paper": ("published", "SAEN", ORANGE),
+    "as written": ("written", "accuracy", PINK),
     "preset paper": ("paper", "accuracy", BLUE),
     "preset modern": ("modern", "accuracy", GREEN),
     "modern, nested": ("nested", "accuracy", SKY),

@@ -82,7 +82,9 @@ def gram_matrix(graphs: Graphs, depth: int) -> Floats:
     >>> gram_matrix(both, depth=1).round(3).tolist()  # 4 · 4 + 2 · 3 of 4² + 2² + 2², 4² + 3² + 1²
     [[1.0, 0.881], [0.881, 1.0]]
     """
-    unit = PartCounts(f"neighbourhoods(depth={depth})", encoding="counts").fit_transform(graphs)
+    unit = PartCounts(
+        f"neighbourhoods(depth={depth}, edges=none)", encoding="counts"
+    ).fit_transform(graphs)
     gram: Floats = (unit @ unit.T).toarray()
     return gram
 

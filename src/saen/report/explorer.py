@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -69,7 +70,8 @@ def write_explorer(
     >>> "<h1>" in page.read_text()
     True
     """
-    script, map_div, graph_divs, library = _bokeh(exploration)
+    figures, map_div, graph_divs, library = _bokeh(exploration)
+    application = (Path(__file__).parent / "templates/explorer.js").read_text("utf-8")
     write_page(
         path,
         "explorer.html",
@@ -78,11 +80,12 @@ def write_explorer(
         part_name=exploration.part_name,
         headline=_headline(exploration),
         n_unique=f"{exploration.n_unique_parts:,}",
+        hashes=[_hash(script) for script in (library, figures, application)],
         library=Markup(library),
-        figures=Markup(script),
+        figures=Markup(figures),
         map=Markup(map_div),
         graphs=[Markup(div) for div in graph_divs],
-        application=Markup((Path(__file__).parent / "templates/explorer.js").read_text("utf-8")),
+        application=Markup(application),
         data=_packed(_page_data(exploration, fold)),
         settings={str(key): str(value) for key, value in (about or {}).items()},
     )
@@ -212,6 +215,11 @@ def _packed(document: dict[str, Any]) -> str:
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     data = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(data).decode("ascii")
+
+
+def _hash(script: str) -> str:
+    """What the page's policy knows a script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}"
 
 
 def _rounded(values: Array) -> list[float]:

@@ -13,7 +13,7 @@ from saen._util.progress import bar
 from saen.data.compression import Compressed, ceiling, compress_graphs
 from saen.decompositions import Decomposition, make_decomposition
 from saen.io.container import file_bytes, original_bytes, save
-from saen.io.loading import catalog_entry, data_kind, load_data
+from saen.io.loading import catalog_entry, data_kind, input_files, load_data
 from saen.io.reading import ReadOptions
 from saen.learning.defaults import DECOMPOSITION_OF
 
@@ -83,10 +83,10 @@ def compress_dataset(
 
     >>> report = compress_dataset("threads", dataset_decomposition("threads", "nodes"))
     >>> [level["unique"] for level in report.to_json()["levels"]]
-    [78, 300]
+    [25, 300]
     """
     if out is not None:
-        check_output(out, force=force, inputs=[name])
+        check_output(out, force=force, inputs=input_files(name))
     times = [perf_counter()]
     data = load_data(name, decomposition.takes, reading)
     times.append(perf_counter())

@@ -16,6 +16,7 @@ from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
@@ -62,9 +63,11 @@ class EmbeddingReport:
         return dict(vars(self))
 
 
-def load_model(path: str | Path, device: str = "auto") -> Model:
-    """A saved model, moved to a device."""
-    model: Model = load_estimator(path)
+def load_model(
+    path: str | Path, device: str = "auto", *, vectors: str | Path | None = None
+) -> Model:
+    """A saved model, moved to a device; `vectors` as for `saen.load`."""
+    model: Model = load_estimator(path, vectors=vectors)
     if model.decomposition_ is None:
         raise FileError(
             "this model was fitted on hierarchies, not on data that can be decomposed: use it in "
@@ -111,17 +114,18 @@ def predict_dataset(
     device: str = "auto",
     keep: Sequence[str] = (),
     force: bool = False,
+    vectors: Path | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
 
     A row has the example's id, and the columns of `predict_chunks`. `keep` names columns of the
-    input to copy, after the id; `["all"]` copies all of them. An existing file is overwritten only
-    with `force`.
+    input to copy, after the id; `["all"]` copies all of them. `vectors` is the file of word vectors
+    of a model that was trained with one. An existing file is overwritten only with `force`.
     """
     if out is not None:
         check_format(out, FORMATS)
-        check_output(out, force=force, inputs=[model_file, data])
-    model = load_model(model_file, device)
+        check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
     examples = load_input(data, takes, reading, str(model_file))
     kept = _kept_columns(examples, keep)
@@ -173,14 +177,15 @@ def embed_dataset(
     level: str | None = None,
     device: str = "auto",
     force: bool = False,
+    vectors: Path | None = None,
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level: its number or name, None for the top.
 
     An existing file is overwritten only with `force`.
     """
     check_format(out, EMBEDDING_FORMATS)
-    check_output(out, force=force, inputs=[model_file, data])
-    model = load_model(model_file, device)
+    check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]

@@ -25,6 +25,7 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
+from saen.io.loading import input_files
 from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
@@ -143,7 +144,7 @@ def train_model(
     say = notify or (lambda _: None)
     out = Path(out)
     done = not force and _is_finished(out)
-    check_output(out, force=force or done, inputs=[job.data])
+    check_output(out, force=force or done, inputs=input_files(job.data))
     seconds: dict[str, float] = {}
     with _timed(seconds, "load"):
         data = job.load()

@@ -10,6 +10,7 @@ as in the paper.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from saen.learning.part_counts_models import (
 )
 
 NAMES = ("best", "modern", "paper", "counts")
+MAX_CHOICES = 10_000
+"""Combinations of a grid: more could neither be tried nor listed."""
 Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
 Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
 Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
@@ -93,7 +96,9 @@ def load_preset(name_or_path: str) -> Preset:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise FileError("not valid TOML (nested too deeply)", path=path) from None
+    except ValueError as error:  # also a number with thousands of digits, or a bad byte
         raise FileError(f"not valid TOML ({error})", path=path) from None
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
@@ -110,14 +115,25 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     known = (*MODELS[model][0].setting_names(), *layers)
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
     grid = document.get("grid", {})
-    _check_keys(defaults, known, f"{place}, [defaults]")
+    _check_settings(defaults, known, f"{place}, [defaults]")
+    if not isinstance(datasets, dict):
+        raise InputError(f"{place}, [datasets]: expected a table")
     for dataset, settings in datasets.items():
-        _check_keys(settings, known, f"{place}, [datasets.{dataset}]")
+        _check_settings(settings, known, f"{place}, [datasets.{dataset}]")
     _check_keys(grid, known, f"{place}, [grid]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise InputError(f"{place}, [grid]: {key} must be a list of values to choose from")
+    if math.prod(map(len, grid.values())) > MAX_CHOICES:
+        raise InputError(f"{place}, [grid]: more than {MAX_CHOICES:,} combinations")
     return Preset(name, defaults, datasets, grid, model)
+
+
+def _check_settings(table: Any, known: Iterable[str], place: str) -> None:
+    _check_keys(table, known, place)
+    layers = table.get("layers", [[]])
+    if not isinstance(layers, list) or not layers or not all(isinstance(s, list) for s in layers):
+        raise InputError(f"{place}: layers must be a list of sizes per level")
 
 
 def _check_keys(table: Any, known: Iterable[str], place: str) -> None:

@@ -1,0 +1,32 @@
+"""Presets from files that somebody else wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from saen.errors import SaenError
+from saen.learning.presets import load_preset
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"[defaults]\nepochs = {'9' * 5000}", "not valid TOML"),
+        ("a = " + "[" * 100_000, "not valid TOML"),
+        ("[defaults]\nlayers = 3", "layers must be a list of sizes per level"),
+        ("[defaults]\nlayers = []", "layers must be a list of sizes per level"),
+        ("datasets = 3", "expected a table"),
+        (f"[grid]\ndropout = {[0.5] * 200}\nepochs = {[1] * 200}", "more than 10,000 combinations"),
+    ],
+)
+def test_preset_that_is_no_good_is_refused_in_one_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    with pytest.raises(SaenError, match=message) as raised:
+        load_preset(str(file))
+    assert str(raised.value).startswith(f"{file}")
+    assert len(str(raised.value)) < 1000

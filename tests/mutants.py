@@ -1,0 +1,184 @@
+"""Mutation testing: `python -m tests.mutants` (`make mutants`).
+
+mutmut changes the code in one place at a time (a number, an operator, an argument) and runs the
+tests that reach that function; a change that no test notices, a survivor, is a hole in the tests or
+a change without effect. It works in a copy of the tracked files, `--folder`, and goes on there when
+it is repeated. Survivors are listed with what was changed; why some are fine is in
+`tests/mutants.toml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from saen._util.json_files import write_json
+
+HERE = Path(__file__).parent
+ROOMS = ("data", "network", "learning")
+EXTRA = {
+    "learning.cross_validation": [
+        "tests/learning/test_protocol_honesty.py",
+        "tests/learning/test_part_counts_models.py",
+    ],
+    "data.compression": ["tests/properties/test_compression_laws.py"],
+}
+"""Tests of a module beside `tests/ROOM/test_MODULE.py`."""
+RISKY = (
+    *("learning.cross_validation", "learning.splits", "learning.metrics"),
+    *("network.ensemble", "data.compression"),
+)
+OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
+OUTCOMES |= {-24: "timeout", 24: "timeout"}
+
+
+def main() -> None:
+    """Mutate, and write what survived."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("modules", nargs="*", default=RISKY, help="such as data.compression")
+    parser.add_argument("--all", action="store_true", help=f"every module of {', '.join(ROOMS)}")
+    parser.add_argument("--seconds", type=float, help="stop after about this time")
+    parser.add_argument("--again", action="store_true", help="try only survivors again")
+    parser.add_argument("--folder", type=Path, default=Path(".mutants"))
+    parser.add_argument("--out", type=Path, help="write counts and survivors to this JSON file")
+    options = parser.parse_args()
+    modules = every_module() if options.all else list(options.modules)
+    start = time.monotonic()
+    for position, module in enumerate(modules):
+        left = None
+        if options.seconds is not None:
+            left = (options.seconds - (time.monotonic() - start)) / (len(modules) - position)
+        results = outcomes(options.folder / module)
+        survivors = [name for name, what in results.items() if what == "survived"]
+        if survivors or not options.again:
+            prepare(options.folder / module, module)
+            mutmut(options.folder / module, survivors if options.again else [], left)
+    report(options.folder, modules, start, options.out)
+
+
+def every_module() -> list[str]:
+    """All modules of the rooms that hold the mathematics."""
+    source = HERE.parent / "src" / "saen"
+    files = [file for room in ROOMS for file in sorted((source / room).rglob("*.py"))]
+    return [
+        ".".join(f.relative_to(source).with_suffix("").parts) for f in files if f.stat().st_size
+    ]
+
+
+def prepare(folder: Path, module: str) -> None:
+    """Copy the tracked files, and configure mutmut there."""
+    listed = subprocess.run(["git", "ls-files", "-z"], check=True, capture_output=True, text=True)
+    for name in listed.stdout.split("\0")[:-1]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(name, folder / name)
+    settings = {
+        "source_paths": ["src"],
+        "only_mutate": [f"src/saen/{module.replace('.', '/')}.py"],
+        "also_copy": ["benchmarks", "docs", "examples"],
+        "do_not_mutate_patterns": ["raise (Input|File)Error"],
+        "timeout_multiplier": 5,
+        "pytest_add_cli_args": [
+            *("-p", "no:cacheprovider"),
+            *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),  # mutmut's own
+        ],
+        "pytest_add_cli_args_test_selection": tests_of(module),
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    with (folder / "pyproject.toml").open("a") as file:
+        file.write("\n".join(["", "[tool.mutmut]", *lines, ""]))
+
+
+def tests_of(module: str) -> list[str]:
+    """The test files of a module; those of its room if none is named after it."""
+    room, name = module.split(".")[0], module.split(".")[-1]
+    own = f"tests/{room}/test_{name}.py"
+    return [own if Path(own).exists() else f"tests/{room}", *EXTRA.get(module, [])]
+
+
+def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
+    """Run mutmut, for a while, on all mutants or those named; what it has done is kept."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names]
+    try:
+        with (folder / "mutmut.log").open("w") as log:
+            subprocess.run(
+                command,
+                cwd=folder,
+                env=environment | {"OMP_NUM_THREADS": "1"},
+                stdout=log,
+                stderr=log,
+                timeout=None if seconds is None else max(seconds, 1),
+            )
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def outcomes(folder: Path) -> dict[str, str | None]:
+    """What became of every mutant; None if it has not been tried."""
+    results: dict[str, str | None] = {}
+    for file in folder.glob("mutants/**/*.meta"):
+        for name, code in json.loads(file.read_text())["exit_code_by_key"].items():
+            results[name] = None if code is None else OUTCOMES.get(code, "killed")
+    return results
+
+
+def report(folder: Path, modules: list[str], start: float, out: Path | None) -> None:
+    """Print counts and survivors, and write them."""
+    reasons = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["survivor"]
+    counts: Counter[str] = Counter()
+    per_module, survivors = {}, []
+    for module in modules:
+        results = outcomes(folder / module)
+        per_module[module] = Counter(what or "not tried" for what in results.values())
+        counts += per_module[module]
+        for name in sorted(name for name, what in results.items() if what == "survived"):
+            function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder / module, name)
+            fitting = (
+                each["reason"]
+                for each in reasons
+                if re.search(each.get("function", ""), function)
+                and re.search(each.get("change", ""), change)
+            )
+            survivors.append({"function": function, "change": change, "reason": next(fitting, "")})
+    document = {
+        "campaign": "Mutants: one fault at a time in the code; those quickest to test come first",
+        "command": "make mutants",
+        "counts": {
+            "mutants": counts.total() - counts["not tried"],
+            **{what: counts[what] for what in ("killed", "timeout", "survived", "no tests")},
+            "survivors without a reason": sum(not each["reason"] for each in survivors),
+            "not tried": counts["not tried"],
+            "seconds": round(time.monotonic() - start),
+        },
+        "modules": per_module,
+        "found": survivors,
+    }
+    for each in survivors:
+        print(f"{each['function']}\n    {each['change']}\n    {each['reason'] or 'no reason yet'}")
+    print(json.dumps(document["counts"]))
+    if out is not None:
+        write_json(out, document)
+
+
+def changed_lines(folder: Path, name: str) -> str:
+    """The changed line before and after, in one line."""
+    command = [sys.executable, "-m", "mutmut", "show", name]
+    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+    before, after = (
+        " ".join(line[1:].strip() for line in re.findall(rf"^\{sign}(?!\{sign}).*", shown, re.M))
+        for sign in "-+"
+    )
+    return f"{before} → {after}"
+
+
+if __name__ == "__main__":
+    main()
