@@ -32,6 +32,12 @@ FREE_BYTES = 2**27
 BYTES_PER_BYTE = 1000
 
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::saen.io.edge_tables.UnknownGraphsWarning",
+    "ignore::saen.io.loading.DuplicateIdsWarning",
+)
+
+
 def survive(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
     """Read a file as a user would, and with bad graphs left out."""
     folder.mkdir(exist_ok=True)

@@ -223,7 +223,7 @@ def _check_early(values: dict[str, Any]) -> None:
             f"choose from {', '.join(PRESETS)}, or give a .toml file"
         )
     if device.partition(":")[0] not in DEVICES:
-        raise InputError(f"unknown device {device!r}: choose from {', '.join(DEVICES)}")
+        raise InputError(f"unknown device {device!r}: use auto, cpu or cuda")
     if values.get("decomposition") is not None:
         from saen.decompositions import make_decomposition
 
