@@ -181,8 +181,8 @@ READING: dict[str, Any] = {
 """The options of `ReadOptions`, by the names of its fields."""
 
 
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `READING` in place of its parameter `reading`.
+def reads_data(command: Callable[..., None], without: str = "") -> Callable[..., None]:
+    """Give a command the options of `READING`, or all but one, in place of its parameter `reading`.
 
     What it reads is looked for at once: mistakes are reported before anything large is imported.
     """
@@ -196,10 +196,11 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
             annotation=kind,
         )
         for name, kind in READING.items()
+        if name != without
     ]
 
     def run(**values: Any) -> None:
-        chosen = {name: values.pop(name) for name in READING}
+        chosen = {name: values.pop(name) for name in READING if name != without}
         _check_early(values)
         with report_skipped() as report:
             command(**values, reading=ReadOptions(**chosen, report=report, notify=_note))

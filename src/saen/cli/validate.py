@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from saen.io.loading import data_kind, load_data
 from saen.io.reading import ReadOptions
 
 
-@options.reads_data
+@partial(options.reads_data, without="skip_bad")
 def command(
     source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
     limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
