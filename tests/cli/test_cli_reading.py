@@ -113,6 +113,12 @@ def test_any_json_is_converted_to_nested_data(tmp_path: Path) -> None:
     assert [parts["a"] for parts in read_nested(out).to_mappings()] == [[1.0], [2.0]]
 
 
+def test_columns_that_a_format_cannot_store_are_named(rings: Path, tmp_path: Path) -> None:
+    shown = invoke("convert", rings, tmp_path / "x.saen", "--id", "code")
+    assert "saen: note: saen has no place for other columns: size, lab" in shown.stderr
+    assert "note" not in invoke("convert", rings, tmp_path / "x.jsonl").stderr
+
+
 def test_directed_edges_are_read_where_graphs_are(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("graph,source,target\na,1,2\na,2,3\n")
     invoke("convert", tmp_path / "edges.csv", tmp_path / "x.saen", "--directed")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_line, print_lines
+from saen.cli.output import print_json, print_line, print_lines, say
 from saen.errors import FileError, InputError
 from saen.io.reading import ReadOptions
 
@@ -68,6 +68,8 @@ def command(
     else:
         data = load_dataset(source, reading)
         write_graphs(data, out, format=format, force=force)
+        if data.extra and written in ("saen", "tu"):
+            say(f"note: {written} has no place for other columns: {', '.join(data.extra)}")
     if json:
         print_json(
             {
