@@ -141,6 +141,13 @@ def test_smi_files_have_a_name_on_every_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["\x1c\n", "SMILES name\n"])
+def test_smi_files_without_molecules_are_refused(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("rdkit")
+    with pytest.raises(FileError, match="no molecules"):
+        load_dataset(put(tmp_path, "m.smi", text))
+
+
 def test_sdf_titles_are_ids_and_fields_are_columns(tmp_path: Path) -> None:
     chem = pytest.importorskip("rdkit.Chem")
     pytest.importorskip("rdkit.Chem.AllChem")

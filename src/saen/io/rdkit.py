@@ -27,7 +27,7 @@ from saen.io.tables import (
     target_columns,
     text_table,
 )
-from saen.io.text_files import read_bytes, read_text
+from saen.io.text_files import read_text
 
 Atoms = Literal["symbol", "smiles"]
 
@@ -300,15 +300,17 @@ def read_molecule_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -
     if path.suffix == ".sdf":
         return _read_sdf(path, options, bad_graph)
     rows = [line.split(maxsplit=1) for line in read_text(path).splitlines() if line.strip()]
-    if rows[0][0].casefold() == SMILES:
+    if rows and rows[0][0].casefold() == SMILES:
         del rows[0]
+    if not rows:
+        raise FileError("no molecules", path=path)
     columns = {SMILES: [row[0] for row in rows], "id": [row[-1].strip() for row in rows]}
     return read_smiles(text_table(path, columns, "molecule"), options, bad_graph)
 
 
 def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
     rdkit = _rdkit()
-    data = read_bytes(path)
+    data = read_text(path).encode()  # RDKit would fail at text that is not UTF-8
     with rdkit.rdBase.BlockLogs():
         supplier = rdkit.Chem.ForwardSDMolSupplier(io.BytesIO(data), sanitize=False, removeHs=False)
         raw = list(supplier)
