@@ -150,6 +150,13 @@ def test_readers_survive_damaged_files(
     survive(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
 
 
+def test_readers_survive_a_block_that_rdkit_stumbles_over(folder: Path) -> None:
+    pytest.importorskip("rdkit")
+    digits = b"9" * 20
+    changes = [(place, 0, digits, False) for place in (0, 120)]
+    survive(folder / "block", ".sdf", edited(SDF, changes))
+
+
 @pytest.mark.parametrize("kind", ["nodes", "targets"])
 @given(changes=st.lists(edits, min_size=1, max_size=4))
 @fuzzing

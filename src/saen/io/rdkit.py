@@ -328,10 +328,14 @@ def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
     def read(row: int) -> Any:
         if raw[row] is None:
             raise InputError("invalid molecule block")
-        problems = rdkit.Chem.DetectChemistryProblems(raw[row])
-        if problems:
-            raise InputError(f"invalid molecule: {' '.join(problems[0].Message().split())}")
-        return rdkit.Chem.RemoveHs(raw[row])
+        try:
+            problems = rdkit.Chem.DetectChemistryProblems(raw[row])
+            if not problems:
+                return rdkit.Chem.RemoveHs(raw[row])
+            reason = problems[0].Message()
+        except (RuntimeError, ValueError) as error:  # of a block that makes no sense
+            reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
+        raise InputError(f"invalid molecule: {' '.join(reason.split())}")
 
     return _read_rows(text_table(path, columns, "molecule"), _BLOCK, read, options, bad_graph)
 
