@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from saen.explanations.explanation import explain as explain
     from saen.explanations.explanation import explain_collection as explain_collection
     from saen.explanations.exploration import explore as explore
+    from saen.io.any_json import from_json as from_json
     from saen.io.catalog import catalog as catalog
     from saen.io.conllu import read_conllu as read_conllu
     from saen.io.container import save as save
@@ -82,6 +83,7 @@ _ROOMS = {
     "errors": "DatasetNotFoundError FileError InputError MissingExtraError SaenError",
     "explanations.exploration": "explore",
     "explanations.explanation": "explain explain_collection",
+    "io.any_json": "from_json",
     "io.catalog": "catalog",
     "io.conllu": "read_conllu",
     "io.container": "save",

@@ -88,7 +88,9 @@ def test_tables_are_named_by_options(tmp_path: Path) -> None:
 def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_graphs(TWO, tmp_path / "x.jsonl")
-    error = fails("convert", "no.jsonl", "x.jsonl")
+    assert fails("convert", "no.jsonl", "x.jsonl") == "no.jsonl: no such file or folder"
+    write_graphs(TWO, tmp_path / "z.jsonl")
+    error = fails("convert", "z.jsonl", "x.jsonl")
     assert error == "x.jsonl: already exists (use --force to overwrite)"
     error = fails("convert", "x.jsonl", "out")
     assert "for a folder, use --format tu or --format graphml" in error

@@ -5,6 +5,7 @@ import pytest
 import saen
 from saen.errors import InputError
 from saen.io import streaming
+from saen.io.reading import ReadOptions
 from saen.learning.jobs.predict import predict_dataset
 
 
@@ -17,8 +18,8 @@ def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
     saen.SAENClassifier(epochs=1, n_models=1).fit(molecules, [0, 1, 1, 0]).save(model)
 
     def predict(keep):
-        options = {"skip_bad": True, "force": True, "report": lambda error: None}
-        predict_dataset(model, str(table), out, keep=keep, **options)
+        reading = ReadOptions(skip_bad=True, report=lambda error: None)
+        predict_dataset(model, str(table), out, reading, keep=keep, force=True)
         return [line.split(",")[:3] for line in out.read_text().splitlines()]
 
     table_rows = predict(["Batch"])

@@ -289,7 +289,7 @@ def test_a_model_of_documents_wants_documents(model: Path, tmp_path: Path) -> No
     one.save(of_text)
     graphs = stored(letters(["abc"]), tmp_path)
     assert fails("predict", of_text, graphs) == (
-        f"{of_text} reads documents: documents are read from .conllu files, not from {graphs}"
+        f"{of_text} reads documents, but {graphs} holds graphs"
     )
     text = tmp_path / "own.conllu"
     text.write_text("1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n")

@@ -477,9 +477,7 @@ def test_several_targets_have_one_model_and_columns_of_their_own(tmp_path: Path)
     assert "targets" in shown.stdout
 
 
-def test_several_targets_are_not_learned_by_other_presets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_several_targets_are_not_learned_by_other_presets(tmp_path: Path) -> None:
     data = tmp_path / "own.jsonl"
     data.write_text('{"nodes": 2, "edges": [[0, 1]], "target": [0, 1]}\n' * 12)
     out = tmp_path / "model.saen"

@@ -167,9 +167,9 @@ def test_representations_say_what_there_is():
             "example 0: expected a list of parts of role 'x', found {'y': [7]}",
         ),
         (
-            [[("y", 1), ("x", 1), ("x", 2.5)]],
+            [[("y", 1), ("x", 1), ("x", None)]],
             "example 0, part 1 of role 'x': a label must be an integer, a string or a tuple of "
-            "these, not 2.5",
+            "these, not None",
         ),
         (
             [[("x", (1, 1)), ("x", (1, True))]],

@@ -90,9 +90,11 @@ def named_entries(hierarchy: Hierarchy, number: int) -> list[tuple[str, int]]:
 def test_edges_without_labels_and_directions_have_no_roles(decomposition, direction, data):
     drawn = data.draw(graph_collections(directed=False if direction == "both" else None))
     plain = replace(decomposition, direction=direction)
-    with_roles = replace(plain, edges="roles")
+    with_roles = replace(plain, edges="auto")
     assert with_roles.decompose(drawn.graphs) == plain.decompose(drawn.graphs)
     assert with_roles.fit(drawn.graphs) == plain.fit(drawn.graphs)
+    with refuses("edges='roles' needs edge labels or directions, but these graphs have neither"):
+        replace(plain, edges="roles").fit(drawn.graphs)
 
 
 @pytest.mark.parametrize("decomposition", [Ego(), Neighbourhoods(), Paths()])

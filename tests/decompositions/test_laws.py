@@ -19,7 +19,7 @@ from tests.references.nested import collections
 
 LABELS = ["auto", "node,log-degree:2", "core", "attributes,triangles", "attributes"]
 DISTANCES = ["distance", "degree,distance", "attributes,distance"]
-EDGES = ["none", "roles", "objects"]
+EDGES = ["none", "auto", "objects"]
 DIRECTIONS = ["both", "out", "in"]
 
 

@@ -27,6 +27,7 @@ from saen import (
 )
 from saen.decompositions.node_labels import describe_label
 from saen.explanations import attribution
+from saen.explanations.describe import DecomposedExample
 from saen.explanations.explanation import Explanation
 from tests.references.networks import random_hierarchy
 
@@ -249,6 +250,12 @@ def test_explain_of_nested_data_counts_their_parts():
     by_word = {part.what: part.contribution for part in explanation.top_parts()}
     assert [part.count for part in explanation.top_parts()] in ([1, 2], [2, 1])
     assert by_word["no"] > by_word["yes"]
+
+
+def test_explain_describes_numbers_by_their_values():
+    data = NestedData([{"size": [2.5], "name": ["x"]}])
+    example = DecomposedExample(data.hierarchy)
+    assert sorted(map(example.label, range(2))) == ["2.5", "x"]
 
 
 def test_explain_takes_hierarchies_as_they_are():

@@ -13,7 +13,7 @@ from saen.learning.jobs.job import Job
         ("a.jsonl", '{"parts": {"w": ["x"]}}', "nested", "nested"),
         ("b.jsonl", '{"levels": ["words", "notes"]}', "nested", "nested"),
         ("c.jsonl", '{"nodes": ["parts"], "edges": []}', "graphs", None),
-        ("d.csv", 'id,"SMILES",y\n', "molecules", None),
+        ("d.csv", 'id,"SMILES",y\n', "graphs", None),
         ("e.csv", "graph,source,target\n", "graphs", None),
         ("f.conllu", "", "documents", "dependency_paths"),
     ],

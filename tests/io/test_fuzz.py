@@ -32,6 +32,12 @@ FREE_BYTES = 2**27
 BYTES_PER_BYTE = 1000
 
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::saen.io.edge_tables.UnknownGraphsWarning",
+    "ignore::saen.io.loading.DuplicateIdsWarning",
+)
+
+
 def survive(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
     """Read a file as a user would, and with bad graphs left out."""
     folder.mkdir(exist_ok=True)
@@ -72,6 +78,10 @@ def test_readers_survive_any_bytes(folder: Path, suffix: str, content: bytes) ->
 
 # -- good files with a few mistakes ------------------------------------------------------------
 
+BOND = b"  1  2  1  0\nM  END\n"
+ATOMS = b"    0.0000    0.0000    0.0000 C   0  0\n    1.2990    0.7500    0.0000 O   0  0\n"
+BLOCK = b"\n     RDKit          2D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n" + ATOMS + BOND
+SDF = b"a" + BLOCK + b">  <target>\n1\n\n$$$$\nb" + BLOCK + b">  <target>\n2\n\n$$$$\n"
 SMILES = b"smiles,target\nCC(=O)O,acid\nc1ccccc1,ring\n[Na+].[Cl-],salt\n"
 GML = b"""graph [ directed 0
  node [ id 1 label "O" x 0.5 ]
@@ -93,6 +103,7 @@ def samples() -> dict[str, bytes]:
         targets=["yes", "no", "yes"],
     )
     out = {".gml": GML, ".txt": b"# edges\n1 2\n2,3\n7\n", "smiles": SMILES}
+    out |= {".smi": b"CCO ethanol\nC[N+](=O)[O-]\n", ".sdf": SDF}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for suffix in (".jsonl", ".csv", ".tsv", ".parquet"):
@@ -126,7 +137,7 @@ def edited(content: bytes, changes: list[tuple[int, int, bytes, bool]]) -> bytes
     return content
 
 
-KINDS = [".jsonl", ".csv", ".tsv", ".parquet", ".graphml", ".gml", ".txt", "smiles"]
+KINDS = [".jsonl", ".csv", ".tsv", ".parquet", ".graphml", ".gml", ".txt", ".smi", ".sdf", "smiles"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -137,6 +148,13 @@ def test_readers_survive_damaged_files(
 ) -> None:
     suffix = kind if kind.startswith(".") else ".csv"
     survive(folder / f"damaged{kind}", suffix, edited(samples()[kind], changes))
+
+
+def test_readers_survive_a_block_that_rdkit_stumbles_over(folder: Path) -> None:
+    pytest.importorskip("rdkit")
+    digits = b"9" * 20
+    changes = [(place, 0, digits, False) for place in (0, 120)]
+    survive(folder / "block", ".sdf", edited(SDF, changes))
 
 
 @pytest.mark.parametrize("kind", ["nodes", "targets"])

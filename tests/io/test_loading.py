@@ -554,8 +554,8 @@ def test_load_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> No
         with pytest.raises(InputError, match="option 'targets' applies only to edge tables"):
             load_dataset(name, targets="x.csv")
     write_graphs(GRAPHS, tmp_path / "x.jsonl")
-    with pytest.raises(InputError, match="option 'target' applies only to TUDataset files"):
-        load_dataset(tmp_path / "x.jsonl", target="labels")
+    with pytest.raises(InputError, match="option 'smiles' applies only to tables of molecules"):
+        load_dataset(tmp_path / "x.jsonl", smiles="x")
 
 
 def test_load_a_file_of_an_unknown_kind_lists_what_can_be_read(tmp_path: Path) -> None:

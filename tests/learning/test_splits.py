@@ -177,6 +177,9 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
     assert load_groups("lab", str(table), 3).tolist() == ["A", "B", "A"]
     assert load_groups("scaffold", str(table), 3).tolist() == ["c1ccccc1", "c1ccccc1", ""]
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(table.read_text().replace("smiles", "structure", 1))
+    assert load_groups("scaffold", str(renamed), 3, "Structure").tolist()[2] == ""
     (tmp_path / "groups.txt").write_text("x\ny\nx\n")
     assert load_groups(str(tmp_path / "groups.txt"), "threads", 3).tolist() == ["x", "y", "x"]
     with pytest.raises(FileError, match="3 groups for 4 examples"):

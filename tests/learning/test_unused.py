@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saen import Ego, Graphs, SAENClassifier, make_decomposition
+from saen import Ego, Graphs, NestedData, PartCounts, SAENClassifier, make_decomposition
 from saen.errors import InputError
 from saen.learning.unused import unused_information
 
@@ -48,3 +48,10 @@ def test_unused_gives_an_option_that_works():
 def test_roles_of_edges_without_labels_or_directions_are_an_error(name):
     with pytest.raises(InputError, match="needs edge labels or directions"):
         SAENClassifier(f"{name}(edges=roles)").prepare(Graphs.from_edge_lists(EDGES))
+    with pytest.raises(InputError, match="needs edge labels or directions"):
+        PartCounts(f"{name}(edges=roles)").fit(Graphs.from_edge_lists(EDGES))
+
+
+def test_keys_of_nested_data_that_are_not_used_are_named() -> None:
+    data = NestedData([{"w": ["x"]}]).with_extra({"lab": ["a"], "mass": [1.5]})
+    assert unused_information(data, None) == ["2 columns not used: lab, mass"]

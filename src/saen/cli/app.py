@@ -18,7 +18,7 @@ class Commands(LazyGroup):
         "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
         "decompositions": "List the decompositions, installed ones included, and their parameters.",
         "validate": "Say what a file holds, and name every line that cannot be used.",
-        "convert": "Convert graphs from any format that can be read.",
+        "convert": "Convert graphs from any format that can be read, or any JSON to nested data.",
         "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
         "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
         "one.",

@@ -10,11 +10,13 @@ import typer
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_levels, print_lines
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     name: options.Name,
-    decomposition: options.DecompositionName = "ego",
+    decomposition: options.DecompositionName = None,
     radii: options.Radii = None,
     node_labels: options.NodeLabels = None,
     out: Annotated[
@@ -28,6 +30,8 @@ def command(
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Decompose a dataset and merge identical objects on every level, without loss.
 
@@ -50,7 +54,7 @@ def command(
     report = (
         compress_on_cluster(name, asked, cluster or "serial", out, partitions, force=force)
         if cluster or partitions is not None or is_shards(name)
-        else compress_dataset(name, asked, out, force=force)
+        else compress_dataset(name, asked, out, reading, force=force)
     )
     document = report.to_json()
     if json:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from saen._util.atomic import holds_input
 from saen.cli import options
-from saen.cli.output import print_json, print_line, print_lines, report_skipped
+from saen.cli.output import print_json, print_line, print_lines, say
 from saen.errors import FileError, InputError
+from saen.io.reading import ReadOptions
+
+if TYPE_CHECKING:
+    from saen.data.graphs import Graphs
+    from saen.data.nested import NestedData
 
 
+@options.reads_data
 def command(
     source: Annotated[str, typer.Argument(metavar="IN", help="Graphs: a name, file or folder.")],
     out: Annotated[
@@ -31,51 +39,63 @@ def command(
         Literal["tu", "graphml"] | None,
         typer.Option(help="What to write into a folder: tu or graphml."),
     ] = None,
-    nodes: options.NodesFile = None,
-    targets: options.TargetsFile = None,
-    directed: options.Directed = False,
-    skip_bad: options.SkipBad = False,
+    kind: Annotated[
+        Literal["nested"] | None,
+        typer.Option("--as", help="Read any JSON as nested data: objects and lists become parts."),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, help="Levels of nested data below the top. [default: the deepest]"),
+    ] = None,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
-    """Convert graphs from any format that can be read.
+    """Convert graphs from any format that can be read, or any JSON to nested data.
 
     Example: saen convert my-graphs/ my-graphs.saen
     """
+    from saen.io.any_json import read_any_json
     from saen.io.loading import input_files, load_dataset
+    from saen.io.nested import write_nested
     from saen.io.shards import split_graphs, write_shards
     from saen.io.writing import output_files, write_graphs
 
-    inputs = input_files(source, nodes, targets)
+    inputs = input_files(source, reading.nodes, reading.targets)
+    written = "saen"
+    files: Sequence[Path] = []
     if shards is None:
-        output_files(out, format=format, force=force, inputs=inputs)
+        written, files = output_files(out, format=format, force=force, inputs=inputs)
     elif any(holds_input(out, each) for each in inputs):
         raise FileError("is an input of this command: choose another output", path=out)
-    elif format is not None:
-        raise InputError("options 'format' and 'shards' exclude each other: shards are .saen files")
+    elif format is not None or kind is not None:
+        raise InputError("shards are .saen files of graphs: omit the other options")
     skipped: list[FileError] = []
-    with report_skipped() as report:
-        graphs = load_dataset(
-            source,
-            directed=directed,
-            nodes=nodes,
-            targets=targets,
-            skip_bad=skip_bad,
-            report=skipped.append if json else report,
-        )
-    if shards is None:
-        files = write_graphs(graphs, out, format=format, force=force)
+    reading = replace(reading, report=skipped.append) if json else reading
+    data: Graphs | NestedData
+    if kind == "nested":
+        if written != "jsonl":
+            raise InputError(f"nested data are written as .jsonl, not as {out.name}")
+        data = read_any_json(Path(source), reading, depth)
+        write_nested(data, out)
     else:
-        files = write_shards(split_graphs(graphs, shards), out, force=force).files
+        data = load_dataset(source, reading)
+        if shards is None:
+            write_graphs(data, out, format=format, force=force)
+        else:
+            files = write_shards(split_graphs(data, shards), out, force=force).files
+        if data.extra and written in ("saen", "tu"):
+            say(f"note: {written} has no place for other columns: {', '.join(data.extra)}")
     if json:
         print_json(
             {
-                "graphs": len(graphs),
+                "graphs": len(data),
                 "files": [str(file) for file in files],
                 "skipped": [str(error) for error in skipped],
             }
         )
         return
-    print_line(f"{graphs!r}")
+    print_line(f"{data!r}")
     for file in files if shards is None else [f"{out}: {shards} shards"]:
         print_lines({"written": str(file)})

@@ -10,8 +10,10 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_line
 from saen.errors import InputError, printable
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     name: options.Name,
     graph: Annotated[int, typer.Option("--graph", "-g", help="Index of the example, from 0.")] = 0,
@@ -22,11 +24,13 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf file.")] = Path(
         "figure.svg"
     ),
-    decomposition: options.DecompositionName = "ego",
+    decomposition: options.DecompositionName = None,
     radii: options.Radii = None,
     node_labels: options.NodeLabels = None,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Draw one example beside its decomposition, or its hierarchy beside the compressed one.
 
@@ -41,7 +45,8 @@ def command(
     parsed = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    data = load_data(name, parsed.takes)
+    data = load_data(name, parsed.takes, reading)
+    parsed = parsed.fit(data)
     what = parsed.takes.removesuffix("s")
     if not 0 <= graph < len(data):
         raise InputError(f"there is no {what} {graph}: the {parsed.takes} are 0 … {len(data) - 1}")

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_lines, report_skipped
+from saen.cli.output import print_json, print_lines
 from saen.errors import InputError
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -26,11 +28,12 @@ def command(
         ),
     ] = None,
     vectors: options.VectorsFile = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Write the learned vectors (embeddings) of graphs or other data, or of their parts.
 
@@ -41,24 +44,15 @@ def command(
     from saen.cluster.predict import embed_on_cluster
     from saen.learning.jobs.predict import embed_dataset
 
-    if cluster is not None and skip_bad:
+    if cluster is not None and reading.skip_bad:
         raise InputError("option 'skip-bad' is for files that are not shards yet")
-    with report_skipped() as report:
-        result = (
-            embed_on_cluster(model, data, cluster, out, level=level, device=device, force=force)
-            if cluster is not None
-            else embed_dataset(
-                model,
-                data,
-                out,
-                level=level,
-                device=device,
-                skip_bad=skip_bad,
-                force=force,
-                report=report,
-                vectors=vectors,
-            )
+    result = (
+        embed_on_cluster(model, data, cluster, out, level=level, device=device, force=force)
+        if cluster is not None
+        else embed_dataset(
+            model, data, out, reading, level=level, device=device, force=force, vectors=vectors
         )
+    )
     if json:
         print_json(result.to_json())
     else:

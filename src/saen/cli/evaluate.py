@@ -11,11 +11,13 @@ import typer
 from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
+from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
 
 
+@options.reads_data
 def command(
     name: options.Name,
     preset: options.PresetName = "modern",
@@ -49,7 +51,6 @@ def command(
         typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
     ] = None,
     metric: options.Metric = None,
-    target: options.Target = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
         int | None, typer.Option("--models", help="Networks to average per fold.")
@@ -67,6 +68,8 @@ def command(
     page: options.ReportPage = None,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Estimate how well classes or numbers are predicted, by repeated cross-validation.
 
@@ -86,7 +89,7 @@ def command(
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
-    job = Job(name, preset, overrides, seed, device, target)
+    job = Job(name, preset, overrides, seed, device, reading)
     protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
     with open_executor(cluster) if cluster else nullcontext() as executor:
         report = evaluate_dataset(job, protocol, out, executor)

@@ -10,12 +10,14 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import console, heading, print_json, print_line, report_skipped, say, table
+from saen.cli.output import console, heading, print_json, print_line, say, table
+from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
     from saen.explanations.explanation import CollectionExplanation, Explanation
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -38,10 +40,11 @@ def command(
         ),
     ] = None,
     vectors: options.VectorsFile = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     cluster: options.Cluster = None,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Explain a model's prediction for one example by the contributions of its parts.
 
@@ -60,8 +63,7 @@ def command(
         check_explanation(out)
         check_output(out, force=force, inputs=[model, data, vectors])
     loaded = load_model(model, "cpu", vectors=vectors)
-    with report_skipped() as report:
-        examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
+    examples = load_input(data, model_takes(loaded), reading, str(model))
     name = examples.name or data
     how: dict[str, Any] = {"target": explain_target, "k": parts}
     explanation: Explanation | CollectionExplanation

@@ -9,9 +9,11 @@ import typer
 
 from saen._util.atomic import check_output
 from saen.cli import options
-from saen.cli.output import print_json, print_line, report_skipped
+from saen.cli.output import print_json, print_line
+from saen.io.reading import ReadOptions
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -26,9 +28,10 @@ def command(
         typer.Option(help="The splits.json of a run directory: colour the map by fold."),
     ] = None,
     vectors: options.VectorsFile = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Explore a dataset with a model: one page with a map, all graphs and all unique parts.
 
@@ -51,8 +54,7 @@ def command(
     check_output(out, force=force, inputs=[model, data, vectors])
     check_bokeh()
     loaded = load_model(model, "cpu", vectors=vectors)
-    with report_skipped() as report:
-        examples = load_input(data, model_takes(loaded), skip_bad=skip_bad, report=report)
+    examples = load_input(data, model_takes(loaded), reading, str(model))
     fold = None
     if splits is not None:
         fold = np.full(len(examples), -1)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from saen.errors import InputError
+from saen._util.strings import did_you_mean
+from saen.cli.output import report_skipped, say
+from saen.errors import FileError, InputError
+from saen.io.reading import ReadOptions
+
+PRESETS = ("best", "modern", "paper", "counts")
+DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")
 
 
 def import_module_named(name: str) -> None:
@@ -34,18 +42,19 @@ Name = Annotated[
     str,
     typer.Argument(
         help="A dataset's name, or a file or folder: TUDataset, JSON lines, "
-        "tables, GraphML, GML, edge lists, SMILES, saen."
+        "tables, GraphML, GML, edge lists, SMILES, SDF, saen."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DecompositionName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--decomposition",
         "-d",
         callback=_import_class,
         help="How to decompose the data: a name or name(parameter=value, …), as listed by "
-        "saen decompositions, or package.module:Class.",
+        "saen decompositions, or package.module:Class. [default: by the kind of data, ego for "
+        "graphs]",
     ),
 ]
 Radii = Annotated[
@@ -82,18 +91,23 @@ OptionalPreset = Annotated[
     ),
 ]
 Budget = Annotated[
-    str | None,
+    Literal["quick", "normal", "thorough"] | None,
     typer.Option(help="How much preset best tries: quick, normal or thorough. [default: normal]"),
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        help="What to learn: columns of a table, separated by commas, or labels or attributes of "
-        "TUDataset files."
-    ),
-]
 Metric = Annotated[
-    str | None,
+    Literal[
+        "accuracy",
+        "balanced_accuracy",
+        "f1",
+        "roc_auc",
+        "average_precision",
+        "log_loss",
+        "mcc",
+        "mae",
+        "rmse",
+        "r2",
+    ]
+    | None,
     typer.Option(
         help="What is shown first, and decides under nested: accuracy, balanced_accuracy, f1, "
         "roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2."
@@ -114,22 +128,10 @@ Cluster = Annotated[
         "[default: this process]",
     ),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
 VectorsFile = Annotated[
     Path | None,
     typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
-]
-NodesFile = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="The table of nodes that belongs to a table of edges."),
-]
-TargetsFile = Annotated[
-    Path | None,
-    typer.Option("--targets", help="The table of targets of graphs. [default: targets.csv beside]"),
-]
-Directed = Annotated[
-    bool, typer.Option(help="Read edge lists, tables of edges and TUDataset text as directed.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 
@@ -165,3 +167,101 @@ def overrides(
         "n_models": n_models,
         "budget": budget,
     }
+
+
+READING: dict[str, Any] = {
+    "target": Annotated[
+        str | None,
+        typer.Option(
+            help="What to learn: columns of a table or keys of JSON lines, separated by commas, or "
+            "labels or attributes of TUDataset files. [default: target]"
+        ),
+    ],
+    "id": Annotated[
+        str | None, typer.Option(help="The column or key with the ids. [default: id or name]")
+    ],
+    "smiles": Annotated[
+        str | None, typer.Option(help="The column with molecules. [default: smiles]")
+    ],
+    "task": Annotated[
+        Literal["classification", "regression"] | None,
+        typer.Option(
+            help="Whether targets are classes or numbers. [default: whole numbers are classes]"
+        ),
+    ],
+    "directed": Annotated[
+        bool,
+        typer.Option(
+            "--directed", help="Read edge lists, tables of edges and TUDataset text as directed."
+        ),
+    ],
+    "chem": Annotated[
+        Literal["plain", "rich"],
+        typer.Option(help="Atoms as elements, or rich: with charge and aromaticity."),
+    ],
+    "nodes": Annotated[
+        Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")
+    ],
+    "targets": Annotated[
+        Path | None,
+        typer.Option(help="The table of targets of graphs. [default: targets.csv beside]"),
+    ],
+    "skip_bad": Annotated[
+        bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")
+    ],
+}
+"""The options of `ReadOptions`, by the names of its fields."""
+
+
+def reads_data(command: Callable[..., None], without: str = "") -> Callable[..., None]:
+    """Give a command the options of `READING`, or all but one, in place of its parameter `reading`.
+
+    What it reads is looked for at once: mistakes are reported before anything large is imported.
+    """
+    own = inspect.signature(command, eval_str=True)
+    parameters = [each for name, each in own.parameters.items() if name != "reading"]
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(ReadOptions, name),
+            annotation=kind,
+        )
+        for name, kind in READING.items()
+        if name != without
+    ]
+
+    def run(**values: Any) -> None:
+        chosen = {name: values.pop(name) for name in READING if name != without}
+        _check_early(values)
+        with report_skipped() as report:
+            command(**values, reading=ReadOptions(**chosen, report=report, notify=_note))
+
+    run.__doc__ = command.__doc__
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _check_early(values: dict[str, Any]) -> None:
+    """Raise for mistakes that can be seen without reading anything."""
+    from saen.io.loading import check_source
+
+    if "model" in values and not values["model"].exists():
+        raise FileError("no such file", path=values["model"])
+    check_source(next(values[name] for name in ("data", "name", "source") if name in values))
+    preset, device = values.get("preset"), values.get("device", "auto")
+    if preset is not None and preset not in PRESETS and Path(preset).suffix != ".toml":
+        raise InputError(
+            f"unknown preset {preset!r}{did_you_mean(preset, PRESETS)}: "
+            f"choose from {', '.join(PRESETS)}, or give a .toml file"
+        )
+    if device.partition(":")[0] not in DEVICES:
+        raise InputError(f"unknown device {device!r}: use auto, cpu or cuda")
+    if values.get("decomposition") is not None:
+        from saen.decompositions import make_decomposition
+
+        make_decomposition(values["decomposition"])
+
+
+def _note(line: str) -> None:
+    say(f"note: {line}")

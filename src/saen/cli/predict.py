@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from saen.cli import options
-from saen.cli.output import print_json, print_lines, report_skipped, say
+from saen.cli.output import print_json, print_lines, say
 from saen.errors import InputError
+from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ MIN_FOR_RATE = 1000
 """Examples from which on the time per example says something."""
 
 
+@options.reads_data
 def command(
     model: options.ModelFile,
     data: options.Name,
@@ -40,11 +42,12 @@ def command(
         typer.Option(help="Columns of the input to copy, separated by commas, or all."),
     ] = None,
     vectors: options.VectorsFile = None,
-    skip_bad: options.SkipBad = False,
     force: options.Force = False,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Predict graphs or other data, with or without targets, with a trained model.
 
@@ -62,24 +65,16 @@ def command(
     path = None if out == "-" else Path(out)
     if path is None and json:
         raise InputError("--json needs --out FILE: predictions go to standard output")
-    if cluster is not None and (keep or skip_bad):
+    if cluster is not None and (keep or reading.skip_bad):
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
-    with report_skipped() as report:
-        result = (
-            predict_on_cluster(model, data, cluster, path, device=device, force=force)
-            if cluster is not None
-            else predict_dataset(
-                model,
-                data,
-                path,
-                device=device,
-                keep=keep.split(",") if keep else (),
-                skip_bad=skip_bad,
-                force=force,
-                report=report,
-                vectors=vectors,
-            )
+    columns = keep.split(",") if keep else ()
+    result = (
+        predict_on_cluster(model, data, cluster, path, device=device, force=force)
+        if cluster is not None
+        else predict_dataset(
+            model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors
         )
+    )
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:
         rate = result.structures / result.seconds

@@ -17,9 +17,9 @@ from saen.cli.output import (
     print_levels,
     print_lines,
     print_tried,
-    report_skipped,
     say,
 )
+from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
     from saen.learning.jobs.train import DataFacts
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAX_LISTED_CLASSES = 8
 
 
+@options.reads_data
 def command(
     data: options.Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
@@ -45,13 +46,13 @@ def command(
     holdout: Annotated[
         bool, typer.Option(help="Estimate on a held-out part; the model learns from all data.")
     ] = True,
-    target: options.Target = None,
-    skip_bad: options.SkipBad = False,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     force: options.Force = False,
     page: options.ReportPage = None,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Train a model on your data, estimate how good it is, and write it to one file.
 
@@ -70,21 +71,19 @@ def command(
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    preset = preset or default_preset(overrides, target)
-    with report_skipped() as report:
-        job = Job(data, preset, overrides, seed, device, target, skip_bad, report)
+    preset = preset or default_preset(overrides, reading.target)
 
-        def show(part: str | DataFacts | HoldOut) -> None:
-            if isinstance(part, str):
-                say(part)
-            elif isinstance(part, DataFacts) and not json:
-                _print_facts(part)
-            elif isinstance(part, HoldOut) and not json:
-                print_lines(describe_hold_out(part))
+    def show(part: str | DataFacts | HoldOut) -> None:
+        if isinstance(part, str):
+            say(part)
+        elif isinstance(part, DataFacts) and not json:
+            _print_facts(part)
+        elif isinstance(part, HoldOut) and not json:
+            print_lines(describe_hold_out(part))
 
-        result = train_model(
-            job, out, test_size=test_size if holdout else None, force=force, notify=show
-        )
+    job = Job(data, preset, overrides, seed, device, reading)
+    size = test_size if holdout else None
+    result = train_model(job, out, test_size=size, force=force, notify=show)
     if page is not None:
         write_training_report(page, result, command_line(), preset)
     if json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -13,16 +15,17 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.io.loading import data_kind, load_data, load_dataset
+from saen.io.loading import data_kind, load_data
+from saen.io.reading import ReadOptions
 
 
+@partial(options.reads_data, without="skip_bad")
 def command(
     source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
-    nodes: options.NodesFile = None,
-    targets: options.TargetsFile = None,
-    directed: options.Directed = False,
     limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
     json: options.AsJson = False,
+    *,
+    reading: ReadOptions,
 ) -> None:
     """Say what a file holds, and name every line that cannot be used.
 
@@ -33,18 +36,8 @@ def command(
     problems: list[FileError] = []
     found: Graphs | Documents | NestedData | None
     try:
-        kind = data_kind(source)
-        if kind in ("graphs", "molecules"):
-            found = load_dataset(
-                source,
-                directed=directed,
-                nodes=nodes,
-                targets=targets,
-                skip_bad=True,
-                report=problems.append,
-            )
-        else:
-            found = load_data(source, kind)
+        all_bad = replace(reading, skip_bad=True, report=problems.append)
+        found = load_data(source, data_kind(source), all_bad)
     except FileError as error:  # there is no going on after it
         found = None
         problems.append(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -58,11 +58,14 @@ class Dataset(Collection):
     `ids`, shape (n,), name the examples in every output: integers or strings, by default the
     position of each in its input. They go along through indexing and concatenation; like the name
     of a collection, they say nothing about its content, so `==` and digests do not look at them.
+    Nor do they look at `extra`, other columns of the input by name, (n,) each, which no model
+    reads.
     """
 
     targets: Array | None
     name: str
     ids: Array
+    extra: Mapping[str, Array] | None
 
     @classmethod
     def _unchecked(cls, **fields: Any) -> Self:
@@ -90,10 +93,27 @@ class Dataset(Collection):
         """The same examples with other ids (None: their numbers)."""
         return self._with(ids=checked_ids(ids, len(self)))
 
+    def with_extra(self, extra: Mapping[str, ArrayLike]) -> Self:
+        """The same examples with other `extra` columns, one value per example in each.
+
+        >>> from saen import Graphs
+        >>> pair = Graphs.from_edge_lists([[(0, 1)]]).with_extra({"source": ["patent"]})
+        >>> pair[0].extra["source"].tolist()
+        ['patent']
+        """
+        columns = {name: np.array(values) for name, values in extra.items()}
+        for name, column in columns.items():
+            if column.shape != (len(self),):
+                raise InputError(
+                    f"column {name!r}: expected {len(self)} values, found shape {column.shape}"
+                )
+        return self._with(extra={name: frozen(column) for name, column in columns.items()} or None)
+
     def _per_example(self, rows: Rows) -> dict[str, Any]:
-        """The targets and ids of some examples."""
+        """Targets, ids and extra columns of some examples."""
         targets = None if self.targets is None else self.targets[rows]
-        return {"targets": targets, "ids": self.ids[rows]}
+        extra = {name: frozen(column[rows]) for name, column in (self.extra or {}).items()} or None
+        return {"targets": targets, "ids": self.ids[rows], "extra": extra}
 
     def _described(self, content: str, *extras: str) -> str:
         """For `repr`: name, content, targets and what else there is."""
@@ -104,14 +124,22 @@ class Dataset(Collection):
 
 
 def concatenated(parts: Sequence[Dataset]) -> dict[str, Any]:
-    """Targets, name and ids of all parts, in order; raises `InputError` if there are none."""
+    """What examples of all parts have, in order; raises `InputError` if there are none."""
     if not parts:
         raise InputError("nothing to concatenate: the list of collections is empty")
     return {
         "targets": concatenate_columns("targets", [part.targets for part in parts]),
         "name": parts[0].name if len({part.name for part in parts}) == 1 else "",
         "ids": concatenate_values([part.ids for part in parts]),
+        "extra": _joined_extra([part.extra or {} for part in parts]),
     }
+
+
+def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:
+    """The columns that all parts have."""
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return {name: frozen(column) for name, column in joined.items()} or None
 
 
 def _positions(key: Any, n: int) -> Rows:

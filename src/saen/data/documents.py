@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,7 @@ class Documents(Dataset):
     targets: Array | None = None
     name: str = ""
     ids: Array = None  # type: ignore[assignment]  # filled with row numbers
+    extra: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.sentences, Graphs):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, frozen, offsets, owned, ranges, segment_ids, segment_reduce
+from saen._util.arrays import Array, offsets, owned, ranges, segment_ids, segment_reduce
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data._adjacency import Entries, is_symmetric
@@ -233,7 +233,6 @@ class Graphs(Dataset):
                 ]
             ),
             directed=parts[0].directed,
-            extra=_joined_extra([part.extra or {} for part in parts]),
             **{
                 key: concatenate_columns(_words(key), [getattr(part, key) for part in parts])
                 for key in (*_PER_NODE, *_PER_ENTRY)
@@ -261,21 +260,6 @@ class Graphs(Dataset):
         graphs = self._with(**changes)
         _check_columns(graphs)
         return graphs
-
-    def with_extra(self, extra: Mapping[str, ArrayLike]) -> Graphs:
-        """The same graphs with other `extra` columns, one value per graph in each.
-
-        >>> pair = Graphs.from_edge_lists([[(0, 1)]]).with_extra({"source": ["patent"]})
-        >>> pair[0].extra["source"].tolist()
-        ['patent']
-        """
-        columns = {name: np.array(values) for name, values in extra.items()}
-        for name, column in columns.items():
-            if column.shape != (len(self),):
-                raise InputError(
-                    f"column {name!r}: expected {len(self)} values, found shape {column.shape}"
-                )
-        return self._with(extra={name: frozen(column) for name, column in columns.items()} or None)
 
     def as_undirected(self, *, check: bool = True) -> Graphs:
         """The same entries as undirected graphs.
@@ -469,8 +453,6 @@ class Graphs(Dataset):
 
     def _columns(self, nodes: Any, entries: Any, graphs: Any) -> dict[str, Any]:
         out = self._per_example(graphs)
-        if self.extra is not None:
-            out["extra"] = {name: frozen(column[graphs]) for name, column in self.extra.items()}
         for keys, rows in ((_PER_NODE, nodes), (_PER_ENTRY, entries)):
             for key in keys:
                 column = getattr(self, key)
@@ -580,10 +562,3 @@ def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
 
 def _n_distinct(labels: Array) -> int:
     return len(np.unique(labels, axis=0)) if labels.size else 0
-
-
-def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:
-    """The columns that all parts have."""
-    names = [name for name in parts[0] if all(name in part for part in parts)]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    return {name: frozen(column) for name, column in joined.items()} or None

@@ -21,6 +21,8 @@ from saen.errors import InputError
 
 NO_ROLE = "part"
 """Stands in the alphabet of a level whose parents are all empty."""
+NUMBER: Value = ("number",)
+"""The label of bottom objects that are numbers, whose values are vectors of width 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -29,8 +31,9 @@ class NestedData(Dataset):
 
     An example is stated by its parts: a list or a generator of `(role, part)` pairs, or a mapping
     from roles to lists of parts. A part again has parts, or, on the bottom level, is a label: an
-    integer, a string, or a tuple of these. (A tuple is always a label.) Roles are strings. All
-    labels of a collection lie equally deep. The order of parts means nothing; there may be none.
+    integer, a string, or a tuple of these (a tuple is always a label), or a real number: 3 is a
+    label, 3.0 is a number. Roles are strings. All labels of a collection lie equally deep. The
+    order of parts means nothing; there may be none.
 
     Everything is read once, so generators will do, into flat arrays in which parts that one
     example repeats are stored once. `levels` names the levels, bottom first, and thereby says how
@@ -60,6 +63,7 @@ class NestedData(Dataset):
     targets: Array | None
     name: str
     ids: Array
+    extra: Mapping[str, Array] | None = None
 
     def __init__(
         self,
@@ -110,6 +114,9 @@ class NestedData(Dataset):
         assert attributes.codes is not None
         assert attributes.vocabulary is not None
         below: list[Any] = [attributes.vocabulary[code] for code in attributes.codes.tolist()]
+        if attributes.vectors is not None:
+            numbers = attributes.vectors[:, 0].tolist()
+            below = [n if v == NUMBER else v for v, n in zip(below, numbers, strict=True)]
         for relation in self.hierarchy.relations:
             parents: list[Any] = [{} for _ in range(relation.n_parents)]
             columns = relation.roles, relation.parts, relation.multiplicity
@@ -218,7 +225,8 @@ class _Reader:
         self.levels: list[_Level] = []
         self.codes: dict[Value, int] = {}  # of all labels, in the order of their first appearance
         self.labels = array("q")  # the code of every bottom object
-        self.known: dict[Value, int] = {}  # the bottom objects of the current example
+        self.numbers = array("d")  # its value, 0 for a label
+        self.known: dict[Any, int] = {}  # the bottom objects of the current example
         self.ends = array("q")
 
     def read(self, example: Any) -> None:
@@ -264,9 +272,16 @@ class _Reader:
 
     def _label(self, value: Any, depth: int) -> int:
         """The number of the bottom object with this label."""
-        if type(value) is not str and type(value) is not int:
+        number = 0.0
+        content = value
+        if isinstance(value, float | np.floating):
+            number, value = float(value), NUMBER
+            if not np.isfinite(number):
+                raise _MisfitError(f"a number must be finite, found {number}")
+            content = (float, number)  # 3.0 is not the label 3
+        elif type(value) is not str and type(value) is not int:
             try:
-                value = as_value(value)
+                content = value = as_value(value)
             except InputError as error:
                 raise _MisfitError(str(error)) from None
         if depth != self.bottom:
@@ -276,11 +291,12 @@ class _Reader:
                 raise _MisfitError(
                     f"expected parts, found the label {short(value)} {self._labels_lie()}"
                 )
-        number = self.known.get(value)
-        if number is None:
-            number = self.known[value] = len(self.labels)
+        place = self.known.get(content)
+        if place is None:
+            place = self.known[content] = len(self.labels)
             self.labels.append(self.codes.setdefault(value, len(self.codes)))
-        return number
+            self.numbers.append(number)
+        return place
 
     def _labels_lie(self) -> str:
         depth = len(self.levels) if self.bottom is None else self.bottom
@@ -298,12 +314,13 @@ class _Reader:
             n_parts = relations[-1].n_parents if relations else len(codes)
             relations.append(level.relation(n_parts))
             starts.append(_starts(level.ends, len(self.ends)))
-        hierarchy = Hierarchy(Attributes(codes, vocabulary), tuple(relations), names)
+        vectors = np.array(self.numbers).reshape(-1, 1) if NUMBER in vocabulary else None
+        hierarchy = Hierarchy(Attributes(codes, vocabulary, vectors), tuple(relations), names)
         return hierarchy, starts
 
 
 def _has_parts(part: Any) -> bool:
-    return not isinstance(part, str | int | tuple | bytes) and hasattr(part, "__iter__")
+    return not isinstance(part, str | int | float | tuple | bytes) and hasattr(part, "__iter__")
 
 
 def _pairs(parent: Any) -> Iterator[Any]:

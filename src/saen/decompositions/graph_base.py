@@ -46,13 +46,14 @@ class GraphDecomposition(Decomposition):
             )
 
     def resolved(self, graphs: Graphs) -> Self:
-        """A copy with labels and edge kinds of these graphs.
-
-        `auto` becomes `roles`; without kinds, both become `none`.
-        """
+        """A copy with labels and edge kinds of these graphs; `auto` becomes `roles` or `none`."""
         changes: dict[str, Any] = {"node_labels": resolve_labels(self.node_labels, graphs)}
         if self.reads_kinds:
             columns = Links.of(graphs, self.direction).kinds
+            if self.edges == "roles" and not columns:
+                raise InputError(
+                    "edges='roles' needs edge labels or directions, but these graphs have neither"
+                )
             changes["edges"] = "roles" if columns else "none"
             changes["kinds"] = Vocabulary.fit(columns)[0] if columns else None
         return replace(super().resolved(graphs), **changes)

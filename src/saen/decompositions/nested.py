@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import offsets
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.nested import NO_ROLE, NestedData, level_names
+from saen.data.nested import NO_ROLE, NUMBER, NestedData, level_names
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Decomposition
 from saen.errors import InputError
@@ -22,7 +22,7 @@ class Nested(Decomposition):
 
     `levels` names the levels, bottom first; without it they have the names of the data. The roles
     of every level are ordered by name; once fitted, parts in other roles are left out, with
-    everything that only they consist of.
+    everything that only they consist of. Numbers at the bottom are real attributes.
 
     Within an example, equal parts are one object with a count.
 
@@ -81,7 +81,7 @@ class Nested(Decomposition):
             _over(relation, self._alphabet(level, relation))
             for level, relation in enumerate(relations, start=1)
         ]
-        hierarchy = Hierarchy(attributes.recoded(known), tuple(recoded), names)
+        hierarchy = Hierarchy(_with_numbers(attributes.recoded(known)), tuple(recoded), names)
         return hierarchy if self.roles is None else hierarchy[:]
 
     def costs(self, data: NestedData) -> NDArray[np.int64]:
@@ -104,6 +104,16 @@ def _deepened(hierarchy: Hierarchy, depth: int) -> tuple[Relation, ...]:
     none = np.zeros(0, dtype=np.int64)
     empty = Relation(np.zeros(1, dtype=np.int64), none, none, (NO_ROLE,), 0)
     return (*[empty] * missing, *hierarchy.relations)
+
+
+def _with_numbers(attributes: Attributes) -> Attributes:
+    """With vectors if, and only if, the vocabulary knows numbers."""
+    vectors = attributes.vectors
+    if NUMBER not in (attributes.vocabulary or ()):
+        vectors = None
+    elif vectors is None:
+        vectors = np.zeros((len(attributes), 1))
+    return replace(attributes, vectors=vectors)
 
 
 def _used_labels(attributes: Attributes) -> Vocabulary:

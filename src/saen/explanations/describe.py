@@ -18,6 +18,7 @@ from saen.data.content_hash import level_keys
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
+from saen.data.nested import NUMBER
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Anchors
 
@@ -150,7 +151,10 @@ class DecomposedExample:
             code = int(attributes.codes[number])
             if code == UNSEEN:
                 return "unseen"
-            return short_label(self.describe_label(attributes.vocabulary[code]), 40)
+            label = attributes.vocabulary[code]
+            if label == NUMBER and attributes.vectors is not None:
+                return f"{attributes.vectors[number, 0]:.4g}"
+            return short_label(self.describe_label(label), 40)
         assert attributes.vectors is not None
         return f"({', '.join(f'{value:.3g}' for value in attributes.vectors[number][:4].tolist())})"
 

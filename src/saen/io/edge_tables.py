@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.atomic import expand_user
 from saen._util.lazy import LazyModule
+from saen._util.strings import plural
 from saen.data._collection import repeated_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError
+from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, assemble
 from saen.io.tables import (
+    ID_COLUMNS,
     SUFFIXES,
+    TARGET_COLUMNS,
     Table,
+    find_column,
     read_table,
     require,
     row_targets,
-    target_column,
     target_columns,
 )
 
@@ -50,44 +56,77 @@ def beside(path: Path, kind: str) -> Path:
     return path.with_name((before + kind + after if edges else f"{after}_{kind}") + path.suffix)
 
 
-def read_targets(path: Path, target: str | None = None) -> tuple[Table, list[str]]:
-    """Read a table with a column `graph` and columns with targets; and the names of these.
+class UnknownGraphsWarning(UserWarning):
+    """Rows of a table of targets were ignored, since there are no such graphs."""
 
-    They are `target` (or its alias `label`), or those that `target` names, separated by commas.
+
+@dataclass(frozen=True)
+class Targets:
+    """A table with a column `graph` and one row per graph: which columns hold what."""
+
+    table: Table
+    targets: list[str]
+    id: str | None
+    extra: list[str]
+
+    def values(self, rows: Ints) -> list[Any]:
+        """The targets of some rows; None where there is none, and for row -1."""
+        if not self.targets:
+            return [None] * len(rows)
+        columns = ([*self.table.texts(column), ""] for column in self.targets)
+        return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
+
+
+def read_targets(path: Path, options: ReadOptions) -> Targets:
+    """Read a table with a column `graph` and columns with targets or ids.
+
+    They are `target` (or its alias `label`) and `id` or `name`, or those that `options` name.
     """
     table = read_table(path)
-    columns = target_columns(table, target) or [target_column(table)]
-    require(table, ("graph", *columns))
-    return table, columns
+    columns = target_columns(table, options.target)
+    own_id = find_column(table, options.id, ID_COLUMNS)
+    require(table, ("graph", *(columns if columns or own_id else TARGET_COLUMNS[:1])))
+    options.found(
+        path.name,
+        targets=columns[0] if columns and options.target is None else None,
+        ids=own_id if options.id is None else None,
+    )
+    read = {"graph", own_id, *columns, *_INDEX}
+    return Targets(table, columns, own_id, [name for name in table.columns if name not in read])
 
 
-def read_edge_table(
-    table: Table,
-    nodes: Path | None,
-    targets: Path | None,
-    directed: bool,
-    bad_graph: BadGraphs,
-    target: str | None = None,
-) -> Graphs:
+def warn_unknown(path: Path, names: Sequence[object]) -> None:
+    """Count rows of a table of targets for which there is no graph."""
+    if names:
+        warnings.warn(
+            f"{path.name}: {plural(len(names), 'row')} without a graph, not used (first: "
+            f"{_shown(names[0])})",
+            UnknownGraphsWarning,
+            stacklevel=2,
+        )
+
+
+def read_edge_table(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
     """Read graphs from a table of edges, with tables of nodes and targets if there are any.
-
-    `target` names other columns of the table of targets to take them from.
 
     >>> folder = getfixture("tmp_path")
     >>> _ = (folder / "edges.csv").write_text("graph,source,target\\na,1,2\\na,2,3\\nb,1,2\\n")
     >>> _ = (folder / "targets.csv").write_text("graph,target\\nb,short\\na,long\\n")
     >>> edges = read_table(folder / "edges.csv")
-    >>> graphs = read_edge_table(edges, None, None, False, BadGraphs(skip=False, report=print))
+    >>> graphs = read_edge_table(edges, ReadOptions(), BadGraphs(skip=False, report=print))
     >>> graphs.sizes.tolist(), graphs.targets.tolist()
     ([2, 3], ['short', 'long'])
     """
-    nodes = nodes or _find_beside(table.path, "nodes")
-    targets = targets or _find_beside(table.path, "targets", "labels")
+    nodes, targets = (
+        _find_beside(table.path, *kinds) if file is None else expand_user(file)
+        for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
+    )
     node_table = None if nodes is None else read_table(nodes, NODES)
-    if target is not None and targets is None:
-        raise FileError(f"no table of targets with the columns {target!r}", path=table.path)
-    target_table, columns = (None, []) if targets is None else read_targets(targets, target)
-    return _Tables(table, node_table, target_table, columns, bad_graph).graphs(directed)
+    wanted = options.target or options.id
+    if wanted is not None and targets is None:
+        raise FileError(f"no table of targets with the column {wanted!r}", path=table.path)
+    rows = None if targets is None else read_targets(targets, options)
+    return _Tables(table, node_table, rows, bad_graph).graphs(options.directed)
 
 
 def _find_beside(path: Path, *kinds: str) -> Path | None:
@@ -125,11 +164,11 @@ class _Tables:
         self,
         edges: Table,
         nodes: Table | None,
-        targets: Table | None,
-        target_columns: list[str],
+        rows: Targets | None,
         bad_graph: BadGraphs,
     ) -> None:
-        self.target_columns = target_columns
+        self.rows_of_graphs = rows
+        targets = None if rows is None else rows.table
         # Graphs are in the order of the targets, then of the nodes, then of the edges.
         tables = [table for table in (targets, nodes, edges) if table is not None]
         codes, self.names = _codes([(table, "graph") for table in tables])
@@ -145,7 +184,7 @@ class _Tables:
 
     def graphs(self, directed: bool) -> Graphs:
         """All graphs that are not bad."""
-        targets = self._target_texts()
+        row_of = self._target_rows()
         for column in ("source", "target"):
             self._check_filled(self.edges, column)
         nodes = self._nodes_of_edges() if self.nodes is None else self._listed_nodes(self.nodes)
@@ -161,14 +200,16 @@ class _Tables:
         if self.nodes is not None:
             columns |= _columns(self.nodes.table, "node", nodes.rows[good_nodes])
         self.names = self.names[good]
+        targets, ids, extra = self._about_graphs(row_of[good])
         return assemble(
             nodes.sizes[good],
             (np.cumsum(good_nodes) - 1)[nodes.ends[self.rows]],
             columns,
-            row_targets([[column[graph] for graph in good] for column in targets]),
+            targets,
             directed=directed,
             name=self.edges.table.path.stem,
-            ids=self.names if self.names.dtype.kind == "i" else self.names.astype(np.str_),
+            ids=ids,
+            extra=extra,
             places=self,
             bad_graph=self.bad_graph,
         )
@@ -220,9 +261,9 @@ class _Tables:
 
     # -- targets -----------------------------------------------------------------------------
 
-    def _target_texts(self) -> list[list[str]]:
-        """The target of every graph, as text, for each column of targets; empty without one."""
-        targets = [[""] * len(self.names) for _ in self.target_columns or [""]]
+    def _target_rows(self) -> Ints:
+        """The row of every graph in the table of targets, -1 without one."""
+        row_of = np.full(len(self.names), -1)
         if self.targets is not None:
             graph_of = self.targets.graph_of
             self._flag(
@@ -230,11 +271,27 @@ class _Tables:
                 np.flatnonzero(pd.Series(graph_of).duplicated()),
                 lambda row: f"graph {self.graph(graph_of[row])} is listed twice",
             )
-            table = self.targets.table
-            for column, name in zip(targets, self.target_columns, strict=True):
-                for graph, text in zip(graph_of.tolist(), table.texts(name).tolist(), strict=True):
-                    column[graph] = text
-        return targets
+            row_of[graph_of] = np.arange(len(graph_of))
+        return row_of
+
+    def _about_graphs(self, rows: Ints) -> tuple[list[Any], Array, dict[str, Array]]:
+        """Targets, ids and extra columns of the graphs with these rows in the table of targets."""
+        names = self.names if self.names.dtype.kind == "i" else self.names.astype(np.str_)
+        if self.rows_of_graphs is None:
+            return [None] * len(rows), names, {}
+        about, table, known = self.rows_of_graphs, self.rows_of_graphs.table, rows >= 0
+        if about.id is not None:
+            own = table.labels(about.id, rows[known])
+            names = names.astype(np.result_type(names, own)) if not known.all() else own.copy()
+            names[known] = own
+        extra = {}
+        for name in about.extra:
+            column = table.array(name)[rows]
+            if not known.all():
+                column = column.astype(np.str_ if column.dtype.kind == "U" else np.float64)
+                column[~known] = "" if column.dtype.kind == "U" else np.nan
+            extra[name] = column
+        return about.values(rows), names, extra
 
     # -- bad graphs --------------------------------------------------------------------------
 
@@ -273,14 +330,11 @@ class _Tables:
                 self._flag(part, wrong, _not_a_number(part.table, column))
 
     def _check_present(self, sizes: Ints) -> None:
+        """Leave out graphs that only the table of targets has."""
         if self.targets is not None:
-            graph_of = self.targets.graph_of
-            names = [p.table.path.name for p in (self.edges, self.nodes) if p is not None]
-            self._flag(
-                self.targets,
-                np.flatnonzero(sizes[graph_of] == 0),
-                lambda row: f"graph {self.graph(graph_of[row])} is not in {' or '.join(names)}",
-            )
+            unknown = np.flatnonzero((sizes == 0) & ~self.bad)
+            self.bad[unknown] = True
+            warn_unknown(self.targets.table.path, self.names[unknown].tolist())
 
     # -- places ------------------------------------------------------------------------------
 
@@ -386,6 +440,11 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     targets: dict[str, Array] = {
         "graph": ids,
         "target": np.full(len(graphs), "") if graphs.targets is None else graphs.targets,
+    }
+    if not names_graphs:
+        targets["id"] = graphs.ids
+    targets |= {
+        name: column for name, column in (graphs.extra or {}).items() if name not in targets
     }
     frames = {"edges": edges, "nodes": nodes, "targets": targets}
     return {kind: pd.DataFrame(columns) for kind, columns in frames.items()}

@@ -20,7 +20,9 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.columns import Items
 from saen.io.jsonl_blocks import read_block
+from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
+from saen.io.tables import split_names
 from saen.io.text_files import is_blank, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
@@ -29,6 +31,7 @@ KEYS = ("nodes", "edges", "target", "id", "directed")
 NODE_KEYS = ("id", "label", "attributes")
 EDGE_KEYS = ("source", "target", "label", "attributes")
 
+_OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
@@ -38,32 +41,30 @@ PART_BYTES = 2**23
 _BLOCK_BYTES = 2**22  # parsed at once
 
 
-def read_jsonl(path: Path, bad_graph: BadGraphs, progress: bool | None = None) -> Graphs:
-    """Read a file of JSON lines.
+def read_jsonl(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
+    """Read a file of JSON lines; keys that saen does not know become `extra` columns.
 
     >>> file = getfixture("tmp_path") / "water.jsonl"
     >>> _ = file.write_text(
     ...     '{"nodes": ["O", "H", "H"], "edges": [[0, 1], [0, 2]], "target": "wet"}\\n'
     ... )
-    >>> read_jsonl(file, BadGraphs(skip=False, report=print))
+    >>> read_jsonl(file, ReadOptions(), BadGraphs(skip=False, report=print))
     Graphs(water: 1 graph, 3 nodes, 2 edges, undirected; 1 class, 2 node labels)
     """
-    [graphs] = _parts(path, bad_graph, progress, every=None)
+    [graphs] = _parts(path, options, bad_graph, every=None)
     return graphs
 
 
-def stream_jsonl(
-    path: Path, bad_graph: BadGraphs, progress: bool | None = None
-) -> Iterator[Graphs]:
+def stream_jsonl(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[Graphs]:
     """Read a file of JSON lines in parts of about `PART_BYTES` bytes.
 
     Graphs of all parts must match, as those of one file that `read_jsonl` reads.
     """
-    return _parts(path, bad_graph, progress, PART_BYTES)
+    return _parts(path, options, bad_graph, PART_BYTES)
 
 
 def _parts(
-    path: Path, bad_graph: BadGraphs, progress: bool | None, every: int | None
+    path: Path, options: ReadOptions, bad_graph: BadGraphs, every: int | None
 ) -> Iterator[Graphs]:
     records = Records(bad_graph, path)
     line, row, done, since = 1, 0, 0, 0
@@ -80,9 +81,9 @@ def _parts(
             )
         return graphs
 
-    with bar("reading graphs", _size(path), progress) as update:
+    with bar("reading graphs", _size(path), options.progress) as update:
         for data in _blocks(path):
-            row += _add(data, records, path, line, row)
+            row += _add(data, records, path, line, row, options)
             line += data.count(b"\n")
             done, since = done + len(data), since + len(data)
             update(done)
@@ -95,9 +96,12 @@ def _parts(
         yield collected()
 
 
-def _add(data: bytes, records: Records, path: Path, first_line: int, first_row: int) -> int:
+def _add(
+    data: bytes, records: Records, path: Path, first_line: int, first_row: int, options: ReadOptions
+) -> int:
     """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
-    block = read_block(data, path, first_line, first_row)
+    usual = options.target is None and options.id is None
+    block = read_block(data, path, first_line, first_row) if usual else None
     if block is not None:
         with suppress(FileError):  # below, the error names the graph
             records.add_block(block, len(data))
@@ -106,7 +110,7 @@ def _add(data: bytes, records: Records, path: Path, first_line: int, first_row: 
     for line, text in enumerate(io.BytesIO(data), start=first_line):
         if not is_blank(text):
             try:
-                records.add(_record(text, path, line, row), len(text))
+                records.add(_record(text, path, line, row, options), len(text))
             except FileError as error:
                 records.bad_graph(error)
             row += 1
@@ -137,46 +141,74 @@ def _refuse(constant: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _record(data: bytes, path: Path, line: int, row: int) -> Record:
+def _record(data: bytes, path: Path, line: int, row: int, options: ReadOptions) -> Record:
     document = parse_json_line(data, path, line, _DECODER)
     try:
         if not isinstance(document, dict):
             raise InputError(f"expected one object per graph, found {_shown(document)}")
-        return _graph(document, path, line, row, len(data))
+        target, own_id, extra = _about(document, options)
+        size, position, columns = _nodes(document["nodes"], len(data))
+        edges, edge_columns = _edges(document["edges"], size, position, len(data))
+        return Record(
+            path,
+            line,
+            size,
+            edges,
+            columns | edge_columns,
+            directed=document.get("directed", False),
+            target=target,
+            id=row if own_id is None else own_id,
+            extra=extra,
+        )
     except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
 
 
-def _graph(document: dict[str, Any], path: Path, line: int, row: int, n_bytes: int) -> Record:
+def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, dict[str, Any]]:
+    """Target, id and extra values of a graph, whose keys are checked."""
     if "parts" in document or [*document] == ["levels"]:
         raise InputError("nested data, not a graph: use a decomposition such as nested")
-    _check_keys([document], KEYS, "the graph", _ALSO_ALLOWED)
+    target, own_id, rest = example_keys(document, options.target, options.id)
     for key in ("nodes", "edges"):
         if key not in document:
             raise InputError(f"no {key!r}")
-    if "label" in document and "target" in document:
-        raise InputError("both 'target' and its alias 'label'")
-    target = document.get("target", document.get("label"))
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
-    check_target(target)
-    own_id = document.get("id")
-    check_id(own_id)
-    size, position, columns = _nodes(document["nodes"], n_bytes)
-    edges, edge_columns = _edges(document["edges"], size, position, n_bytes)
-    return Record(
-        path,
-        line,
-        size,
-        edges,
-        columns | edge_columns,
-        directed=directed,
-        target=target,
-        id=row if own_id is None else own_id,
-    )
+    known = {"nodes", "edges", "directed", *_ALSO_ALLOWED[1:]}
+    extra = {key: value for key, value in rest.items() if key not in known}
+    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, _OPTIONAL)]
+    if misspelt:
+        _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
+    return target, own_id, extra
+
+
+def example_keys(
+    document: dict[str, Any], target: str | None, own_id: str | None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The target and id of an example, checked, and what is under its other keys.
+
+    `target` and `own_id` are the keys to take them from, several targets separated by commas.
+
+    >>> example_keys({"a": 1, "b": 2, "c": 3}, "a", None)
+    (1, None, {'b': 2, 'c': 3})
+    """
+    if target is None and "label" in document and "target" in document:
+        raise InputError("both 'target' and its alias 'label'")
+    usual = "label" if "label" in document else "target"
+    keys = [usual] if target is None else split_names(target)
+    for key in [*(keys if target else ()), *([own_id] if own_id else ())]:
+        if key not in document and len(keys) == 1:
+            raise InputError(f"no {key!r}{did_you_mean(key, document)}")
+    values = [document.get(key) for key in keys]
+    found = values[0] if len(keys) == 1 else values
+    check_target(found)
+    name = document.get(own_id or "id")
+    check_id(name)
+    rest = {k: v for k, v in document.items() if k not in (*keys, own_id or "id")}
+    return found, name, rest
 
 
 # -- nodes and edges ---------------------------------------------------------------------------
@@ -290,10 +322,14 @@ def _shown(value: Any) -> str:
 
 def write_jsonl(graphs: Graphs, file: Path) -> None:
     """Write one line per graph, in the format that `read_jsonl` reads."""
+    document: dict[str, Any]
     named = not np.array_equal(graphs.ids, np.arange(len(graphs)))
     with file.open("w", encoding="utf-8") as out:
         for graph in plain_graphs(graphs):
-            document: dict[str, Any] = {"id": graph.id} if named else {}
+            document = {
+                k: v for k, v in graph.extra.items() if k not in (*KEYS, "label") and v == v
+            }
+            document |= {"id": graph.id} if named else {}
             if graphs.targets is not None:
                 document["target"] = graph.target
             if graphs.directed:

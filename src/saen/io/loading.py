@@ -15,7 +15,9 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
@@ -36,19 +38,22 @@ from saen.io.catalog import (
     download_path,
     find_entry,
 )
-from saen.io.edge_tables import EDGES, read_edge_table, read_targets
-from saen.io.rdkit import SMILES, read_smiles
-from saen.io.records import BadGraphs, Records, Report, bad_graphs
+from saen.io.edge_tables import EDGES, Targets, read_edge_table, read_targets, warn_unknown
+from saen.io.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_smiles
+from saen.io.reading import ReadOptions
+from saen.io.records import BadGraphs, Records, bad_graphs, targets_for
 from saen.io.shards import is_shards, read_shards
-from saen.io.tables import row_targets
-from saen.io.text_files import BYTE_ORDER_MARK, numbered_lines, unreadable
+from saen.io.text_files import numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
 
 GENERATED = "threads"
+STDLIB = "stdlib-functions"
 
 ONE_GRAPH_SUFFIXES = (*graphml.SUFFIXES, *edge_lists.SUFFIXES)
-SUFFIXES = (*jsonl.SUFFIXES, *tables.SUFFIXES, *ONE_GRAPH_SUFFIXES)
+SUFFIXES = (*jsonl.SUFFIXES, *tables.SUFFIXES, *MOLECULE_SUFFIXES, *ONE_GRAPH_SUFFIXES)
 TARGET_FILES = ("targets.csv", "labels.csv")
+
+AnyData = TypeVar("AnyData", Graphs, Documents, NestedData)
 
 # Part of the key of every cached copy: to be raised whenever the same text is parsed differently.
 _PARSER_VERSION = 1
@@ -64,15 +69,10 @@ class CacheWarning(UserWarning):
 
 def load_dataset(
     name_or_path: str | os.PathLike[str],
+    options: ReadOptions | None = None,
     *,
-    directed: bool = False,
-    target: str | None = None,
     cache: bool = True,
-    progress: bool | None = None,
-    nodes: str | os.PathLike[str] | None = None,
-    targets: str | os.PathLike[str] | None = None,
-    skip_bad: bool = False,
-    report: Report | None = None,
+    **settings: Any,
 ) -> Graphs:
     """Load graphs by name or from files.
 
@@ -86,23 +86,13 @@ def load_dataset(
     ----------
     name_or_path
         The name of a dataset, or the path of a file or folder.
-    directed
-        Whether the edges of TUDataset files, edge lists and edge tables are directed. The other
-        formats say it themselves.
-    target
-        Of a table, the columns with the targets, separated by commas (by default `target`). Which
-        TUDataset file has the targets: the graph `"labels"` or the graph `"attributes"`; by
-        default the labels, or else the attributes.
+    options, settings
+        How to read it: `ReadOptions`, or its fields as keywords, such as `target="activity"`,
+        `task="regression"`, `directed=True` or `skip_bad=True`. TUDataset and `.saen` files are
+        read completely or not at all.
     cache
         Whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by default
         the system's cache folder).
-    progress
-        Whether to show a progress bar; by default on terminals.
-    nodes, targets
-        The tables that belong to an edge table or a folder, if they are not beside it.
-    skip_bad, report
-        Whether to skip bad graphs, and what to call with the error of each (see `read_graphs`).
-        TUDataset and `.saen` files are read completely or not at all.
 
     Raises
     ------
@@ -114,36 +104,69 @@ def load_dataset(
     >>> load_dataset("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
-    table_files = {"nodes": nodes, "targets": targets}
-    options = {"skip_bad": skip_bad, "report": report, "progress": progress}
-    tu_options: dict[str, Any] = {"directed": directed, "target": target}
+    options = _options(options, settings)
+    return _finished(_load_graphs(name_or_path, options, cache), options)
+
+
+def _load_graphs(name_or_path: str | os.PathLike[str], options: ReadOptions, cache: bool) -> Graphs:
+    path = local_path(name_or_path)
+    if path is not None:
+        return _load_path(path, cache, options)
     entry = find_entry(str(name_or_path))
     name = entry.name if entry else str(name_or_path)
-    path = _explicit_path(name_or_path) or locate(name)
-    if path is None and Path(name_or_path).exists():
-        path = Path(name_or_path)
-    if path is not None:
-        return _with_checked_ids(_load_path(path, cache, tu_options, table_files, options))
     if name.casefold() == GENERATED:
         from saen.io.threads import generate_threads
 
-        _refuse(GENERATED, **tu_options, **table_files)
+        options.only(GENERATED)
         return generate_threads()
-    _refuse(name, **table_files)
+    tu = _tu_options(name, options)
     try:
-        graphs = download(name, entry, progress=progress, **tu_options)
+        graphs = download(name, entry, progress=options.progress, **tu)
     except DownloadError as error:
         raise _not_found(name, entry, str(error)) from None
     if cache:
-        _store_parsed(graphs, _parsed_path(download_path(name), **tu_options))
+        _store_parsed(graphs, _parsed_path(download_path(name), **tu))
     return graphs
+
+
+def local_path(name_or_path: str | os.PathLike[str]) -> Path | None:
+    """The file or folder that `load_dataset` would read; None for what it generates or downloads.
+
+    A path that exists comes first, unless it is a folder without graphs and there is a local copy
+    of a dataset with its name.
+    """
+    path = _explicit_path(name_or_path) or locate(str(name_or_path))
+    if path is None and Path(name_or_path).exists():
+        return Path(name_or_path)
+    return path
+
+
+def catalog_entry(name_or_path: str | os.PathLike[str]) -> CatalogEntry | None:
+    """The catalog's entry for a name, not for a path that merely has the name of a dataset."""
+    explicit = _explicit_path(name_or_path) is not None
+    return None if explicit else find_entry(str(name_or_path))
+
+
+def check_source(name_or_path: str | os.PathLike[str]) -> None:
+    """Raise `FileError` if a path, rather than a name, does not exist.
+
+    >>> check_source("no/such.jsonl")
+    Traceback (most recent call last):
+    saen.errors.FileError: no/such.jsonl: no such file or folder
+    """
+    path = _explicit_path(name_or_path)
+    if path is not None and not path.exists() and str(name_or_path) != STDLIB:
+        raise FileError("no such file or folder", path=path)
+
+
+def _options(options: ReadOptions | None, settings: dict[str, Any]) -> ReadOptions:
+    return replace(options or ReadOptions(), **settings)
 
 
 def data_kind(name_or_path: str | os.PathLike[str]) -> str:
     """What a name or path holds, from its suffix and first line, without reading the rest.
 
-    `documents` (.conllu), `nested` (JSON lines with `parts`, or `"stdlib-functions"`), `molecules`
-    (a table with a column `smiles`) or `graphs`.
+    `documents` (.conllu), `nested` (JSON lines with `parts`, or `"stdlib-functions"`) or `graphs`.
 
     >>> data_kind("threads"), data_kind("corpus.conllu")
     ('graphs', 'documents')
@@ -151,52 +174,49 @@ def data_kind(name_or_path: str | os.PathLike[str]) -> str:
     path = Path(name_or_path).expanduser()
     if path.suffix == ".conllu":
         return "documents"
-    if str(name_or_path) == "stdlib-functions" and not path.exists():
+    if str(name_or_path) == STDLIB and not path.exists():
         return "nested"
-    if not path.is_file():
-        return "graphs"
-    if path.suffix in jsonl.SUFFIXES:
+    if path.suffix in jsonl.SUFFIXES and path.is_file():
         _, first = next(numbered_lines(path), (0, b""))
         keys = re.findall(rb'"[^"]*"(?=\s*:)', first)
         return "nested" if keys[:1] == [b'"levels"'] or b'"parts"' in keys else "graphs"
-    if path.suffix in (".csv", ".tsv"):
-        _, first = next(numbered_lines(path), (0, b""))
-        names = re.split(rb"[,;\t]", first.removeprefix(BYTE_ORDER_MARK).lower())
-        return "molecules" if SMILES.encode() in [n.strip(b' "\r\n') for n in names] else "graphs"
     return "graphs"
 
 
 def load_data(
     name_or_path: str | os.PathLike[str],
     takes: str = "graphs",
-    *,
-    skip_bad: bool = False,
-    report: Report | None = None,
+    options: ReadOptions | None = None,
+    **settings: Any,
 ) -> Graphs | Documents | NestedData:
     """Load the kind of data that a decomposition takes: graphs, documents or nested data.
 
-    - `takes="graphs"`: `load_dataset`, with its `skip_bad` and `report`;
+    - `takes="graphs"`: `load_dataset`;
     - `takes="documents"`: `Documents` from a `.conllu` file;
     - `takes="nested"`: `NestedData` from a `.jsonl` file, or `"stdlib-functions"`.
 
-    Documents and nested data are read completely or not at all.
+    `options` and `settings` are those of `load_dataset`. Documents and nested data are read
+    completely or not at all.
 
     >>> load_data("threads")
     Graphs(threads: 300 graphs, ...; 2 classes)
     """
-    path = expand_user(name_or_path)
+    options = _options(options, settings)
     if takes == "graphs":
-        return load_dataset(name_or_path, skip_bad=skip_bad, report=report)
+        return load_dataset(name_or_path, options)
+    path = expand_user(name_or_path)
     if takes == "documents":
         from saen.io.conllu import read_conllu
 
         if path.suffix != ".conllu":
             raise InputError(f"documents are read from .conllu files, not from {name_or_path}")
-        return read_conllu(path)
+        options.only(path.name, "target")
+        return _finished(read_conllu(path, target=options.target or "target"), options)
     if takes == "nested":
-        if str(name_or_path) == "stdlib-functions":
+        if str(name_or_path) == STDLIB and not path.exists():
             from saen.io.stdlib import stdlib_functions
 
+            options.only(STDLIB)
             return stdlib_functions()
         from saen.io.nested import read_nested
 
@@ -205,20 +225,13 @@ def load_data(
                 "nested data are read from .jsonl files, or generated by the name "
                 f"stdlib-functions, not from {name_or_path}"
             )
-        return read_nested(path)
+        options.only(path.name, "target", "id")
+        return _finished(read_nested(path, target=options.target, id=options.id), options)
     raise InputError(f"takes must be graphs, documents or nested, not {takes!r}")
 
 
 def read_graphs(
-    path: str | os.PathLike[str],
-    *,
-    directed: bool = False,
-    nodes: str | os.PathLike[str] | None = None,
-    targets: str | os.PathLike[str] | None = None,
-    target: str | None = None,
-    skip_bad: bool = False,
-    report: Report | None = None,
-    progress: bool | None = None,
+    path: str | os.PathLike[str], options: ReadOptions | None = None, **settings: Any
 ) -> Graphs:
     """Read graphs from text files or Parquet, in the format of the suffix.
 
@@ -226,49 +239,38 @@ def read_graphs(
     - `.csv`, `.tsv`, `.parquet`: a table of edges (columns `graph`, `source`, `target`) with
       optional tables of `nodes` and `targets`, given or beside it (`nodes.csv` and `targets.csv`
       for `edges.csv`), or a table of molecules (column `smiles`);
+    - `.smi`, `.sdf`: molecules;
     - `.graphml`, `.gml`, `.edgelist`, `.edges`, `.txt`: one graph, or a folder of them, with
       `targets`, given or from `targets.csv` in the folder.
 
-    `target` names the columns of a table with the targets, separated by commas; the targets of a
-    graph are then several, some of them perhaps missing.
-
-    Edge lists and edge tables are `directed` if you say so; the other formats say it themselves. A
-    bad graph raises `FileError` with file, line and reason; with `skip_bad` it is skipped, and the
-    error goes to `report`, or into a `SkippedWarning` at the end. `progress` shows a progress bar,
-    by default on terminals.
+    `options` and `settings` are those of `load_dataset`. A bad graph raises `FileError` with file,
+    line and reason; with `skip_bad` it is skipped, and the error goes to `report`, or into a
+    `SkippedWarning` at the end.
 
     >>> file = getfixture("tmp_path") / "toy.jsonl"
     >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
     >>> read_graphs(file)
     Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)
     """
-    path = expand_user(path)
-    node_file, target_file = (
-        None if file is None else expand_user(file) for file in (nodes, targets)
-    )
-    with bad_graphs(skip_bad, report) as bad_graph:
-        if path.suffix in jsonl.SUFFIXES and not path.is_dir():
-            _refuse(path.name, directed=directed, nodes=nodes, targets=targets, target=target)
-            return jsonl.read_jsonl(path, bad_graph, progress)
-        if path.suffix in tables.SUFFIXES and not path.is_dir():
+    options, path = _options(options, settings), expand_user(path)
+    with bad_graphs(options.skip_bad, options.report) as bad_graph:
+        if path.is_dir():
+            return _read_files(_graph_files(path), path, options, bad_graph)
+        if path.suffix in jsonl.SUFFIXES:
+            options.only(path.name, "target", "id")
+            return jsonl.read_jsonl(path, options, bad_graph)
+        if path.suffix in MOLECULE_SUFFIXES:
+            options.only(path.name, "chem", *(("target", "id") if path.suffix == ".sdf" else ()))
+            return read_molecule_file(path, options, bad_graph)
+        if path.suffix in tables.SUFFIXES:
             table = tables.read_table(path)
-            if SMILES in table.columns:
-                _refuse(path.name, directed=directed, nodes=nodes, targets=targets)
-                return read_smiles(table, bad_graph, progress, target)
+            if options.smiles is not None or SMILES in table.columns:
+                options.only(path.name, "target", "id", "smiles", "chem")
+                return read_smiles(table, options, bad_graph)
             tables.require(table, EDGES)
-            return read_edge_table(table, node_file, target_file, directed, bad_graph, target)
-        _refuse(path.name, nodes=nodes)
-        files = _graph_files(path) if path.is_dir() else [path]
-        if not files or not set(SUFFIXES) >= {file.suffix for file in files}:
-            raise FileError(f"unknown format (known suffixes: {', '.join(SUFFIXES)})", path=path)
-        if any(file.suffix in graphml.SUFFIXES for file in files):
-            _refuse(path.name, directed=directed)
-        if target_file is None and path.is_dir():
-            candidates = (path / name for name in TARGET_FILES)
-            target_file = next((file for file in candidates if file.is_file()), None)
-        if target_file is None:
-            _refuse(path.name, target=target)
-        return _read_files(files, target_file, target, path.stem, directed, bad_graph, progress)
+            options.only(path.name, "directed", "target", "id", "nodes", "targets")
+            return read_edge_table(table, options, bad_graph)
+        return _read_files([path], path, options, bad_graph)
 
 
 def locate(name: str) -> Path | None:
@@ -284,20 +286,22 @@ def input_files(*sources: object) -> list[object]:
     return [*sources, *(locate(source) for source in sources if isinstance(source, str))]
 
 
-def _with_checked_ids(graphs: Graphs) -> Graphs:
-    """The graphs themselves; warns if two have the same id."""
-    warn_repeated_ids(graphs.ids)
-    return graphs
+def _finished(data: AnyData, options: ReadOptions) -> AnyData:
+    """The data with targets for the task; warns if two examples have the same id."""
+    warn_repeated_ids(data.ids, {Graphs: "graph", Documents: "document"}.get(type(data), "example"))
+    if options.task is None or data.targets is None:
+        return data
+    return data.with_targets(targets_for(data.targets, options.task))
 
 
-def warn_repeated_ids(ids: Array) -> None:
-    """Warn if two graphs have the same id."""
+def warn_repeated_ids(ids: Array, one: str) -> None:
+    """Warn if two examples, each called `one`, have the same id."""
     repeated = repeated_ids(ids)
     if repeated:
         shown = ", ".join(map(repr, repeated[:3]))
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
-            f"{plural(len(repeated), 'id')} used by more than one graph: {shown}{more}",
+            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more}",
             DuplicateIdsWarning,
             stacklevel=4,
         )
@@ -317,54 +321,64 @@ def _graph_files(folder: Path) -> list[Path]:
 
 
 def _read_files(
-    files: list[Path],
-    target_file: Path | None,
-    target: str | None,
-    name: str,
-    directed: bool,
-    bad_graph: BadGraphs,
-    progress: bool | None,
+    files: list[Path], source: Path, options: ReadOptions, bad_graph: BadGraphs
 ) -> Graphs:
     """Read one graph per file; a table names the files, with or without suffix, and targets."""
-    targets = {}
+    if not files or not set(ONE_GRAPH_SUFFIXES) >= {file.suffix for file in files}:
+        raise FileError(f"unknown format (known suffixes: {', '.join(SUFFIXES)})", path=source)
+    target_file = None if options.targets is None else expand_user(options.targets)
+    if target_file is None and source.is_dir():
+        candidates = (source / name for name in TARGET_FILES)
+        target_file = next((file for file in candidates if file.is_file()), None)
+    own = any(file.suffix in graphml.SUFFIXES for file in files)
+    known = [] if own else ["directed"]
+    known += [] if target_file is None else ["targets", "target", "id"]
+    options.only(source.name, *known)
+    rows: dict[Path, dict[str, Any]] = {}
     if target_file is not None:
-        targets = dict(_file_targets(target_file, target, files, bad_graph))
+        rows = dict(_file_rows(read_targets(target_file, options), files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
-    with bar("reading graphs", len(files), progress) as update:
+    with bar("reading graphs", len(files), options.progress) as update:
         for number, file in enumerate(files, start=1):
             try:
                 record = (
                     graphml.read_graphml(file)
                     if file.suffix in graphml.SUFFIXES
-                    else edge_lists.read_edgelist(file, directed)
+                    else edge_lists.read_edgelist(file, options.directed)
                 )
-                record = replace(record, target=targets.get(file), id=file.stem)
+                record = replace(record, **{"id": file.stem, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
             except FileError as error:
                 bad_graph(error)
             update(number)
-    return records.graphs(name)
+    return records.graphs(source.stem)
 
 
-def _file_targets(
-    target_file: Path, target: str | None, files: list[Path], bad_graph: BadGraphs
-) -> Iterator[tuple[Path, Any]]:
-    table, columns = read_targets(target_file, target)
+def _file_rows(
+    targets: Targets, files: list[Path], bad_graph: BadGraphs
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """What the table of targets says about each file: its target, id and extra columns."""
+    table = targets.table
     for _, error in table.broken:
         bad_graph(error)
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     seen: set[Path] = set()
-    names = [name.strip() for name in table.texts("graph")]
-    values = row_targets([table.texts(column).tolist() for column in columns])
-    for row, (name, value) in enumerate(zip(names, values, strict=True)):
+    unknown: list[str] = []
+    rows = np.arange(len(table))
+    values = targets.values(rows)
+    ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
+    extra = {name: table.array(name).tolist() for name in targets.extra}
+    for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
         if file is None:
-            bad_graph(table.error(row, f"there is no file for graph {name!r:.60}"))
+            unknown.append(name)
         elif file in seen:
             bad_graph(table.error(row, f"graph {name!r:.60} is listed twice"))
         else:
             seen.add(file)
-            yield file, value
+            found = {"target": values[row], "extra": {key: c[row] for key, c in extra.items()}}
+            yield file, found | ({} if ids is None else {"id": ids[row]})
+    warn_unknown(table.path, unknown)
 
 
 # -- paths -------------------------------------------------------------------------------------
@@ -407,21 +421,14 @@ def _data_folders() -> list[Path]:
     return [expand_user(folder) for folder in folders if folder]
 
 
-def _load_path(
-    path: Path,
-    cache: bool,
-    tu_options: dict[str, Any],
-    table_files: dict[str, Any],
-    options: dict[str, Any],
-) -> Graphs:
+def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
     if not _is_tu_folder(path) and _is_readable(path):
-        return read_graphs(path, **tu_options, **table_files, **options)
-    _refuse(path.name, **table_files)
+        return read_graphs(path, options)
     if is_shards(path):
-        _refuse(path.name, **tu_options)
+        options.only(path.name)
         return read_shards(path).load()
     if path.suffix == ".saen" and not path.is_dir():
-        _refuse(path.name, **tu_options)
+        options.only(path.name)
         graphs = container.load(path)
         if not isinstance(graphs, Graphs):
             raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
@@ -437,7 +444,8 @@ def _load_path(
             f"file ({', '.join(ONE_GRAPH_SUFFIXES)})",
             path=path,
         )
-    parsed = _parsed_path(path, **tu_options) if cache else None
+    tu = _tu_options(path.name, options)
+    parsed = _parsed_path(path, **tu) if cache else None
     if parsed is not None:
         try:
             copy = container.load(parsed)
@@ -445,24 +453,14 @@ def _load_path(
                 return copy
         except FileError:
             pass  # no copy yet, or a damaged one: read the text (again)
-    graphs = read_tu(path, **tu_options)
+    graphs = read_tu(path, **tu)
     _store_parsed(graphs, parsed)
     return graphs
 
 
-_APPLY_TO = {
-    "directed": "TUDataset files, edge lists and edge tables",
-    "target": "TUDataset files and tables of targets",
-    "nodes": "edge tables",
-    "targets": "edge tables and folders with one graph per file",
-}
-
-
-def _refuse(name: str, **options: object) -> None:
-    """Raise if an option is set that this kind of data does not have."""
-    for option, value in options.items():
-        if value:
-            raise InputError(f"{name}: option {option!r} applies only to {_APPLY_TO[option]}")
+def _tu_options(name: str, options: ReadOptions) -> dict[str, Any]:
+    options.only(name, "directed", "target")
+    return {"directed": options.directed, "target": options.target}
 
 
 def _not_found(name: str, entry: CatalogEntry | None, reason: str) -> DatasetNotFoundError:
@@ -519,5 +517,5 @@ def _store_parsed(graphs: Graphs, parsed: Path | None) -> None:
             f"the parsed dataset could not be cached ({error}); set SAEN_CACHE to a writable "
             "folder, or pass cache=False",
             CacheWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -15,7 +15,8 @@ from saen._util.atomic import atomic_write
 from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io.records import check_id, id_array
+from saen.io.jsonl import example_keys
+from saen.io.records import extra_columns, id_array
 from saen.io.text_files import numbered_lines, parse_json_line
 
 
@@ -38,18 +39,24 @@ def write_nested(data: NestedData, path: str | Path) -> None:
     if not np.array_equal(data.ids, np.arange(len(data))):
         for line, own_id in zip(lines, data.ids.tolist(), strict=True):
             line["id"] = own_id
+    for name, column in (data.extra or {}).items():
+        for line, value in zip(lines, column.tolist(), strict=True):
+            line.setdefault(name, value)
     header = {"levels": list(data.levels)}
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in (header, *lines))
 
 
-def read_nested(path: str | Path) -> NestedData:
+def read_nested(
+    path: str | Path, *, target: str | None = None, id: str | None = None
+) -> NestedData:
     """Read nested data from a file of JSON lines, one example per line.
 
-    A line is `{"parts": parent}` with an optional `"target"` and `"id"`. A parent is an object
-    that maps roles to lists of parts; a part is a parent or a label: an integer, a string, or a
-    list of these. The first line may be `{"levels": [names, bottom first]}`. Blank lines are
-    ignored. The data are named after the file.
+    A line is `{"parts": parent}` with an optional `"target"` and `"id"`; `target` and `id` name
+    other keys. A parent is an object that maps roles to lists of parts; a part is a parent, a label
+    (an integer, a string, or a list of these) or a number with a decimal point. Other keys are
+    `extra`. The first line may be `{"levels": [names, bottom first]}`. Blank lines are ignored. The
+    data are named after the file.
 
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
@@ -65,31 +72,32 @@ def read_nested(path: str | Path) -> NestedData:
     rest = documents if first is None or header else chain([(line, first)], documents)
     targets: list[Any] = []
     ids: list[int | str] = []
+    extra: list[dict[str, Any]] = []
 
     def items() -> Iterator[Any]:
         nonlocal line
         for line, document in rest:  # noqa: B007 (errors name it)
-            if "parts" not in document or document.keys() - {"parts", "target", "id"}:
+            value, own_id, others = example_keys(document, target, id)
+            parts = others.pop("parts", None)
+            if "parts" not in document:
                 keys = ", ".join(map(short, document)) or "none"
                 raise InputError(
                     f"expected the key 'parts', optionally 'target' and 'id', found {keys}"
                 )
-            if not isinstance(document["parts"], dict):
-                raise InputError(
-                    f"'parts' must map roles to lists of parts, not {short(document['parts'])}"
-                )
-            check_id(document.get("id"))
-            ids.append(len(ids) if document.get("id") is None else document["id"])
-            targets.append(document.get("target"))
+            if not isinstance(parts, dict):
+                raise InputError(f"'parts' must map roles to lists of parts, not {short(parts)}")
+            ids.append(len(ids) if own_id is None else own_id)
+            targets.append(value)
+            extra.append(others)
             kind, expected = _kind(targets[-1]), _kind(targets[0])
             if kind != expected:
                 raise InputError(f"{kind}, but the first example has {expected}")
-            yield document["parts"]
+            yield parts
 
     try:
         levels = first["levels"] if first is not None and header else ()
         data = NestedData(items(), levels=levels, name=path.stem)
-        data = data.with_ids(id_array(ids))
+        data = data.with_ids(id_array(ids)).with_extra(extra_columns(extra))
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -15,19 +16,29 @@ from saen._util.arrays import segment_ids
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
+from saen.io import tables
+from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
-from saen.io.tables import Table, row_targets, target_columns
+from saen.io.tables import (
+    ID_COLUMNS,
+    Table,
+    find_column,
+    row_targets,
+    target_columns,
+    text_table,
+)
+from saen.io.text_files import read_text
 
 Atoms = Literal["symbol", "smiles"]
 
 SMILES = "smiles"
 """The column of a table that makes it a table of molecules."""
+MOLECULE_SUFFIXES = (".smi", ".sdf")
 
 MAX_SHOWN = 200
 """Characters of a SMILES that a message repeats."""
 
-ID_COLUMNS = ("id", "name")
-"""Columns of such a table that name its molecules, the first that there is."""
+_BLOCK = "\n"  # stands for the blocks of an SDF among its columns, whose names have no line ends
 
 _LARGE_MOLECULE = 1000  # atoms
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
@@ -246,70 +257,136 @@ def _rdkit() -> ModuleType:
     return rdkit
 
 
-# -- tables of molecules -----------------------------------------------------------------------
+# -- files of molecules ------------------------------------------------------------------------
 
 
-def read_smiles(
-    table: Table,
-    bad_graph: BadGraphs,
-    progress: bool | None = None,
-    target: str | None = None,
-) -> Graphs:
+def read_smiles(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
     """Read molecules from a table with a column `smiles` and an optional column `target`.
 
-    `target` names other columns to take targets from, separated by commas.
-
-    Ids are those of a column `id` or `name`, else the SMILES as written. All other columns become
-    `extra`.
+    `options` name other columns. Ids are those of a column `id` or `name`, else the SMILES as
+    written. All other columns become `extra`.
 
     >>> from saen.io.tables import read_table
     >>> file = getfixture("tmp_path") / "acids.csv"
     >>> _ = file.write_text("smiles,target\\nCC(=O)O,acid\\nCCO,alcohol\\n")
-    >>> read_smiles(read_table(file), BadGraphs(skip=False, report=print))
+    >>> read_smiles(read_table(file), ReadOptions(), BadGraphs(skip=False, report=print))
     Graphs(acids: 2 graphs, 7 nodes, 5 edges, undirected; 2 classes, 2 node labels, edge labels)
     """
+    column = find_column(table, options.smiles, (SMILES,)) or SMILES
+    texts = [text.strip() for text in table.texts(column)]
+
+    def read(row: int) -> Any:
+        if not texts[row]:
+            raise InputError(f"column {column!r} is empty")
+        try:
+            return _read(chem, row, texts[row])
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"SMILES {row}, ")) from None
+
+    chem = _rdkit().Chem
+    return _read_rows(table, column, read, options, bad_graph)
+
+
+def read_molecule_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
+    """Read molecules from a `.smi` file (SMILES, then perhaps a name, on every line) or an SDF.
+
+    The titles of an SDF are its ids where all molecules have one; its data fields are columns.
+
+    >>> file = getfixture("tmp_path") / "acids.smi"
+    >>> _ = file.write_text("CC(=O)O acetic acid\\nOC=O formic acid\\n")
+    >>> read_molecule_file(file, ReadOptions(), BadGraphs(False, print)).ids.tolist()
+    ['acetic acid', 'formic acid']
+    """
+    if path.suffix == ".sdf":
+        return _read_sdf(path, options, bad_graph)
+    rows = [line.split(maxsplit=1) for line in read_text(path).splitlines() if line.strip()]
+    if rows and rows[0][0].casefold() == SMILES:
+        del rows[0]
+    if not rows:
+        raise FileError("no molecules", path=path)
+    columns = {SMILES: [row[0] for row in rows], "id": [row[-1].strip() for row in rows]}
+    return read_smiles(text_table(path, columns, "molecule"), options, bad_graph)
+
+
+def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
+    rdkit = _rdkit()
+    data = read_text(path).encode()  # RDKit would fail at text that is not UTF-8
+    with rdkit.rdBase.BlockLogs():
+        supplier = rdkit.Chem.ForwardSDMolSupplier(io.BytesIO(data), sanitize=False, removeHs=False)
+        raw = list(supplier)
+    if not raw:
+        raise FileError("no molecules", path=path)
+    titles = ["" if each is None else each.GetProp("_Name").strip() for each in raw]
+    fields = [{} if each is None else each.GetPropsAsDict(autoConvertStrings=False) for each in raw]
+    names = dict.fromkeys(" ".join(name.split()).casefold() for own in fields for name in own)
+    named = [{" ".join(k.split()).casefold(): str(v) for k, v in own.items()} for own in fields]
+    columns = {name: [own.get(name, "") for own in named] for name in names}
+    if all(title for title, each in zip(titles, raw, strict=True) if each is not None):
+        columns.setdefault("id", titles)
+    columns[_BLOCK] = [""] * len(raw)
+
+    def read(row: int) -> Any:
+        if raw[row] is None:
+            raise InputError("invalid molecule block")
+        try:
+            problems = rdkit.Chem.DetectChemistryProblems(raw[row])
+            if not problems:
+                return rdkit.Chem.RemoveHs(raw[row])
+            reason = problems[0].Message()
+        except (RuntimeError, ValueError) as error:  # of a block that makes no sense
+            reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
+        raise InputError(f"invalid molecule: {' '.join(reason.split())}")
+
+    return _read_rows(text_table(path, columns, "molecule"), _BLOCK, read, options, bad_graph)
+
+
+def _read_rows(
+    table: Table,
+    source: str,
+    read: Callable[[int], Any],
+    options: ReadOptions,
+    bad_graph: BadGraphs,
+) -> Graphs:
+    """The molecules of a table, which `read` reads by row from the column `source`."""
     for _, error in table.broken:
         bad_graph(error)
-    texts = [text.strip() for text in table.texts(SMILES)]
-    columns = target_columns(table, target)
+    columns = target_columns(table, options.target)
+    own_id = find_column(table, options.id, ID_COLUMNS)
+    if table.path.suffix in tables.SUFFIXES:
+        options.found(
+            table.path.name,
+            molecules=source if options.smiles is None else None,
+            targets=columns[0] if columns and options.target is None else None,
+            ids=own_id if options.id is None else None,
+        )
+    rows, molecules = [], []
+    with (
+        _rdkit().rdBase.BlockLogs(),  # RDKit prints the reasons to stderr
+        bar("reading molecules", len(table), options.progress) as update,
+    ):
+        for row in range(len(table)):
+            if row % _MOLECULES_PER_UPDATE == 0:
+                update(row)
+            try:
+                molecules.append(read(row))
+                rows.append(row)
+            except InputError as error:
+                bad_graph(table.error(row, str(error)))
     targets = row_targets([table.texts(name).tolist() for name in columns]) if columns else None
-    with bar("reading molecules", len(texts), progress) as update:
-
-        def counted() -> Iterator[str]:
-            for row, text in enumerate(texts):
-                if row % _MOLECULES_PER_UPDATE == 0:
-                    update(row)
-                if not text:
-                    raise InputError("an empty molecule, whose row is reported below")
-                yield text
-
-        rows = list(range(len(texts)))
-        try:
-            graphs = from_smiles(counted())
-        except InputError:
-            rows = [row for row in rows if _is_molecule(table, row, texts[row], bad_graph)]
-            graphs = from_smiles([texts[row] for row in rows])
-    column = next((name for name in ID_COLUMNS if name in table.columns), SMILES)
-    ids = table.labels(column, np.array(rows, dtype=np.int64))
-    read = {SMILES, column, *columns}
-    extra = {name: table.array(name)[rows] for name in table.columns if name not in read}
+    ids = None
+    if (own_id or source) != _BLOCK:
+        ids = table.labels(own_id or source, np.array(rows, dtype=np.int64))
+    used = {source, own_id, *columns}
+    extra = {name: table.array(name)[rows] for name in table.columns if name not in used}
+    graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
-        replace(graphs, name=table.path.stem, ids=ids).with_extra(extra),
+        replace(graphs, name=table.path.stem)
+        .with_ids(rows if ids is None else ids)
+        .with_extra(extra),
         [None if targets is None else targets[row] for row in rows],
         _Rows(table, rows),
         bad_graph,
     )
-
-
-def _is_molecule(table: Table, row: int, text: str, bad_graph: BadGraphs) -> bool:
-    try:
-        if not text:
-            raise InputError(f"column {SMILES!r} is empty")
-        from_smiles([text])
-    except InputError as error:
-        bad_graph(table.error(row, str(error).removeprefix("SMILES 0, ")))
-        return False
-    return True
 
 
 @dataclass(frozen=True)

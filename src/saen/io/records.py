@@ -5,6 +5,7 @@ A graph that cannot be used stops the reading, or is skipped and reported (`BadG
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
+from saen.io.reading import Task
 from saen.io.text_files import FREE_NODES, check_text, check_width
 
 if TYPE_CHECKING:
@@ -113,6 +115,7 @@ def assemble(
     directed: bool,
     name: str,
     ids: ArrayLike,
+    extra: Mapping[str, Array] | None = None,
     places: EdgePlaces,
     bad_graph: BadGraphs,
 ) -> Graphs:
@@ -131,7 +134,7 @@ def assemble(
     graphs = Graphs.from_edges(
         edges, sizes, directed=directed, duplicates="merge", name=name, ids=ids, **columns
     )
-    return with_targets(graphs, targets, places, bad_graph, bad)
+    return with_targets(graphs.with_extra(extra or {}), targets, places, bad_graph, bad)
 
 
 def with_targets(
@@ -242,6 +245,7 @@ class PlainGraph:
     edges: dict[str, list[Any]]
     target: Any
     id: int | str
+    extra: dict[str, Any]
 
     def node_data(self) -> list[dict[str, Any]]:
         """`label` and `attributes` of each node, as far as there are any."""
@@ -266,6 +270,7 @@ def plain_graphs(graphs: Graphs) -> Iterator[PlainGraph]:
         for key, column in (("label", graphs.edge_labels), ("attributes", graphs.edge_attributes))
     }
     ends = graphs.edges()
+    extra = graphs.extra or {}
     first_nodes = graphs.node_offsets.tolist()
     first_edges = np.searchsorted(ends[:, 0], graphs.node_offsets).tolist()
     for graph in range(len(graphs)):
@@ -278,6 +283,7 @@ def plain_graphs(graphs: Graphs) -> Iterator[PlainGraph]:
             _plain_columns(edge_columns, edges),
             None if graphs.targets is None else graphs.targets[graph].tolist(),
             graphs.ids[graph].item(),
+            {name: column[graph].item() for name, column in extra.items()},
         )
 
 
@@ -331,6 +337,58 @@ def id_array(values: Sequence[int | str]) -> Array:
     return np.array([*map(str, values)] if text else values, dtype=np.str_ if text else np.int64)
 
 
+def extra_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    """Values that no model reads, by name: numbers, Booleans, else text.
+
+    >>> columns = extra_columns([{"a": 1, "b": "x"}, {"b": 3}, {"a": 2.5, "b": [1]}])
+    >>> columns["a"].tolist(), columns["b"].tolist()
+    ([1.0, nan, 2.5], ['x', '3', '[1]'])
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _plain_column([row.get(name) for row in rows]) for name in names}
+
+
+def _plain_column(values: Sequence[Any]) -> Array:
+    kinds = set(map(type, values))
+    if kinds in ({bool}, {int}) and all(abs(value) < 2**63 for value in values):
+        return np.array(values)
+    if kinds <= {int, float, type(None)} and kinds != {type(None)}:
+        return np.array(values, dtype=np.float64)
+    texts = [v if isinstance(v, str) else "" if v is None else json.dumps(v) for v in values]
+    check_text(texts, "values")
+    return np.array(texts, dtype=np.str_)
+
+
+def targets_for(targets: Array, task: Task) -> Array:
+    """Targets as classes or as real numbers.
+
+    >>> targets_for(np.array([1, 2]), "regression").tolist()
+    [1.0, 2.0]
+    """
+    real = targets.dtype.kind == "f"
+    if task == "regression" and not real:
+        try:
+            missing = targets == "" if targets.dtype.kind == "U" else False
+            return np.where(missing, "nan", targets).astype(np.float64)
+        except ValueError as error:
+            raise InputError(f"a regression needs numbers as targets ({error})") from None
+    if task == "classification" and real:
+        known = targets[~np.isnan(targets)]
+        fractions = known[known != np.floor(known)]
+        if len(fractions):
+            raise InputError(
+                f"classes are text or whole numbers, but a target is {fractions[0]:g}: use "
+                "task regression"
+            )
+        whole = np.array([f"{value:.0f}" for value in targets.ravel()]).reshape(targets.shape)
+        return (
+            np.where(whole == "nan", "", whole)
+            if len(known) < targets.size
+            else (targets.astype(np.int64))
+        )
+    return targets
+
+
 def check_id(value: object) -> None:
     """Raise `InputError` unless a value can be the id of a graph (None for none)."""
     if isinstance(value, str):
@@ -377,6 +435,7 @@ class Record:
     directed: bool = False
     target: Any = None
     id: int | str = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def block(self) -> Block:
         """The graph as a block of its own."""
@@ -391,6 +450,7 @@ class Record:
             [self.target],
             [self.id],
             self.names,
+            [self.extra] if self.extra else [],
         )
 
 
@@ -411,6 +471,7 @@ class Block:
     targets: Sequence[Any]
     ids: Sequence[int | str]
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Sequence[Mapping[str, Any]] = ()
 
     def error(self, graph: int, message: str) -> FileError:
         """The error for a graph."""
@@ -481,9 +542,20 @@ class Records:
             directed=_directed(blocks),
             name=name,
             ids=id_array([graph_id for block in blocks for graph_id in block.ids]),
+            extra=self._extra(blocks),
             places=self,
             bad_graph=self.bad_graph,
         )
+
+    def _extra(self, blocks: Sequence[Block]) -> dict[str, Array]:
+        if not any(block.extra for block in blocks):
+            return {}
+        columns = extra_columns(
+            [extra for block in blocks for extra in (block.extra or [{}] * len(block.sizes))]
+        )
+        for name, column in columns.items():
+            self._check_width(f"values of {name!r}", [column])
+        return columns
 
     def _check_width(self, key: str, parts: list[Array]) -> None:
         if parts[0].dtype.kind == "U":

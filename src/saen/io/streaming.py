@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from saen._util.ahead import ahead
 from saen._util.arrays import Array
@@ -13,14 +14,15 @@ from saen.data.graphs import Graphs
 from saen.io import jsonl
 from saen.io.loading import data_kind, load_dataset, warn_repeated_ids
 from saen.io.rdkit import read_smiles
-from saen.io.records import BadGraphs, Report, bad_graphs
-from saen.io.tables import read_table
+from saen.io.reading import ReadOptions
+from saen.io.records import BadGraphs, bad_graphs, targets_for
+from saen.io.tables import SUFFIXES, read_table
 
 MOLECULES_PER_PART = 20_000
 
 
 def stream_dataset(
-    name_or_path: str | os.PathLike[str], *, skip_bad: bool = False, report: Report | None = None
+    name_or_path: str | os.PathLike[str], options: ReadOptions | None = None
 ) -> Iterator[Graphs]:
     """What `load_dataset` loads, in parts that are read while the caller works on the last one.
 
@@ -32,24 +34,32 @@ def stream_dataset(
     >>> [*stream_dataset(file)]
     [Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)]
     """
+    options = options or ReadOptions()
     path = expand_user(name_or_path)
-    molecules = data_kind(name_or_path) == "molecules"
+    molecules = data_kind(name_or_path) == "molecules" and path.suffix in SUFFIXES
     if not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
-        yield load_dataset(name_or_path, skip_bad=skip_bad, report=report)
+        yield load_dataset(name_or_path, options)
         return
     ids: list[Array] = []
-    with bad_graphs(skip_bad, report) as bad_graph:
+    with bad_graphs(options.skip_bad, options.report) as bad_graph:
         if molecules:
-            parts = _molecules(path, bad_graph)
+            options.only(path.name, "target", "id", "smiles", "chem")
+            parts = _molecules(path, replace(options, progress=False), bad_graph)
         else:
-            parts = jsonl.stream_jsonl(path, bad_graph, progress=False)
+            options.only(path.name, "target", "id")
+            parts = jsonl.stream_jsonl(path, replace(options, progress=False), bad_graph)
         for part in ahead(parts):
             ids.append(part.ids)
+            if options.task is not None and part.targets is not None:
+                part = part.with_targets(targets_for(part.targets, options.task))
             yield part
-    warn_repeated_ids(concatenate_values(ids))
+    warn_repeated_ids(concatenate_values(ids), "graph")
 
 
-def _molecules(path: os.PathLike[str], bad_graph: BadGraphs) -> Iterator[Graphs]:
+def _molecules(
+    path: os.PathLike[str], options: ReadOptions, bad_graph: BadGraphs
+) -> Iterator[Graphs]:
     table = read_table(expand_user(path))
     for start in range(0, len(table), MOLECULES_PER_PART):
-        yield read_smiles(table.part(start, start + MOLECULES_PER_PART), bad_graph, progress=False)
+        yield read_smiles(table.part(start, start + MOLECULES_PER_PART), options, bad_graph)
+        options = replace(options, notify=None)  # say once what was found

@@ -186,9 +186,25 @@ def require(table: Table, columns: Sequence[str]) -> None:
             )
 
 
-def target_column(table: Table) -> str:
-    """The column that holds targets: `target`, or its alias `label`."""
-    return "label" if "label" in table.columns and "target" not in table.columns else "target"
+TARGET_COLUMNS = ("target", "label")
+ID_COLUMNS = ("id", "name")
+"""Columns that hold targets and ids where none is chosen, the first that there is."""
+
+
+def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> str | None:
+    """The chosen column, else the first of the usual ones that there is.
+
+    Raises `FileError` if the chosen one is not there.
+    """
+    if chosen is None:
+        return next((name for name in usual if name in table.columns), None)
+    name = _column_name(chosen)
+    if name not in table.columns:
+        hint = (
+            did_you_mean(name, table.columns) or f": choose from {', '.join(table.columns)[:200]}"
+        )
+        raise FileError(f"no column {chosen!r}{hint}", path=table.path)
+    return name
 
 
 def split_names(text: str) -> list[str]:
@@ -205,16 +221,9 @@ def target_columns(table: Table, chosen: str | None = None) -> list[str]:
 
     Empty if none is chosen and there is no usual one; `FileError` for a column that is not there.
     """
-    if chosen is None:
-        usual = target_column(table)
-        return [usual] if usual in table.columns else []
-    names = [name.casefold() for name in split_names(chosen)]
-    for name in names:
-        if name not in table.columns:
-            raise FileError(
-                f"no column {name!r} to learn{did_you_mean(name, table.columns)}", path=table.path
-            )
-    return names
+    names = [None] if chosen is None else split_names(chosen)
+    columns = [find_column(table, name, TARGET_COLUMNS) for name in names]
+    return [column for column in columns if column is not None]
 
 
 def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
@@ -362,11 +371,42 @@ def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
     """Column names in lower case."""
     if len(header) > MAX_COLUMNS:
         raise FileError(f"{len(header):,} columns (at most {MAX_COLUMNS:,})", path=path)
-    names = tuple(" ".join(name.split()).casefold() for name in header)
+    names = tuple(map(_column_name, header))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FileError(f"two columns named {twice!r}", path=path)
     return names
+
+
+def _column_name(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def text_table(path: Path, columns: Mapping[str, list[str]], what: str) -> Table:
+    """A table of text that was read by other means; messages call a row `what`."""
+    return _TextTable(path, columns, what)
+
+
+class _TextTable(Table):
+    def __init__(self, path: Path, columns: Mapping[str, list[str]], what: str) -> None:
+        self.path = path
+        self.n_bytes = path.stat().st_size
+        self.broken = []
+        self.frame = pd.DataFrame(dict(columns), dtype=str)
+        self._what = what
+
+    def texts(self, column: str) -> pd.Series[str]:
+        return self.frame[column]
+
+    def array(self, column: str) -> Array:
+        numbers = self.numbers(column)
+        return numbers if np.isfinite(numbers).all() else super().array(column)
+
+    def place(self, row: int) -> str:
+        return f"{self._what} {row + 1}"
+
+    def error(self, row: int, message: str) -> FileError:
+        return FileError(f"{self.place(row)}: {message}", path=self.path)
 
 
 # -- Parquet -----------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.archive import Member, members
-from saen.io.records import clashing_edges
-from saen.io.text_files import BYTE_ORDER_MARK, exact_floats
+from saen.io.records import check_id, clashing_edges
+from saen.io.text_files import BYTE_ORDER_MARK, check_width, decoded, exact_floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,9 @@ OPTIONAL = (
     "edge_labels",
     "edge_attributes",
 )
-ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL))
+ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL, "graph_ids"))
 NAMES_ENDING = "_label_names.txt"
+IDS = "graph_ids"
 
 CHUNK_BYTES = 2**22
 MAX_EMPTY_GRAPHS = 2**20
@@ -99,8 +100,9 @@ def write_tu(graphs: Graphs, folder: Path, name: str | None = None) -> None:
     """Write the files of a dataset, `NAME_A.txt` and so on, into a folder.
 
     The name is that of the folder by default. Text becomes the numbers 1, 2, … in alphabetical
-    order, listed in `NAME_label_names.txt`. Real targets are written as graph attributes. The
-    format does not say whether edges are directed.
+    order, listed in `NAME_label_names.txt`. Real targets are written as graph attributes. Ids other
+    than 0, 1, … go to `NAME_graph_ids.txt`, which `read_tu` reads back. The format does not say
+    whether edges are directed.
 
     >>> folder = getfixture("tmp_path") / "toy"
     >>> write_tu(Graphs.from_edge_lists([[(0, 1)], [(0, 0)]], targets=[1, -1]), folder)
@@ -130,6 +132,9 @@ def write_tu(graphs: Graphs, folder: Path, name: str | None = None) -> None:
             column = codes.reshape(column.shape) + 1
         frame = pd.DataFrame(column.astype(np.int64) if column.dtype.kind == "b" else column)
         frame.to_csv(folder / f"{name}_{part}.txt", header=False, index=False)
+    if not np.array_equal(graphs.ids, np.arange(len(graphs))):
+        lines = [str(own).replace("\n", " ") + "\n" for own in graphs.ids.tolist()]
+        (folder / f"{name}_{IDS}.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
     if names:
         (folder / f"{name}{NAMES_ENDING}").write_text("".join(names), encoding="utf-8")
 
@@ -160,7 +165,7 @@ def _dataset_files(all_files: list[Member], path: Path) -> tuple[str, dict[str, 
     files = {
         part: member
         for member in all_files
-        for part in (*REQUIRED, *OPTIONAL)
+        for part in (*REQUIRED, *OPTIONAL, IDS)
         if member.folder == folder and member.filename == f"{name}_{part}.txt"
     }
     for part in REQUIRED:
@@ -198,6 +203,7 @@ class _Reader:
             duplicates="merge",
             targets=targets,
             name=name,
+            ids=self._ids(n_graphs),
             **node_columns,
             **edge_columns,
         )
@@ -212,6 +218,27 @@ class _Reader:
                 wide = table.astype(np.int64) if kind == "labels" else table
                 return (wide[:, 0] if wide.shape[1] == 1 else wide), f"graph_{kind}"
         return None, ""
+
+    def _ids(self, n_graphs: int) -> Array | None:
+        """One id per graph, as text or as integers where all are."""
+        if IDS not in self.files:
+            return None
+        member = self.files[IDS]
+        text = decoded(b"".join(member.blocks()), Path(member.place))
+        lines = text.removesuffix("\n").split("\n") if text else []
+        if len(lines) != n_graphs:
+            raise FileError(
+                f"{plural(len(lines), 'line')}, but there are {plural(n_graphs, 'graph')}",
+                path=member.place,
+            )
+        try:
+            for line in lines:
+                check_id(line)
+            check_width(max(map(len, lines), default=0), len(lines), len(text), "ids")
+        except InputError as error:
+            raise FileError(str(error), path=member.place) from None
+        integers = all(re.fullmatch(r"-?[0-9]{1,18}", line) for line in lines)
+        return np.array(lines, dtype=np.int64 if integers else np.str_)
 
     def _graph_of(self, n_graphs: int | None, counted: str) -> tuple[NDArray[np.int64], int]:
         """The graph of every node, numbered from 0, and the number of graphs."""

@@ -89,10 +89,11 @@ def write_graphs(
                 if format == "tu":
                     write_tu(graphs, temporary, file.name)
                 else:
-                    names = write_graphml(graphs, temporary)
+                    columns = {"graph": write_graphml(graphs, temporary), "id": graphs.ids}
                     if graphs.targets is not None:
-                        frame = pd.DataFrame({"graph": names, "target": graphs.targets})
-                        tables.write_table(frame, temporary / TARGET_FILES[0], ".csv")
+                        columns["target"] = graphs.targets
+                    frame = pd.DataFrame({**(graphs.extra or {}), **columns})
+                    tables.write_table(frame, temporary / TARGET_FILES[0], ".csv")
     except UnicodeEncodeError:
         raise InputError("a label contains an unpaired surrogate, which is not text") from None
     return files

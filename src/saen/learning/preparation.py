@@ -107,7 +107,7 @@ def prepare(
     data = as_data(X, spec.takes)
     if isinstance(data, Hierarchy):
         return Prepared(None, None, compress(data))
-    fitted = fit_decomposition(spec.resolve(data), data)
+    fitted = spec.resolve(data).fit(data)
     compressed = compress_graphs(data, fitted, lower_inverse=False, progress=progress)
     return Prepared(spec, fitted, compressed)
 
@@ -128,17 +128,6 @@ class Preparations:
         if key not in self.known:
             self.known[key] = estimator.prepare(self.data, progress=progress)
         return self.known[key]
-
-
-def fit_decomposition(decomposition: Decomposition, data: Data) -> Decomposition:
-    """A fitted copy; `InputError` if it asks for something that the data lack.
-
-    A decomposition alone takes `edges="roles"` for `none` where edges have neither labels nor
-    directions; a user who asked for it should know.
-    """
-    fitted = decomposition.fit(data)
-    check_edges(decomposition, fitted)
-    return fitted
 
 
 def check_edges(asked: Decomposition, fitted: Decomposition) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from saen._util.strings import plural
+from saen.data._collection import Dataset
 from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition
 from saen.decompositions.graph_base import GraphDecomposition
@@ -23,21 +24,19 @@ def unused_information(data: Any, decomposition: Decomposition | None) -> list[s
     >>> unused_information(bond, Ego().fit(bond))
     ['edge labels are not used (use them with --decomposition "ego(edges=roles)")']
     """
-    if not isinstance(data, Graphs):
-        return []
     lines = []
-    if isinstance(decomposition, GraphDecomposition):
+    if isinstance(data, Graphs) and isinstance(decomposition, GraphDecomposition):
         lines = [*_edges(data, decomposition), *_nodes(data, decomposition)]
-    if data.extra:
-        names = ", ".join(data.extra)
-        lines.append(f"{plural(len(data.extra), 'column')} not used: {names}")
+    extra = data.extra if isinstance(data, Dataset) else None
+    if extra:
+        lines.append(f"{plural(len(extra), 'column')} not used: {', '.join(extra)}")
     return lines
 
 
 def unused_by_default(source: str, data: Any) -> list[str]:
     """What a model with default settings would ignore of the data at a path, in one line each."""
     if not isinstance(data, Graphs) or not len(data):
-        return []
+        return unused_information(data, None)
     spec = DecompositionSpec(DECOMPOSITION_OF.get(data_kind(source), "ego"), radii=(0, 1))
     return unused_information(data, spec.resolve(data).resolved(data))
 

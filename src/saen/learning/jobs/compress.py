@@ -12,10 +12,10 @@ from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen.data.compression import Compressed, ceiling, compress_graphs
 from saen.decompositions import Decomposition, make_decomposition
-from saen.io.catalog import find_entry
 from saen.io.container import file_bytes, original_bytes, save
-from saen.io.loading import input_files, load_data
-from saen.learning.preparation import fit_decomposition
+from saen.io.loading import catalog_entry, data_kind, input_files, load_data
+from saen.io.reading import ReadOptions
+from saen.learning.defaults import DECOMPOSITION_OF
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,37 @@ class CompressionReport:
 
 
 def dataset_decomposition(
-    name: str, spec: str, *, radii: tuple[int, ...] | None = None, node_labels: str | None = None
+    name: str,
+    spec: str | None = None,
+    *,
+    radii: tuple[int, ...] | None = None,
+    node_labels: str | None = None,
 ) -> Decomposition:
-    """The decomposition to use for a dataset, with the catalog's settings as defaults.
+    """The decomposition to use for a dataset, by default that for its kind of data.
 
-    >>> dataset_decomposition("MUTAG", "ego").settings()["radii"]
+    Other defaults are the catalog's settings; graphs that it does not list are decomposed with
+    their edge labels and directions as roles.
+
+    >>> dataset_decomposition("MUTAG").settings()["radii"]
     [0, 1, 2, 3]
     """
-    entry = find_entry(name)
+    entry = catalog_entry(name)
     return make_decomposition(
-        spec,
+        spec or DECOMPOSITION_OF.get(data_kind(name), "ego"),
         overrides={"radii": radii, "node_labels": node_labels},
-        defaults={} if entry is None else {"radii": entry.radii, "node_labels": entry.node_labels},
+        defaults={"edges": "auto"}
+        if entry is None
+        else {"radii": entry.radii, "node_labels": entry.node_labels},
     )
 
 
 def compress_dataset(
-    name: str, decomposition: Decomposition, out: Path | None = None, *, force: bool = False
+    name: str,
+    decomposition: Decomposition,
+    out: Path | None = None,
+    reading: ReadOptions | None = None,
+    *,
+    force: bool = False,
 ) -> CompressionReport:
     """Load, decompose and compress a dataset, and write the result to `out`.
 
@@ -77,9 +91,9 @@ def compress_dataset(
     if out is not None:
         check_output(out, force=force, inputs=input_files(name))
     times = [perf_counter()]
-    data = load_data(name, decomposition.takes)
+    data = load_data(name, decomposition.takes, reading)
     times.append(perf_counter())
-    fitted = fit_decomposition(decomposition, data)
+    fitted = decomposition.fit(data)
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
         compressed = compress_graphs(data, fitted, lower_inverse=False, progress=update)

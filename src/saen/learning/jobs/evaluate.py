@@ -16,7 +16,7 @@ from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
-from saen.io.tables import SUFFIXES, read_table
+from saen.io.tables import SUFFIXES, find_column, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.estimators import NetworkEstimator, choose_device, device_name
@@ -106,7 +106,9 @@ def evaluate_dataset(
     estimator = job.estimator(targets)
     metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
-    groups = None if protocol.groups is None else load_groups(protocol.groups, job.data, len(data))
+    groups = None
+    if protocol.groups is not None:
+        groups = load_groups(protocol.groups, job.data, len(data), job.reading.smiles)
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
@@ -159,8 +161,8 @@ def evaluate_dataset(
     return report
 
 
-def load_groups(groups: str, source: str, n: int) -> Array:
-    """The group of each of `n` examples, see `Protocol.groups`.
+def load_groups(groups: str, source: str, n: int, smiles: str | None = None) -> Array:
+    """The group of each of `n` examples, see `Protocol.groups`; `smiles` is a column.
 
     >>> file = getfixture("tmp_path") / "acids.csv"
     >>> _ = file.write_text("smiles,target,lab\\nCC(=O)O,acid,A\\nCCO,alcohol,B\\n")
@@ -170,9 +172,10 @@ def load_groups(groups: str, source: str, n: int) -> Array:
     path = Path(source)
     table = read_table(path) if path.suffix in SUFFIXES and path.is_file() else None
     if groups == SCAFFOLD:
-        if table is None or SMILES not in table.columns:
+        column = None if table is None else find_column(table, smiles, (SMILES,))
+        if table is None or column is None:
             raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
-        result = murcko_scaffolds(table.texts(SMILES))
+        result = murcko_scaffolds(table.texts(column))
     elif table is not None and groups.lower() in table.columns:
         result = table.texts(groups.lower()).to_numpy().astype(str)
     else:

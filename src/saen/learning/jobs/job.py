@@ -10,9 +10,8 @@ import numpy as np
 
 from saen._util.arrays import Array
 from saen.errors import InputError
-from saen.io.catalog import find_entry
-from saen.io.loading import data_kind, load_data, load_dataset
-from saen.io.records import Report
+from saen.io.loading import catalog_entry, data_kind, load_data
+from saen.io.reading import ReadOptions
 from saen.io.streaming import stream_dataset
 from saen.io.tables import split_names
 from saen.learning.blend import BlendClassifier, BlendEstimator
@@ -33,8 +32,7 @@ class Job:
     overrides : arguments of the estimator that replace the preset's; None changes nothing.
     seed : decides splits, initial weights and batches.
     device : `auto`, `cpu`, `cuda`, ….
-    target : which target to learn, where the data have several; or several, separated by commas.
-    skip_bad, report : skip unreadable records, and call `report` with the error of each.
+    reading : how to read the data, such as which targets to learn.
     """
 
     data: str
@@ -42,9 +40,7 @@ class Job:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     device: str = "auto"
-    target: str | None = None
-    skip_bad: bool = False
-    report: Report | None = None
+    reading: ReadOptions = field(default_factory=ReadOptions)
 
     def load_preset(self) -> Preset:
         """The preset by its name."""
@@ -55,9 +51,9 @@ class Job:
 
         Where neither names a decomposition, it follows the kind of data.
         """
-        entry = find_entry(self.data)
+        entry = catalog_entry(self.data)
         preset = self.load_preset()
-        settings = preset.settings(entry.name if entry is not None else self.data)
+        settings = preset.settings("" if entry is None else entry.name)
         overrides = {key: value for key, value in self.overrides.items() if value is not None}
         for key in overrides:
             if key not in preset.classifier.setting_names():
@@ -84,8 +80,8 @@ class Job:
         return estimator
 
     def named(self, y: Array) -> Any:
-        """Several targets (n, t) as a data frame with the names that `target` gives them."""
-        names = split_names(self.target or "")
+        """Several targets (n, t) as a data frame with the names that `reading.target` gives."""
+        names = split_names(self.reading.target or "")
         if y.ndim == 1 or len(names) != y.shape[1]:
             return y
         import pandas as pd
@@ -95,9 +91,7 @@ class Job:
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
         takes = self.load_preset().classifier(**self.settings()).spec.takes
-        return load_input(
-            self.data, takes, target=self.target, skip_bad=self.skip_bad, report=self.report
-        )
+        return load_input(self.data, takes, self.reading)
 
 
 def default_preset(overrides: Mapping[str, Any], target: str | None = None) -> str:
@@ -116,39 +110,31 @@ def default_preset(overrides: Mapping[str, Any], target: str | None = None) -> s
 def load_input(
     name: str,
     takes: str,
-    *,
-    target: str | None = None,
-    skip_bad: bool = False,
-    report: Report | None = None,
+    reading: ReadOptions | None = None,
     reader: str = "this decomposition",
 ) -> Any:
     """Load data of the kind that a decomposition or model reads: graphs, documents or nested.
 
     `reader` is what reads it, for the message where the data are of another kind.
     """
-    if takes != "graphs" and target is not None:
-        raise InputError(f"option 'target' applies only to graphs, not to {takes}")
-    if takes == "graphs":
-        return load_dataset(name, target=target, skip_bad=skip_bad, report=report)
-    try:
-        return load_data(name, takes, skip_bad=skip_bad, report=report)
-    except InputError as error:
-        raise InputError(f"{reader} reads {takes}: {error}") from None
+    if takes != "graphs" and data_kind(name) != takes:
+        raise InputError(f"{reader} reads {takes}, but {name} holds {data_kind(name)}")
+    return load_data(name, takes, reading)
 
 
 def stream_input(
     name: str,
     takes: str,
-    *,
-    skip_bad: bool = False,
-    report: Report | None = None,
+    reading: ReadOptions | None = None,
     reader: str = "this decomposition",
+    *,
+    whole: bool = False,
 ) -> Iterator[Any]:
-    """What `load_input` loads, in parts where the format allows it."""
-    if takes == "graphs":
-        yield from stream_dataset(name, skip_bad=skip_bad, report=report)
+    """What `load_input` loads, in parts where the format allows it, unless it is wanted `whole`."""
+    if takes == "graphs" and not whole:
+        yield from stream_dataset(name, reading)
     else:
-        yield load_input(name, takes, skip_bad=skip_bad, report=report, reader=reader)
+        yield load_input(name, takes, reading, reader)
 
 
 def check_targets(y: Array | None, n: int, name: str) -> Array:

@@ -19,7 +19,7 @@ from saen.errors import FileError, InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.loading import input_files
-from saen.io.records import Report
+from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, NotFiniteError, choose_device
@@ -113,12 +113,11 @@ def predict_dataset(
     model_file: Path,
     data: str,
     out: Path | None,
+    reading: ReadOptions | None = None,
     *,
     device: str = "auto",
     keep: Sequence[str] = (),
-    skip_bad: bool = False,
     force: bool = False,
-    report: Report | None = None,
     vectors: Path | None = None,
 ) -> PredictionReport:
     """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
@@ -132,7 +131,7 @@ def predict_dataset(
         check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
-    parts = stream_input(data, takes, skip_bad=skip_bad, report=report, reader=str(model_file))
+    parts = stream_input(data, takes, reading, str(model_file), whole=bool(keep))
     predicted: list[Array] = []
     targets: list[Array] = []
     done = unseen = objects = 0
@@ -189,12 +188,11 @@ def embed_dataset(
     model_file: Path,
     data: str,
     out: Path,
+    reading: ReadOptions | None = None,
     *,
     level: str | None = None,
     device: str = "auto",
-    skip_bad: bool = False,
     force: bool = False,
-    report: Report | None = None,
     vectors: Path | None = None,
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level: its number or name, None for the top.
@@ -207,9 +205,7 @@ def embed_dataset(
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]
-    examples = load_input(
-        data, model_takes(model), skip_bad=skip_bad, report=report, reader=str(model_file)
-    )
+    examples = load_input(data, model_takes(model), reading, str(model_file))
 
     def chunks() -> Iterator[Embedded]:
         with bar("embedding", len(examples)) as update:

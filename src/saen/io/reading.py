@@ -1,0 +1,94 @@
+"""`ReadOptions`: what a user says about data beside their name or path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from saen.errors import InputError
+
+if TYPE_CHECKING:
+    from saen.io.records import Report
+
+Task = Literal["classification", "regression"]
+Chem = Literal["plain", "rich"]
+
+_APPLY_TO = {
+    "directed": "TUDataset files, edge lists and edge tables",
+    "target": "TUDataset files, tables, JSON lines, SDF and CoNLL-U",
+    "id": "tables, JSON lines and SDF",
+    "smiles": "tables of molecules",
+    "chem": "molecules",
+    "nodes": "edge tables",
+    "targets": "edge tables and folders with one graph per file",
+}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read data: which columns hold what, and what to do with bad graphs.
+
+    Parameters
+    ----------
+    target : the columns of a table (the keys of a JSON line) with the targets, separated by commas,
+        by default `target`; of TUDataset files the graph `"labels"` or the graph `"attributes"`, by
+        default the labels, or else the attributes.
+    id : the column or key with the ids, by default `id` or `name`.
+    smiles : the column of a table with molecules, by default `smiles`.
+    task : whether targets are classes or real numbers; by default whole numbers and text are
+        classes.
+    directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
+        formats say it themselves.
+    chem : the node labels of molecules, `"plain"` elements or `"rich"` atoms, which also tell
+        charges and aromaticity (see `from_rdkit`).
+    nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
+    skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
+    notify : called with one line for what was found by name.
+    progress : whether to show a progress bar; by default on terminals.
+    """
+
+    target: str | None = None
+    id: str | None = None
+    smiles: str | None = None
+    task: Task | None = None
+    directed: bool = False
+    chem: Chem = "plain"
+    nodes: str | os.PathLike[str] | None = None
+    targets: str | os.PathLike[str] | None = None
+    skip_bad: bool = False
+    report: Report | None = None
+    notify: Callable[[str], object] | None = None
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        for key, choices in (
+            ("task", (None, "classification", "regression")),
+            ("chem", ("plain", "rich")),
+        ):
+            if getattr(self, key) not in choices:
+                listed = " or ".join(choice for choice in choices if choice)
+                raise InputError(f"{key} must be {listed}, not {getattr(self, key)!r}")
+
+    def only(self, name: str, *known: str) -> None:
+        """Raise `InputError` if an option is set that this kind of data does not have.
+
+        >>> ReadOptions(smiles="molecule").only("x.gml", "targets")
+        Traceback (most recent call last):
+        saen.errors.InputError: x.gml: option 'smiles' applies only to tables of molecules
+        """
+        for option, kinds in _APPLY_TO.items():
+            if option not in known and getattr(self, option) != getattr(ReadOptions, option):
+                raise InputError(f"{name}: option {option!r} applies only to {kinds}")
+
+    def found(self, file: str, **columns: str | None) -> None:
+        """Say which columns were found by name, where `notify` wants to know.
+
+        >>> ReadOptions(notify=print).found("acids.csv", molecules="smiles", ids=None)
+        acids.csv: column 'smiles' read as molecules
+        """
+        lines = [f"{name!r} as {what}" for what, name in columns.items() if name is not None]
+        if lines and self.notify is not None:
+            lines[0] = lines[0].replace(" as ", " read as ", 1)
+            self.notify(f"{file}: column {', '.join(lines)}")

@@ -1,0 +1,143 @@
+"""The options that say how to read data, in every command that reads some."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from saen import Graphs, load
+from saen.cli.lazy import load_command
+from saen.cli.options import PRESETS, READING, Metric
+from saen.io.nested import read_nested
+from saen.io.writing import write_graphs
+from saen.learning import metrics, presets
+from tests.cli.commandline import fails, invoke, run
+from tests.cli.test_startup import NETWORKS, command_imports
+
+READERS = ["train", "evaluate", "predict", "embed", "explain", "explore"]
+READERS += ["compress", "draw", "validate", "convert"]
+RINGS = [[(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 2)]] * 6
+
+
+@pytest.fixture
+def rings(tmp_path: Path) -> Path:
+    """Two kinds of graphs as JSON lines, with keys of its own."""
+    lines = [
+        {"nodes": 3, "edges": edges, "size": n, "code": f"g{n}", "lab": "x"}
+        for n, edges in enumerate(RINGS)
+    ]
+    path = tmp_path / "rings.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_command_that_reads_data_has_the_same_options(name: str) -> None:
+    options = {parameter.name for parameter in load_command(name).params}
+    assert options >= {*READING} - ({"skip_bad"} if name == "validate" else set())
+
+
+def test_choices_are_those_of_the_library() -> None:
+    assert presets.NAMES == PRESETS
+    choices, _ = get_args(get_args(Metric)[0])
+    known = {*metrics.CLASSIFICATION_METRICS, *metrics.REGRESSION_METRICS}
+    assert {*get_args(choices)} == known
+
+
+def test_whole_numbers_are_learned_as_a_regression_and_keys_are_kept(
+    rings: Path, tmp_path: Path
+) -> None:
+    model, out = tmp_path / "m.saen", tmp_path / "p.csv"
+    reading = ["--target", "size", "--id", "code"]
+    quick = ["--preset", "modern", "--epochs", 1, "--models", 1, "--no-holdout"]
+    found = run("train", rings, "--out", model, *quick, *reading, "--task", "regression")
+    assert found["task"] == "regression"
+    invoke("predict", model, rings, "--out", out, *reading, "--keep", "all")
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [row["id"] for row in rows] == [f"g{n}" for n in range(len(RINGS))]
+    assert {row["lab"] for row in rows} == {"x"}
+
+
+def test_columns_found_by_name_are_said_on_standard_error(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    table = tmp_path / "m.csv"
+    table.write_text("smiles;target\nCCO;1\nCC;2\n")
+    shown = invoke("validate", table)
+    note = "saen: note: m.csv: column 'smiles' read as molecules, 'target' as targets"
+    assert note in shown.stderr
+
+
+def test_the_decomposition_follows_the_data(tmp_path: Path) -> None:
+    nested = tmp_path / "n.jsonl"
+    nested.write_text('{"parts": {"w": ["x", 2.5]}}\n')
+    assert run("compress", nested)["decomposition"]["name"] == "nested"
+    assert run("draw", nested, "--out", tmp_path / "n.svg")["decomposition"]["name"] == "nested"
+    bonds = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["single", "double"])
+    write_graphs(bonds, tmp_path / "bonds.saen")
+    assert run("compress", tmp_path / "bonds.saen")["decomposition"]["edges"] == "roles"
+
+
+@pytest.mark.parametrize("command", ["compress", "draw"])
+def test_roles_need_edges_with_kinds(command: str, tmp_path: Path) -> None:
+    write_graphs(Graphs.from_edge_lists([[(0, 1)]]), tmp_path / "x.saen")
+    error = fails(
+        command, tmp_path / "x.saen", "-d", "ego(edges=roles)", "--out", tmp_path / "o.svg"
+    )
+    assert error == "edges='roles' needs edge labels or directions, but these graphs have neither"
+
+
+def test_the_catalog_says_nothing_about_a_folder_with_the_name_of_a_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "MUTAG").mkdir()
+    (tmp_path / "MUTAG" / "a.edges").write_text("1 2\n")
+    assert run("compress", "MUTAG")["decomposition"]["radii"] == [0, 1]
+
+
+def test_any_json_is_converted_to_nested_data(tmp_path: Path) -> None:
+    source, out = tmp_path / "any.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"kind": "a", "size": 3, "tags": ["x", {"y": true}]}\n{"kind": "b"}\n')
+    invoke("convert", source, out, "--as", "nested", "--target", "kind", "--depth", 3)
+    data = read_nested(out)
+    assert data.targets is not None
+    assert (data.targets.tolist(), len(data.levels)) == (["a", "b"], 4)
+    assert fails("convert", source, tmp_path / "o.saen", "--as", "nested").startswith("nested data")
+    whole = tmp_path / "all.json"
+    whole.write_text('[{"a": 1}, {"a": 2}]')
+    invoke("convert", whole, out, "--as", "nested", "--force")
+    assert [parts["a"] for parts in read_nested(out).to_mappings()] == [[1.0], [2.0]]
+
+
+def test_columns_that_a_format_cannot_store_are_named(rings: Path, tmp_path: Path) -> None:
+    shown = invoke("convert", rings, tmp_path / "x.saen", "--id", "code")
+    assert "saen: note: saen has no place for other columns: size, lab" in shown.stderr
+    assert "note" not in invoke("convert", rings, tmp_path / "x.jsonl").stderr
+
+
+def test_directed_edges_are_read_where_graphs_are(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("graph,source,target\na,1,2\na,2,3\n")
+    invoke("convert", tmp_path / "edges.csv", tmp_path / "x.saen", "--directed")
+    assert load(tmp_path / "x.saen").directed
+    found = run("compress", tmp_path / "edges.csv", "--directed")
+    assert found["decomposition"]["edges"] == "roles"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "nosuch.csv", "--out", "x.saen"),
+        ("predict", "nosuch.saen", "threads"),
+        ("evaluate", "threads", "--preset", "modren"),
+        ("train", "threads", "--out", "x.saen", "-d", "egoo"),
+        ("train", "threads", "--out", "x.saen", "--device", "gpu"),
+        ("evaluate", "threads", "--metric", "acuracy"),
+    ],
+    ids=" ".join,
+)
+def test_early_mistakes_are_reported_without_networks(arguments: tuple[str, ...]) -> None:
+    assert not command_imports(*arguments) & NETWORKS
