@@ -16,6 +16,7 @@ from saen import SaenError
 from saen.io import jsonl, jsonl_blocks
 from saen.io.jsonl_blocks import read_block
 from saen.io.loading import read_graphs
+from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs
 from tests.io.test_jsonl import as_line, written
 from tests.properties.plain import PlainGraphs, plain_graphs
@@ -163,11 +164,11 @@ def test_jsonl_a_stream_gives_the_graphs_of_the_file_in_parts(
     rows = [{"id": f"g{k}", "nodes": k, "edges": [[0, k - 1]], "target": k} for k in range(1, 60)]
     file = written(tmp_path, *rows)
     raising = BadGraphs(skip=False, report=print)
-    parts = [*jsonl.stream_jsonl(file, raising)]
+    parts = [*jsonl.stream_jsonl(file, ReadOptions(), raising)]
     assert len(parts) > 3
     whole = read_graphs(file)
     assert type(whole).concatenate(parts) == whole
     assert np.concatenate([part.ids for part in parts]).tolist() == whole.ids.tolist()
     file.write_text(file.read_text() + (json.dumps({"nodes": 1, "edges": []}) + "\n") * 50)
     with pytest.raises(SaenError, match="either all graphs need one, or none"):
-        [*jsonl.stream_jsonl(file, raising)]
+        [*jsonl.stream_jsonl(file, ReadOptions(), raising)]
