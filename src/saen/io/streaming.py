@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from saen._util.ahead import ahead
 from saen._util.arrays import Array
@@ -12,11 +13,12 @@ from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
 from saen.data.graphs import Graphs
 from saen.io import jsonl
-from saen.io.loading import data_kind, load_dataset, warn_repeated_ids
-from saen.io.rdkit import read_smiles
+from saen.io.loading import load_dataset, warn_repeated_ids
+from saen.io.rdkit import SMILES, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, bad_graphs, targets_for
-from saen.io.tables import SUFFIXES, read_table
+from saen.io.tables import read_table
+from saen.io.text_files import numbered_lines
 
 MOLECULES_PER_PART = 20_000
 
@@ -36,7 +38,7 @@ def stream_dataset(
     """
     options = options or ReadOptions()
     path = expand_user(name_or_path)
-    molecules = data_kind(name_or_path) == "molecules" and path.suffix in SUFFIXES
+    molecules = path.suffix in (".csv", ".tsv") and path.is_file() and _has_molecules(path, options)
     if not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
         yield load_dataset(name_or_path, options)
         return
@@ -54,6 +56,12 @@ def stream_dataset(
                 part = part.with_targets(targets_for(part.targets, options.task))
             yield part
     warn_repeated_ids(concatenate_values(ids), "graph")
+
+
+def _has_molecules(path: Path, options: ReadOptions) -> bool:
+    """Whether a table of text has a column of molecules, by its first line."""
+    _, header = next(numbered_lines(path), (0, b""))
+    return options.smiles is not None or SMILES.encode() in header.lower()
 
 
 def _molecules(
