@@ -19,7 +19,7 @@ from saen import Graphs
 # `make fuzz` sets SAEN_FUZZ to the number of random examples of every property.
 settings.register_profile(
     "default",
-    max_examples=25,
+    max_examples=18,
     deadline=None,
     print_blob=True,
     database=None,

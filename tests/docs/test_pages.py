@@ -18,6 +18,9 @@ MAX_SKIPPED = 6
 """Blocks that take minutes, or need what a test does not have."""
 SLOW = {
     "README.md",
+    "explore.md",
+    "reading-results.md",
+    "training.md",
     "cluster.md",
     "chemistry.md",
     "choosing.md",
