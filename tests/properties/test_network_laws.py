@@ -22,6 +22,8 @@ from tests.references.networks import DEVICES, assert_close, make_network, numbe
 
 MODELS = 2
 TOLERANCE = 1e-10
+# With the statistics of the batch: see `gentle`.
+TOLERANCE_IN_TRAINING = 1e-7
 
 
 def gentle(hierarchy: Hierarchy) -> Hierarchy:
@@ -324,7 +326,7 @@ def test_aggregation_gives_the_same_before_and_after_the_first_layer(
     before = run(lambda self, relation: relation.project_first)
     after = run(lambda self, relation: relation.aggregate_first)
     # A batch without any variance magnifies rounding, and moments are made in two ways.
-    tolerance = 100 * TOLERANCE if network.training else TOLERANCE
+    tolerance = TOLERANCE_IN_TRAINING if network.training else TOLERANCE
     assert_close(before[0], after[0], tolerance)
     assert_same_gradients(before[1], after[1], tolerance)
 
@@ -371,9 +373,10 @@ def test_aggregation_gives_the_same_without_empty_rows(device: str, data: st.Dat
             assert relation.skips_empty_rows == (min_fill_ratio > 0 and relation.n_parents > 0)
     # Gradients that are zero but for rounding are judged by the largest of all.
     largest = max(np.abs(numbers(one)).max(initial=1.0) for one in results[0] if one is not None)
+    tolerance = TOLERANCE_IN_TRAINING if network.training else TOLERANCE
     for one, other in zip(*results, strict=True):
         if one is not None:
-            assert_close(numbers(one), numbers(other), TOLERANCE, floor=largest)
+            assert_close(numbers(one), numbers(other), tolerance, floor=largest)
 
 
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
