@@ -71,7 +71,7 @@ def command(
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    preset = preset or default_preset(overrides, reading.target)
+    preset = preset or default_preset(overrides)
 
     def show(part: str | DataFacts | HoldOut) -> None:
         if isinstance(part, str):

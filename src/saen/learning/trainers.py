@@ -59,11 +59,13 @@ class Problem(ABC):
 
     - `classes` (C,), or (t, 2) of t targets, None for real numbers;
     - `targets`: codes of the classes, (n,), or (n, t) with -1 where unknown; or numbers, (n,), or
-      (n, k) with NaN where unknown.
+      (n, k) with NaN where unknown;
+    - `labels`: the targets as given.
     """
 
     classes: Array | None
     targets: Array
+    labels: Array
 
     @abstractmethod
     def task(self, estimator: Any, parts: Sequence[Part]) -> Task:
@@ -88,7 +90,7 @@ class Problem(ABC):
 
 
 class Classes(Problem):
-    """One of several classes per example, or several targets; `labels` are as given."""
+    """One of several classes per example, or several targets."""
 
     classes: Array
 
@@ -147,7 +149,7 @@ class Numbers(Problem):
 
     def __init__(self, y: ArrayLike) -> None:
         self.classes = None
-        self.targets = as_numbers(y)
+        self.targets = self.labels = as_numbers(y)
         if (np.nanmin(self.targets, axis=0) == np.nanmax(self.targets, axis=0)).any():
             raise InputError("all targets are equal, there is nothing to learn")
 
@@ -374,10 +376,9 @@ class Trainer:
         else:
             prepared = self.prepare(estimator)
             start = perf_counter()
-            classes, targets = self.problem.classes, self.problem.targets
             [results] = fit_parts(
                 prepared,
-                targets if classes is None else classes[targets],
+                self.problem.labels,
                 [(part.train, part.test) for part in parts],
                 [estimator],
                 folds=folds,

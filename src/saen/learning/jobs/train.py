@@ -8,7 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -150,9 +150,6 @@ def train_model(
         data = job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
-    if y.ndim > 1 and job.load_preset().model == "blend":
-        say("note: blends have one target, these data several: preset modern is used")
-        job = replace(job, preset="modern")
     settings = job.settings()
     estimator: Model = job.estimator(y)
     named = job.named(y)
