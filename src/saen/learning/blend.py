@@ -161,7 +161,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
                 if checkpoint is not None:
                     file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
-            _fit_member(member, preparations.of(member), y, weights[:, 0])
+            prepared = preparations.fitted_on(member, part.train)
+            _fit_member(member, prepared, y, weights[:, 0])
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],
@@ -219,7 +220,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
         """Every member with the data as it takes them; equal decompositions are made once."""
         check_is_fitted(self, "members_")
         if isinstance(X, Preparations):
-            yield from ((each.estimator, X.of(each.estimator)) for each in self.members_)
+            yield from ((each.estimator, X.as_fitted(each.estimator)) for each in self.members_)
             return
         data = as_data(X, self.spec.takes)
         known: list[Prepared] = []

@@ -587,7 +587,7 @@ class _Problem:
             return [None]
         n_roles = int(self.table.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
         if isinstance(wanted, str):
-            return list(range(min(1, n_roles - 1), n_roles))
+            return list(range(n_roles))
         return [min(wanted, n_roles - 1)]
 
     def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:

@@ -8,7 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -27,6 +27,7 @@ from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
 from saen.learning.blend import BlendEstimator
+from saen.learning.candidates import too_many
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
@@ -124,6 +125,7 @@ def train_model(
     *,
     test_size: float | None = 0.1,
     force: bool = False,
+    limited: bool = False,
     notify: Notify | None = None,
 ) -> FitReport:
     """Train on a part and test on the rest, then train on everything and write the model.
@@ -134,6 +136,7 @@ def train_model(
     out : the file to write the model to; what an interrupted run has done is kept beside it.
     test_size : share of the data to hold out for the estimate, None for no estimate.
     force : overwrite `out`, and discard an interrupted run with other settings.
+    limited : train preset `modern` in place of a blend on large data.
     notify : called with messages, and with results as soon as they are known.
 
     >>> out = getfixture("tmp_path") / "threads.saen"
@@ -150,6 +153,9 @@ def train_model(
         data = job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
+    if limited and job.load_preset().model == "blend" and (much := too_many(data)):
+        say(f"note: {much}: preset modern is used, --preset best would try many models")
+        job = replace(job, preset="modern", overrides={**job.overrides, "budget": None})
     settings = job.settings()
     estimator: Model = job.estimator(y)
     named = job.named(y)
