@@ -13,7 +13,7 @@ from saen.learning.calibration import logits_of, tempered
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
-from saen.learning.jobs.train import train_model
+from saen.learning.jobs.train import DataFacts, train_model
 from saen.learning.splits import make_splits
 from tests.cli.commandline import fails, invoke
 
@@ -247,12 +247,19 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
 
 
 def test_train_on_large_data_uses_networks_unless_asked(tmp_path, monkeypatch):
-    data, out, told = tmp_path / "own.saen", tmp_path / "model.saen", []
+    data, told = tmp_path / "own.saen", []
     saen.save(THREADS[:12], data)
     monkeypatch.setattr("saen.learning.candidates.MAX_EXAMPLES", 10)
-    train_model(Job(str(data), "best"), out, test_size=None, limited=True, notify=told.append)
-    assert type(saen.load(out)) is saen.SAENClassifier
-    assert any("12 examples (more than 10): preset modern is used" in str(each) for each in told)
+
+    def notify(part):
+        told.append(part)
+        if isinstance(part, DataFacts):
+            raise InputError("far enough")
+
+    with pytest.raises(InputError, match="far enough"):
+        train_model(Job(str(data), "best"), tmp_path / "model.saen", limited=True, notify=notify)
+    assert "12 examples (more than 10): preset modern is used" in told[0]
+    assert told[1].decomposition["name"] == "ego"
 
 
 def test_train_with_options_of_networks_uses_networks(tmp_path):

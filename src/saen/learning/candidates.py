@@ -60,7 +60,7 @@ def default_candidates(
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, coarse degree', 'ego networks']
+    ['part counts', 'part counts, coarse degree', 'part counts, sizes', 'ego networks']
     """
     if decomposition != "auto" or not isinstance(data, Graphs):
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
@@ -127,6 +127,9 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         yield counts("part counts, coarse degree", coarse)
     else:
         yield counts("part counts, triangles", "degree,triangles")
+    # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
+    sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
+    yield counts("part counts, sizes", sized, norm=None)
     yield networks("ego networks", own, "quick")
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")
