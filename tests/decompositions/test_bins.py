@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 import saen
@@ -166,6 +167,8 @@ def test_bins_are_those_of_the_training_part():
         for data in (graphs, graphs.with_columns(node_attributes=shifted))
     ]
     assert fitted[0] == fitted[1]
+    alone = clone(model).fit(graphs, graphs.targets, sample_weight=weights)
+    assert alone.decomposition_ == fitted[0]
     prepared = blend.prepare(graphs)
     np.testing.assert_array_equal(
         blend.fit(prepared, graphs.targets, sample_weight=weights).predict_proba(prepared),

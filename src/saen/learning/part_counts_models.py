@@ -49,7 +49,7 @@ from saen.learning.part_counts import (
     scale_rows,
 )
 from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
-from saen.learning.preparation import Data, Prepared
+from saen.learning.preparation import Data, Preparations, Prepared
 from saen.learning.targets import (
     Targets,
     as_numbers,
@@ -194,8 +194,10 @@ class PartCountsEstimator(Savable, Fitted, CountSettings):
             X = as_data(X, self.spec.takes)
         if len(X) and len(X) != len(y):
             raise InputError(f"{len(X)} examples, but {len(y)} targets")
-        prepared, table = self._begin_fit(X)
         used = weights.reshape(len(y), -1).any(axis=1)
+        if not isinstance(X, Prepared) and not used.all():
+            X = Preparations(X).fitted_on(self, np.flatnonzero(used))
+        prepared, table = self._begin_fit(X)
         part = np.flatnonzero(used), np.zeros(0, dtype=np.int64)
         graded, seed = is_graded(prepared), integer_seed(self.random_state) % 2**31
         self.linear_, *_ = _fit_part(self, table, y, weights, part, None, n_classes, graded, seed)

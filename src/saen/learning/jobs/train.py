@@ -179,7 +179,8 @@ def train_model(
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, named, test, folder, _seal(recorded))
+                ready = _fitted_without(estimator, prepared, data, test)
+                held_out = _hold_out(estimator, ready, named, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
@@ -193,6 +194,16 @@ def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
         return prepared
     assert isinstance(estimator, BlendEstimator)
     return prepared.of(estimator.listed(prepared.data)[0].estimator)
+
+
+def _fitted_without(
+    estimator: Model, prepared: Prepared | Preparations, data: Any, test: NDArray[np.int64]
+) -> Prepared | Preparations:
+    """The data as prepared, but with bins of attributes that have not seen the test part."""
+    if isinstance(prepared, Preparations) or not estimator.spec.learns_bins:
+        return prepared
+    train = np.setdiff1d(np.arange(len(data)), test)
+    return Preparations(data).fitted_on(estimator, train)
 
 
 def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:
