@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -79,7 +80,7 @@ MIN_INNER_EXAMPLES = 10
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
+class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -151,13 +152,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         (40,)
         """
         self.validate()
-        if not isinstance(X, Prepared):
-            return prepare(X, self.spec, progress)
-        if X.spec not in (None, self.spec):
-            raise InputError(
-                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
-            )
-        return X
+        return prepare(X, self.spec, progress)
 
     def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
         """The shape of networks with `n_outputs` units for hierarchies like this one."""
@@ -283,7 +278,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
 
     @property
     def _continues(self) -> bool:
-        """Whether `fit` goes on with the networks of the last one."""
+        """Whether `fit` continues with the networks of the last one."""
         return self.warm_start and hasattr(self, "network_")
 
     def _prepare_again(self, data: Data) -> Prepared:
@@ -300,7 +295,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
             plan.n_models,
         ):
             raise InputError(
-                "warm_start goes on with the networks of the last fit, but the arguments ask for "
+                "warm_start continues the networks of the last fit, but the arguments ask for "
                 "others: keep n_models, hidden and the targets, or set warm_start=False"
             )
         return deepcopy(self.network_).to(plan.device, plan.dtype)
@@ -343,11 +338,11 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         self.inner_history_ = _inner_history(results)
         self._calibrate(parts, results.outputs, task)
 
+    @abstractmethod
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
     ) -> None:
         """Learn from the outputs for the test examples of inner parts, (tests, M, k) each."""
-        raise NotImplementedError
 
     def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
         """For every model the examples that early stopping looks at, (n, M)."""
@@ -466,7 +461,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
     callback : called after every epoch with its number, from 1, and the `History` of all losses and
         accuracies so far; training stops when it returns True.
-    warm_start : a second `fit` goes on with the networks of the first, and with its vocabulary, for
+    warm_start : a second `fit` continues the networks of the first, with its vocabulary, for
         `epochs` more.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
@@ -500,7 +495,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
         if self._continues and not np.array_equal(classes, self.classes_):
             raise InputError(
-                f"warm_start goes on with the classes {', '.join(map(str, self.classes_.flat))}: "
+                f"warm_start continues with the classes {', '.join(map(str, self.classes_.flat))}: "
                 "y must hold the same ones"
             )
         self.classes_ = classes

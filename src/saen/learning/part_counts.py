@@ -440,13 +440,7 @@ class CountSettings(Parameters, BaseEstimator):
     def prepare(self, X: Data, *, progress: Any = None) -> Prepared:
         """Decompose and compress data, as `fit` does first; `fit` and `transform` accept it."""
         self.validate()
-        if not isinstance(X, Prepared):
-            return prepare(X, self.spec, progress)
-        if X.spec not in (None, self.spec):
-            raise InputError(
-                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
-            )
-        return X
+        return prepare(X, self.spec, progress)
 
     def count(self, prepared: Prepared) -> PartTable:
         """The parts of prepared data, counted per example."""

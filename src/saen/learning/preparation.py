@@ -72,7 +72,7 @@ class Prepared(Collection):
     """Data decomposed and compressed once, to fit and predict on as often as needed.
 
     It is indexed as the data are, so `cross_val_score` and `GridSearchCV` take it in their place
-    and nothing is decomposed again. A part shares the unique objects of the whole.
+    and nothing is decomposed again. A subset shares the unique objects of all data.
 
     >>> import saen
     >>> from sklearn.model_selection import cross_val_score
@@ -90,20 +90,29 @@ class Prepared(Collection):
         return len(self.compressed)
 
     def _take(self, rows: Rows) -> Prepared:
-        whole, top = self.compressed, self.compressed.top[rows]
-        part = Compressed(
-            whole.hierarchy,
-            (*[None] * whole.hierarchy.depth, top),
-            (*whole.objects[:-1], len(top)),
-            whole.entries,
+        compressed, top = self.compressed, self.compressed.top[rows]
+        subset = Compressed(
+            compressed.hierarchy,
+            (*[None] * compressed.hierarchy.depth, top),
+            (*compressed.objects[:-1], len(top)),
+            compressed.entries,
         )
-        return replace(self, compressed=part)
+        return replace(self, compressed=subset)
 
 
 def prepare(
     X: Data, spec: DecompositionSpec, progress: Callable[[int], object] | None = None
 ) -> Prepared:
-    """Decompose and compress data; `progress` is called with the number of examples done."""
+    """Decompose and compress data, unless that was done before with the same `spec`.
+
+    `progress` is called with the number of examples done.
+    """
+    if isinstance(X, Prepared):
+        if X.spec not in (None, spec):
+            raise InputError(
+                f"prepared with {X.spec}, but this estimator has {spec}: prepare the data anew"
+            )
+        return X
     data = as_data(X, spec.takes)
     if isinstance(data, Hierarchy):
         return Prepared(None, None, compress(data))
