@@ -59,7 +59,7 @@ def command(
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
-    from saen.cluster.predict import predict_on_cluster
+    from saen.cluster.predict import predict_shards
     from saen.learning.jobs.predict import predict_dataset
 
     path = None if out == "-" else Path(out)
@@ -69,7 +69,7 @@ def command(
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
     columns = keep.split(",") if keep else ()
     result = (
-        predict_on_cluster(model, data, cluster, path, device=device, force=force)
+        predict_shards(model, data, cluster, path, device=device, force=force)
         if cluster is not None
         else predict_dataset(
             model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors
