@@ -66,15 +66,21 @@ def test_unique_parts_say_where_they_occur(threads, kind):
     assert (np.diff(parts.strength) <= 1e-12).all()
 
 
+def contributions_of_parts(compressed, found):
+    """What every unique part contributes to the first output of every example, entry by entry."""
+    relation = compressed.hierarchy.relations[-1]
+    out = np.zeros((len(compressed), relation.n_parts))
+    for index, row in enumerate(compressed.top.tolist()):
+        for entry in range(relation.indptr[row], relation.indptr[row + 1]):
+            out[index, relation.parts[entry]] += found.entries[entry, 0]
+    return out
+
+
 def test_contrast_is_the_difference_of_means_between_predicted_classes(threads):
     model = model_of(NETWORKS, threads)
     compressed = model.compress(threads)
     found = top_contributions(model, compressed)
-    relation = compressed.hierarchy.relations[-1]
-    literal = np.zeros((len(threads), relation.n_parts))
-    for index, row in enumerate(compressed.top.tolist()):
-        for entry in range(relation.indptr[row], relation.indptr[row + 1]):
-            literal[index, relation.parts[entry]] += found.entries[entry, 0]
+    literal = contributions_of_parts(compressed, found)
     second = model.predict(threads) == model.classes_[1]
     expected = literal[second].mean(axis=0) - literal[~second].mean(axis=0)
     np.testing.assert_allclose(contrasts(compressed, found)[:, 1], expected, atol=1e-10)
@@ -89,11 +95,7 @@ def test_contrasts_of_several_classes_and_of_numbers():
     regressor = SAENRegressor(radii=(0, 1), epochs=2, n_models=1).fit(graphs, numbers)
     compressed = regressor.compress(graphs)
     found = top_contributions(regressor, compressed)
-    relation = compressed.hierarchy.relations[-1]
-    literal = np.zeros((len(graphs), relation.n_parts))
-    for index, row in enumerate(compressed.top.tolist()):
-        for entry in range(relation.indptr[row], relation.indptr[row + 1]):
-            literal[index, relation.parts[entry]] += found.entries[entry, 0]
+    literal = contributions_of_parts(compressed, found)
     np.testing.assert_allclose(contrasts(compressed, found)[:, 0], literal.std(axis=0), atol=1e-9)
     explored = explore(regressor, graphs.with_targets(numbers), k=5)
     np.testing.assert_allclose(explored.errors, explored.predictions - numbers)
