@@ -50,9 +50,9 @@ def counted(hierarchy: Hierarchy) -> list[Counter]:
     """For every structure, how often it has each (role, part), parts as nested Python values."""
     below, top = reference.contents(hierarchy)[-2], hierarchy.relations[-1]
     out = []
-    for whole in range(top.n_parents):
+    for parent in range(top.n_parents):
         found: Counter = Counter()
-        for role, part, count in reference.entries_of(top, whole):
+        for role, part, count in reference.entries_of(top, parent):
             found[role, below[part]] += count
         out.append(found)
     return out

@@ -186,7 +186,7 @@ READING: dict[str, Any] = {
     "task": Annotated[
         Literal["classification", "regression"] | None,
         typer.Option(
-            help="Whether targets are classes or numbers. [default: whole numbers are classes]"
+            help="Whether targets are classes or numbers. [default: integers and text are classes]"
         ),
     ],
     "directed": Annotated[

@@ -377,7 +377,7 @@ def targets_for(targets: Array, task: Task) -> Array:
         fractions = known[known != np.floor(known)]
         if len(fractions):
             raise InputError(
-                f"classes are text or whole numbers, but a target is {fractions[0]:g}: use "
+                f"classes are text or integers, but a target is {fractions[0]:g}: use "
                 "task regression"
             )
         whole = np.array([f"{value:.0f}" for value in targets.ravel()]).reshape(targets.shape)
