@@ -54,7 +54,9 @@ def test_what_a_structure_repeats_is_built_once(drawn):
     for level in range(1, depth + 1):
         distinct.append(
             [
-                len({reference.content(w, level) for w in reference.parents_within(i, depth, level)})
+                len(
+                    {reference.content(w, level) for w in reference.parents_within(i, depth, level)}
+                )
                 for i in items
             ]
         )

@@ -14,12 +14,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import Graphs, SaenError
+from saen import SaenError
 from saen.io.loading import SUFFIXES, read_graphs
 from saen.io.writing import write_graphs
 from tests.fuzz.kinds import rich_graphs
