@@ -46,9 +46,9 @@ from saen import (
     Vocabulary,
     compress,
     generate_threads,
-    to_networkx,
 )
 from saen.io.coerce import as_data
+from saen.io.networkx import to_networkx
 from saen.learning.estimators import InterruptedTrainingWarning
 from tests.references.networks import assert_close, numbers
 
