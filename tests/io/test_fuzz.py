@@ -103,7 +103,7 @@ def samples() -> dict[str, bytes]:
             write_graphs(graphs, folder / f"edges{suffix}")
             out[suffix] = (folder / f"edges{suffix}").read_bytes()
         write_graphs(graphs, folder / "graphml", format="graphml")
-        out[".graphml"] = (folder / "graphml" / "a.graphml").read_bytes()
+        out[".graphml"] = (folder / "graphml" / "0.graphml").read_bytes()
         for kind in ("nodes", "targets"):
             out[kind] = (folder / f"{kind}.csv").read_bytes()
     return out
