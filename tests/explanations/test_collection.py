@@ -31,11 +31,11 @@ def test_explain_collection_is_the_sum_over_examples(threads, model):
     start = 0
     for index in range(len(some)):
         explanation = explain(model, some, index, target="questions", k=1)
-        classes = compressed.unique_of(1)[start : start + len(explanation.contributions[1])]
-        start += len(classes)
-        np.add.at(totals, classes, explanation.contributions[1])
-        np.add.at(occurrences, classes, 1)
-        holders[np.unique(classes)] += 1
+        unique = compressed.unique_of(1)[start : start + len(explanation.contributions[1])]
+        start += len(unique)
+        np.add.at(totals, unique, explanation.contributions[1])
+        np.add.at(occurrences, unique, 1)
+        holders[np.unique(unique)] += 1
     assert collected.targets == ("discussion", "questions")
     assert collected.occurrences.tolist() == occurrences.tolist()
     assert collected.examples.tolist() == holders.tolist()
