@@ -52,7 +52,7 @@ def command(
     """Predict graphs or other data, with or without targets, with a trained model.
 
     Writes one row per example: its id, the prediction, one probability per class, and the
-    agreement, which is the share of the model's networks that predict the same alone; for numbers
+    agreement, which is the share of the model's networks that predict the same class; for numbers
     the prediction and the ends of an interval that holds nine of ten true numbers; of several
     targets, these columns for each. If the data have targets, the score is printed on standard
     error.
