@@ -63,7 +63,8 @@ Radii = Annotated[
 NodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Node labels: node, degree, log-degree:b, attributes, or several separated by commas. "
+        help="Node labels: node, degree, log-degree:b, attributes, attribute-bins:b, or several "
+        "separated by commas. "
         "[default: the paper's, else node labels, else the degree]"
     ),
 ]

@@ -80,7 +80,7 @@ class Ego(GraphDecomposition):
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
         if self.reads_kinds:
-            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
@@ -156,7 +156,13 @@ class Ego(GraphDecomposition):
         indptr, parts, roles, distances = _interleaved(runs, graphs.n_nodes, len(self.radii))
         if uses_distance(self.node_labels):
             bottom, parts = rooted_attributes(
-                graphs, self.node_labels, self.vocabulary, self.direction, parts, distances
+                graphs,
+                self.node_labels,
+                self.vocabulary,
+                self.direction,
+                parts,
+                distances,
+                self.node_bins,
             )
         else:
             bottom = self.bottom(graphs)

@@ -91,7 +91,7 @@ class Neighbourhoods(GraphDecomposition):
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every node, by kind of link where edges are roles."""
         if self.reads_kinds:
-            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
             if links is not None:
                 n, ends = graphs.n_nodes, (links.nodes, links.neighbours)
                 return _Around(n, *ends, links.codes + 1, links.roles)

@@ -135,6 +135,7 @@ def _pack(
         if estimator.decomposition_ is None
         else decomposition_to_json(estimator.decomposition_),
         "schema": schema,
+        "targets": estimator.target_names_,
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
     pack = _pack_linear if isinstance(estimator, PartCountsEstimator) else _pack_network
@@ -157,7 +158,6 @@ def _pack_network(
     document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
     document["history"] = asdict(estimator.history_)
     document["inner_history"] = asdict(estimator.inner_history_)
-    document["targets"] = estimator.target_names_
     for key, tensor in estimator.network_.state_dict().items():
         tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
 
@@ -354,6 +354,10 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
         raise InputError("the vocabularies differ")
     estimator.schema_ = schema
+    names = document.get("targets", [])
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise InputError("the names of the targets are wrong")
+    estimator.target_names_ = names
     if issubclass(cls, PartCountsEstimator):
         estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
         if "flat" in document:
@@ -362,10 +366,6 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
         estimator.history_ = _unpack_history(document["history"])
         estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
-        names = document.get("targets", [])
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise InputError("the names of the targets are wrong")
-        estimator.target_names_ = names
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))

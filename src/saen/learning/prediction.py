@@ -19,7 +19,7 @@ from saen.errors import InputError
 from saen.io.embeddings import Embedded
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import COVERAGE, interval_radius
-from saen.learning.estimators import NotFiniteError, SAENClassifier
+from saen.learning.estimators import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
 from saen.learning.presets import Classifier, Regressor
@@ -169,7 +169,6 @@ def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
         each = model.predict_each(prepared)
         proba = model.combine(each)
     if model.classes_.ndim == 2:
-        assert isinstance(model, SAENClassifier)
         values = model.classes_at(proba)
         columns: dict[str, Array] = {}
         for k, name in enumerate(model.target_names_):
@@ -191,7 +190,8 @@ def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
         columns |= {"lower": values - radius, "upper": values + radius}
     if values.ndim == 1:
         return columns
-    names = getattr(model, "target_names_", range(values.shape[1]))
+    # Older files of part counts have no names.
+    names = model.target_names_ or range(values.shape[1])
     return {
         f"{key}_{name}": column[:, k]
         for k, name in enumerate(names)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from saen._util.arrays import Ints
 from saen.data._collection import Collection, Rows
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.hierarchy import Hierarchy
@@ -48,6 +49,15 @@ class DecompositionSpec:
         if not isinstance(self.decomposition, str):
             return self.decomposition.takes
         return decomposition_class(self.decomposition).takes
+
+    @property
+    def learns_bins(self) -> bool:
+        """Whether `fit` makes labels or roles of real numbers, by the values that it sees."""
+        decomposition = self.decomposition
+        if isinstance(decomposition, str):
+            labels = None if self.node_labels == "auto" else self.node_labels
+            decomposition = make_decomposition(decomposition, overrides={"node_labels": labels})
+        return bool(getattr(decomposition, "learns_bins", False))
 
     def resolve(self, data: Data) -> Decomposition:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
@@ -123,7 +133,10 @@ def prepare(
 
 @dataclass(frozen=True)
 class Preparations:
-    """Data and all that is prepared of them: every decomposition is made once, when needed."""
+    """Data and all that is prepared of them: every decomposition is made once, when needed.
+
+    But one with bins of real numbers is made anew for all training examples that these are of.
+    """
 
     data: Data
     known: dict[str, Prepared] = field(default_factory=dict)
@@ -137,6 +150,22 @@ class Preparations:
         if key not in self.known:
             self.known[key] = estimator.prepare(self.data, progress=progress)
         return self.known[key]
+
+    def fitted_on(self, estimator: Any, train: Ints) -> Prepared:
+        """As `of`, with bins of the training examples alone, if there are any."""
+        spec: DecompositionSpec = estimator.spec
+        if not spec.learns_bins:
+            return self.of(estimator)
+        decomposition = spec.resolve(self.data).fit(self.data[train])
+        compressed = compress_graphs(self.data, decomposition, lower_inverse=False)
+        return Prepared(spec, decomposition, compressed)
+
+    def as_fitted(self, model: Any) -> Prepared:
+        """The data as a fitted model decomposes them."""
+        if not model.spec.learns_bins:
+            return self.of(model)
+        compressed = compress_graphs(self.data, model.decomposition_, lower_inverse=False)
+        return Prepared(model.spec, model.decomposition_, compressed)
 
 
 def check_edges(asked: Decomposition, fitted: Decomposition) -> None:
