@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
+from saen._util.arrays import (
+    Array,
+    Ints,
+    frozen,
+    narrow,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+    segment_reduce,
+)
 from saen._util.lazy import LazyModule
 from saen.data._collection import equal_columns
 from saen.data.content_hash import Keys, attribute_keys, level_keys, row_keys
@@ -37,9 +47,13 @@ else:
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
 _MAX_THREADS = 4
+Apply = Callable[..., Iterable["Compressed"]]
+"""`map`, or that of a pool of threads."""
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
 MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
+_MIN_CUT = 16  # chunks below this fraction of the largest are decomposed at once
+_MAX_INVERSE = 1 << 30  # objects of a level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -308,6 +322,32 @@ def merge_parents(relation: Relation, keys: Keys) -> tuple[Relation, NDArray[np.
     return merged, inverse
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A hierarchy that is made in chunks of the objects just below its top.
+
+    These objects are made one *root* after another (an ego graph has the roots of all its radii
+    together); roots that are known to give identical objects are made once.
+
+    - `bottom`, `inverse`: the unique bottom objects and the inverse, from `merge_objects`;
+    - `costs`: about how many entries it takes to make what belongs to each root;
+    - `relations(start, stop)`: the relations below the top for these roots alone. The bottom
+      objects are the unique ones, and the objects of a level stand in the order of their parents;
+      every one belongs to one parent;
+    - `numbers`: of every object just below the top, its number among those that are made;
+    - `top`: the last relation, of all examples;
+    - `names`: of all levels.
+    """
+
+    bottom: Attributes
+    inverse: Ints
+    costs: Ints
+    relations: Callable[[int, int], Sequence[Relation]]
+    numbers: Ints
+    top: Relation
+    names: tuple[str, ...]
+
+
 class Decomposer(Protocol):
     """What compression needs to know of a decomposition."""
 
@@ -320,6 +360,9 @@ class Decomposer(Protocol):
 
     def decompose(self, data: Any, /) -> Hierarchy:
         """The hierarchy of a part of the data."""
+
+    def cut(self, data: Any, /) -> Cut | None:
+        """The same in chunks, where that is possible."""
 
 
 def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
@@ -343,8 +386,12 @@ def compress_graphs(
 
     `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
     compressed in parallel; the result does not depend on how many, except that the lower objects
-    of `inverse` are in the order of the chunks. Without `lower_inverse`, only the inverse of the
-    top level is kept. `progress` is called with the number of graphs done after each chunk.
+    of `inverse` are in the order of the chunks. Decompositions that can be cut (see
+    `Decomposition.cut`) make even one large graph in chunks. Without `lower_inverse`, only the
+    inverse of the top level is kept; that of a cut level with more than a billion objects is
+    dropped in any case. `progress` is called with the number of graphs done after each chunk.
+
+    Raises `InputError` with a forecast for work that would never end or never fit.
 
     >>> from saen import Ego, generate_threads
     >>> threads = generate_threads(20, seed=1)
@@ -353,7 +400,7 @@ def compress_graphs(
     True
     """
     costs = decomposition.costs(graphs)
-    _refuse_hopeless(costs)
+    _refuse_hopeless(costs, lambda example: decomposition.cut(graphs[example : example + 1]))
     n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
@@ -361,41 +408,102 @@ def compress_graphs(
         limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
     ends = chunk_ends(costs, limit)
 
-    def shard(start: int, stop: int) -> Compressed:
-        compressed = compress(decomposition.decompose(graphs[start:stop]))
+    def shard(start: int, stop: int, apply: Apply = map) -> Compressed:
+        part = graphs[start:stop]
+        worthwhile = costs[start:stop].sum() > limit // _MIN_CUT
+        cut = decomposition.cut(part) if worthwhile else None
+        if cut is not None:
+            return _compress_cut(cut, limit, lower_inverse, apply)
+        compressed = compress(decomposition.decompose(part))
         return compressed if lower_inverse else compressed.top_only()
 
-    def shards(apply: Callable[..., Iterator[Compressed]]) -> Iterator[Compressed]:
-        for stop, compressed in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
+    def shards(results: Iterable[Compressed]) -> Iterator[Compressed]:
+        for stop, compressed in zip(ends, results, strict=True):
             yield compressed
             if progress is not None:
                 progress(stop)
 
-    if len(ends) == 1:  # starting a thread takes longer than a small graph
-        return _gathered(shards(map))
+    if costs.sum() <= limit:  # starting a thread takes longer than a small graph
+        return _gathered(shards(map(shard, [0], ends)))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(n_threads)
     try:
-        return _gathered(shards(pool.map))
+        if len(ends) == 1:  # the threads share one large graph
+            return _gathered(shards([shard(0, ends[0], pool.map)]))
+        return _gathered(shards(pool.map(shard, [0, *ends[:-1]], ends)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
 
-def _refuse_hopeless(costs: NDArray[Any]) -> None:
+def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Compressed:
+    """What `compress` makes of the whole hierarchy, from chunks of its roots."""
+    depth = len(cut.names) - 1
+
+    def part(start: int, stop: int) -> Compressed:
+        relations = tuple(cut.relations(start, stop))
+        compressed = _compress(Hierarchy(cut.bottom, relations, cut.names[:-1]))
+        return compressed if lower_inverse else compressed.top_only()
+
+    ends = chunk_ends(cut.costs, limit)
+    merged = _gathered(apply(part, [0, *ends[:-1]], ends))
+    unique = merged.top[cut.numbers]
+    top, inverse, keys = _compress_relation(cut.top, unique, merged.keys[-1])
+
+    # The original has what is made once as often as it is used. Its entries have no counts, and
+    # every object below the roots is a part of one parent, so there are as many as entries.
+    columns: list[Ints | None] = [inverse, unique if lower_inverse else None]
+    objects, entries = [len(inverse), len(unique)], [cut.top.n_entries]
+    uses: Array = np.bincount(unique, minlength=merged.hierarchy.sizes[-1])
+    which: Ints | None = cut.numbers if lower_inverse else None  # of the objects that are made
+    for level in range(depth - 1, 0, -1):
+        relation = merged.hierarchy.relations[level - 1]
+        sizes = segment_reduce(np.add, relation.multiplicity.astype(np.int64), relation.indptr)
+        entries.append(round(float(uses @ sizes)))
+        if level == 1:
+            break
+        objects.append(entries[-1])
+        weights = relation.multiplicity * uses[relation.parents]
+        uses = np.bincount(relation.parts, weights, minlength=relation.n_parts)
+        if which is not None and objects[-1] <= _MAX_INVERSE:
+            lengths = sizes[merged.unique_of(level)]
+            which = ranges(offsets(lengths)[:-1][which], lengths[which])
+            columns.append(merged.unique_of(level - 1)[which])
+        else:
+            which = None
+            columns.append(None)
+    columns.append(cut.inverse if lower_inverse else None)
+    out = Compressed(
+        Hierarchy(merged.hierarchy.attributes, (*merged.hierarchy.relations, top), cut.names),
+        tuple(None if column is None else narrow(column) for column in columns[::-1]),
+        (len(cut.inverse), *objects[::-1]),
+        (0, *entries[::-1]),
+    )
+    vars(out)["keys"] = [*merged.keys, keys]
+    return out
+
+
+def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
-    total = float(np.sum(costs, dtype=np.float64))
-    if total == 0:
-        return
-    largest = int(np.argmax(costs))
-    alone = float(costs[largest])
-    # Collections are decomposed in chunks, but an example is never cut.
-    if total > MAX_ENTRIES or alone * MIN_ENTRY_BYTES > physical_memory():
+    pieces = costs.astype(np.float64)  # that are made at once
+    totals = pieces.copy()
+    for example in np.flatnonzero(costs > _MAX_CHUNK_ENTRIES) if _hopeless(totals, pieces) else ():
+        in_chunks = cut(int(example))
+        if in_chunks is not None:
+            totals[example] = in_chunks.costs.sum(dtype=np.float64)
+            pieces[example] = in_chunks.costs.max()
+    if _hopeless(totals, pieces):
+        largest = int(np.argmax(totals))
         limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"
         raise InputError(
-            f"the decomposition would have up to {total:.1e} entries ({limit}), "
-            f"{alone:.1e} of them in example {largest}: choose smaller radii, "
+            f"the decomposition would have up to {totals.sum():.1e} entries ({limit}), "
+            f"{totals[largest]:.1e} of them in example {largest}: choose smaller radii, "
             "another decomposition such as neighbourhoods, or fewer or smaller examples"
         )
+
+
+def _hopeless(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
+    held = pieces.max(initial=0) * MIN_ENTRY_BYTES
+    return bool(totals.sum() > MAX_ENTRIES or held > physical_memory())
 
 
 def physical_memory() -> float:
