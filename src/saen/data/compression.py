@@ -484,13 +484,19 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
 
 def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
-    pieces = costs.astype(np.float64)  # that are made at once
-    totals = pieces.copy()
-    for example in np.flatnonzero(costs > _MAX_CHUNK_ENTRIES) if _hopeless(totals, pieces) else ():
+    totals = costs.astype(np.float64)
+    pieces = totals.copy()  # what is made at once
+    if not _hopeless(totals, pieces):
+        return
+    certain = 0.0
+    for example in np.argsort(-costs, kind="stable")[: np.sum(costs > _MAX_CHUNK_ENTRIES)]:
         in_chunks = cut(int(example))
         if in_chunks is not None:
             totals[example] = in_chunks.costs.sum(dtype=np.float64)
             pieces[example] = in_chunks.costs.max()
+        certain += totals[example]
+        if certain > MAX_ENTRIES:
+            break
     if _hopeless(totals, pieces):
         largest = int(np.argmax(totals))
         limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"

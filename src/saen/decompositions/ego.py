@@ -18,7 +18,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen.data.compression import Cut, merge_objects
+from saen.data.compression import MIN_ENTRY_BYTES, Cut, merge_objects, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
@@ -93,12 +93,16 @@ class Ego(GraphDecomposition):
     def cut(self, graphs: Graphs) -> Cut | None:
         """One graph in chunks of its nodes, unless distances are labels.
 
-        Where the parts are nodes by label alone, they are counted (see `BallCounts`).
+        Where the parts are nodes by label alone, they are counted (see `BallCounts`). Graphs whose
+        ego graphs would not fit into memory even then are not cut.
         """
         if len(graphs) != 1 or uses_distance(self.node_labels):
             return None
         bottom, inverse = merge_objects(self.bottom(graphs))
         costs = self._root_costs(graphs).astype(np.int64)
+        held = np.minimum(costs, len(bottom) * len(self.radii)).sum(dtype=np.float64)
+        if held * MIN_ENTRY_BYTES > physical_memory():
+            return None
         links = KnownLinks.of(graphs, self.direction, self.kinds) if self.reads_kinds else None
         if links is None and self.edges != "objects":
             counts = BallCounts.of(graphs.adjacency(self.direction), inverse, len(bottom))

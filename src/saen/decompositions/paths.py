@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
-from saen.data.compression import Cut, compress_stream, merge_objects
+from saen.data.compression import (
+    MIN_ENTRY_BYTES,
+    Cut,
+    compress_stream,
+    merge_objects,
+    physical_memory,
+)
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
@@ -97,7 +103,8 @@ class Paths(GraphDecomposition):
     def cut(self, graphs: Graphs) -> Cut | None:
         """These graphs in chunks of subgraphs, unless distances are labels.
 
-        Subgraphs with the same members are made once: around a hub there are very many.
+        Subgraphs with the same members are made once: around a hub there are very many. Very large
+        graphs are not cut if most of their labels differ, since most of their paths then do too.
         """
         if uses_distance(self.node_labels):
             return None
@@ -105,6 +112,9 @@ class Paths(GraphDecomposition):
             return None
         attributes = self.bottom(graphs)
         bottom, inverse = merge_objects(attributes)
+        large = self.costs(graphs).sum() * MIN_ENTRY_BYTES > physical_memory()
+        if large and 2 * len(bottom) > len(inverse):
+            return None
         made = self._relations(graphs, attributes)
         numbers, firsts, sizes = _distinct_subgraphs(graphs, self.radii, self.direction)
 
