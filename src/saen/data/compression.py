@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import (
     Array,
     Ints,
+    distinct_with_inverse,
     frozen,
     narrow,
     offsets,
@@ -293,12 +294,14 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
         ]
         present = [column for column in renumbered if column is not None]
         columns.append(np.concatenate(present) if len(present) == len(parts) else None)
-    return Compressed(
+    out = Compressed(
         joined.hierarchy,
         tuple(columns),
         tuple(np.sum([part.objects for part in parts], axis=0).tolist()),
         tuple(np.sum([part.entries for part in parts], axis=0).tolist()),
     )
+    vars(out)["keys"] = joined.keys
+    return out
 
 
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
@@ -747,7 +750,7 @@ def _compress_attributes(
     if attributes.vectors is None:
         # Equal codes are equal values: nothing to hash per object.
         assert attributes.codes is not None
-        present, inverse = np.unique(attributes.codes, return_inverse=True)
+        present, inverse = distinct_with_inverse(attributes.codes)
         small = Attributes(present.astype(np.int32), attributes.vocabulary)
     else:
         small, inverse = attributes, np.arange(len(attributes))

@@ -49,7 +49,7 @@ class GraphDecomposition(Decomposition):
         """A copy with labels and edge kinds of these graphs; `auto` becomes `roles` or `none`."""
         changes: dict[str, Any] = {"node_labels": resolve_labels(self.node_labels, graphs)}
         if self.reads_kinds:
-            columns = Links.of(graphs, self.direction).kinds
+            columns = Links.of(graphs, self.direction).kinds if self._has_kinds(graphs) else []
             if self.edges == "roles" and not columns:
                 raise InputError(
                     "edges='roles' needs edge labels or directions, but these graphs have neither"
@@ -57,6 +57,9 @@ class GraphDecomposition(Decomposition):
             changes["edges"] = "roles" if columns else "none"
             changes["kinds"] = Vocabulary.fit(columns)[0] if columns else None
         return replace(super().resolved(graphs), **changes)
+
+    def _has_kinds(self, graphs: Graphs) -> bool:
+        return graphs.edge_labels is not None or (graphs.directed and self.direction == "both")
 
     @property
     def reads_kinds(self) -> bool:
