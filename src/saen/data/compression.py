@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -31,6 +32,7 @@ from saen._util.arrays import (
     row_blocks,
     segment_ids,
     segment_reduce,
+    smallest_unsigned,
 )
 from saen._util.lazy import LazyModule
 from saen.data._collection import equal_columns
@@ -194,24 +196,32 @@ def compress(hierarchy: Hierarchy) -> Compressed:
             f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
             "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
         )
-    return _compress(hierarchy)
+    return _compress(hierarchy.attributes, hierarchy.relations, hierarchy.names)
 
 
-def _compress(hierarchy: Hierarchy, known: Sequence[Keys] | None = None) -> Compressed:
-    """Merge identical objects; the keys of all objects, level by level, may be `known`."""
-    attributes, inverse, keys = _compress_attributes(hierarchy.attributes)
-    relations, columns, unique_keys = [], [inverse], [keys]
-    for level, relation in enumerate(hierarchy.relations, start=1):
-        own = None if known is None else known[level]
-        compressed, inverse, keys = _compress_relation(relation, inverse, keys, own)
+def _compress(
+    bottom: Attributes,
+    levels: Iterable[Relation],
+    names: tuple[str, ...],
+    known: Iterable[Keys | None] = repeat(None),
+) -> Compressed:
+    """Merge identical objects; the keys of the objects above the bottom may be `known`.
+
+    Each of `levels` can be dropped before the next is made.
+    """
+    attributes, inverse, keys = _compress_attributes(bottom)
+    relations, columns, unique_keys, entries = [], [narrow(inverse)], [keys], [0]
+    for relation, own in zip(levels, known, strict=False):
+        compressed, inverse, keys = _compress_relation(relation, columns[-1], keys, own)
         relations.append(compressed)
-        columns.append(inverse)
+        columns.append(narrow(inverse))
         unique_keys.append(keys)
+        entries.append(relation.n_entries)
     out = Compressed(
-        Hierarchy(attributes, tuple(relations), hierarchy.names),
-        tuple(narrow(column) for column in columns),
-        hierarchy.sizes,
-        (0, *(relation.n_entries for relation in hierarchy.relations)),
+        Hierarchy(attributes, tuple(relations), names),
+        tuple(columns),
+        tuple(map(len, columns)),
+        tuple(entries),
     )
     vars(out)["keys"] = unique_keys  # so that nobody computes them again
     return out
@@ -280,8 +290,9 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
     if len(parts) == 1:
         return parts[0]
     joined = _compress(
-        Hierarchy.concatenate([part.hierarchy for part in parts]),
-        [np.concatenate(keys) for keys in zip(*(part.keys for part in parts), strict=True)],
+        *Hierarchy.concatenated_levels([part.hierarchy for part in parts]),
+        parts[0].hierarchy.names,
+        (np.concatenate(keys) for keys in zip(*(part.keys[1:] for part in parts), strict=True)),
     )
     columns: list[Ints | None] = []
     for level in range(joined.hierarchy.depth + 1):
@@ -443,8 +454,8 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
     depth = len(cut.names) - 1
 
     def part(start: int, stop: int) -> Compressed:
-        relations = tuple(cut.relations(start, stop))
-        compressed = _compress(Hierarchy(cut.bottom, relations, cut.names[:-1]))
+        relations = cut.relations(start, stop)
+        compressed = _compress(cut.bottom, relations, cut.names[:-1])
         return compressed if lower_inverse else compressed.top_only()
 
     ends = chunk_ends(cut.costs, limit)
@@ -623,6 +634,7 @@ class _Rows:
         `unique_parts` is None where the parts are unique already.
         """
         n_codes = max(relation.n_roles * n_unique, 1)
+        width = np.uint32 if n_codes < 2**32 else np.int64
         indptr = relation.indptr.astype(np.int64)
         lengths: list[Ints] = []
         codes: list[Ints] = []
@@ -636,7 +648,7 @@ class _Rows:
             weights = None if relation.counts is None else relation.counts[entries]
             merged = _merge_entries(local, block, weights, n_codes)
             lengths.append(merged[0])
-            codes.append(merged[1])
+            codes.append(merged[1].astype(width, copy=False))
             counts.append(merged[2])
         if not codes:
             return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -802,11 +814,17 @@ def _merged(
     """The unique parents in the order of their keys, the inverse, and one parent of each."""
     inverse, representatives = _group(keys, rows.equal, rows.content)
     lengths = np.diff(rows.indptr)[representatives]
-    entries = ranges(rows.indptr[representatives], lengths)
-    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(n_parts, 1))
-    counts = rows.counts[entries]
+    indptr = offsets(lengths)
+    parts = np.empty(indptr[-1], dtype=smallest_unsigned(n_parts - 1))
+    roles = np.empty(indptr[-1], dtype=smallest_unsigned(len(alphabet) - 1))
+    counts = np.empty(indptr[-1], dtype=rows.counts.dtype)
+    for start, stop in row_blocks(indptr):
+        entries = ranges(rows.indptr[representatives[start:stop]], lengths[start:stop])
+        own = slice(indptr[start], indptr[stop])
+        roles[own], parts[own] = np.divmod(rows.codes[entries], max(n_parts, 1))
+        counts[own] = rows.counts[entries]
     merged = Relation(
-        offsets(lengths),
+        indptr,
         narrow(parts),
         narrow(roles),
         alphabet,
