@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Ints, distinct, offsets, ranges, segment_ids
+from saen._util.arrays import Ints, distinct, distinct_with_inverse, offsets, ranges, segment_ids
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -119,14 +119,14 @@ def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") ->
         if level == depth - 1:
             relation = hierarchy.relations[-1]
             codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-            unique, places = np.unique(codes, return_inverse=True)
+            unique, places = distinct_with_inverse(codes)
             roles, parts = np.divmod(unique, max(relation.n_parts, 1))
             rows.append(segment_ids(relation.indptr))
             counts.append(relation.multiplicity)
             sources.append(np.arange(relation.n_entries))
         else:
             below = _counted_below(hierarchy, level)
-            parts, places = np.unique(below.indices, return_inverse=True)
+            parts, places = distinct_with_inverse(below.indices)
             roles = np.zeros(len(parts), dtype=np.int64)
             rows.append(segment_ids(below.indptr))
             counts.append(below.data)
@@ -302,6 +302,8 @@ class Encoder:
 
     def match(self, ids: PartIds) -> NDArray[np.int64]:
         """For every part its place among those that have columns, -1 where it has none."""
+        if np.array_equal(self.ids, ids):  # the parts of the training examples themselves
+            return np.arange(len(ids))
         both = np.concatenate([self.ids, ids])
         order = np.lexsort(both.T)  # stable: of equal parts, a known one stands first
         new = np.ones(len(both), dtype=np.bool_)
