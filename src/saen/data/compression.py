@@ -329,7 +329,7 @@ def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = T
     of the top level is kept. Raises `InputError` if there are none.
     """
     shards = (compress(hierarchy) for hierarchy in hierarchies)
-    return _gathered(shard if lower_inverse else shard.top_only() for shard in shards)
+    return merge_stream(shard if lower_inverse else shard.top_only() for shard in shards)
 
 
 def compress_graphs(
@@ -372,11 +372,11 @@ def compress_graphs(
                 progress(stop)
 
     if len(ends) == 1:  # starting a thread takes longer than a small graph
-        return _gathered(shards(map))
+        return merge_stream(shards(map))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(n_threads)
     try:
-        return _gathered(shards(pool.map))
+        return merge_stream(shards(pool.map))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
@@ -406,8 +406,11 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def _gathered(shards: Iterable[Compressed]) -> Compressed:
-    """The shards merged as they come."""
+def merge_stream(shards: Iterable[Compressed]) -> Compressed:
+    """What `merge` gives, of shards that come one after another: they are merged as they come.
+
+    Raises `InputError` if there are none.
+    """
     merged: Compressed | None = None
     waiting: list[Compressed] = []
     for shard in shards:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from saen.data._collection import Collection, Rows
@@ -128,6 +128,28 @@ class Preparations:
         if key not in self.known:
             self.known[key] = estimator.prepare(self.data, progress=progress)
         return self.known[key]
+
+
+class DifferentKindsError(InputError):
+    """Two parts of the data have other kinds of labels or edges, so their parts differ in kind."""
+
+
+def fitted_fields(decomposition: Decomposition) -> list[str]:
+    """What is fitted, the vocabulary of the bottom aside: the names of fields that are filled."""
+    names = (f.name for f in fields(decomposition) if "fitted" in f.metadata)
+    return [n for n in names if n != "vocabulary" and getattr(decomposition, n) is not None]
+
+
+def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
+    """The decomposition for two parts of the data together, from those resolved for each.
+
+    Raises `DifferentKindsError` if their settings differ.
+    """
+    if one.settings() != other.settings():
+        raise DifferentKindsError("its labels or edges are of other kinds than those before")
+    return replace(
+        one, **{name: getattr(one, name).union(getattr(other, name)) for name in fitted_fields(one)}
+    )
 
 
 def check_edges(asked: Decomposition, fitted: Decomposition) -> None:
