@@ -21,6 +21,10 @@ else:
     sparse = LazyModule("scipy.sparse")
 
 
+MAX_SORTED_SHARE = 0.1
+"""Of entries to the parts of a level: up to it, sorting them is faster than a mask of all parts."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Attributes:
     """X, what is known about the objects of the bottom level.
@@ -320,15 +324,12 @@ class Hierarchy(Collection):
         return self.sizes[-1]
 
     def _take(self, rows: Rows) -> Hierarchy:
-        wanted = np.arange(len(self))[rows]
+        wanted: Ints = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         relations: list[Relation] = []
         for relation in reversed(self.relations):
             taken = relation.take(wanted)
-            used = np.zeros(relation.n_parts, dtype=np.bool_)
-            used[taken.parts] = True
-            number = np.cumsum(used) - 1
-            relations.append(taken.with_parts(number[taken.parts], int(used.sum())))
-            wanted = np.flatnonzero(used)
+            wanted, numbers = _distinct(taken.parts, relation.n_parts)
+            relations.append(taken.with_parts(numbers, len(wanted)))
         return Hierarchy(self.attributes.take(wanted), tuple(reversed(relations)), self.names)
 
     @staticmethod
@@ -386,6 +387,16 @@ class Hierarchy(Collection):
     def chain(self) -> str:
         """The levels in words, bottom first: `3 nodes → 1 graphs`."""
         return " → ".join(f"{n:,} {name}" for n, name in zip(self.sizes, self.names, strict=True))
+
+
+def _distinct(parts: Ints, n_parts: int) -> tuple[Ints, Ints]:
+    """The distinct ones of some parts in ascending order, and the position of each among them."""
+    if len(parts) < n_parts * MAX_SORTED_SHARE:  # nothing as long as the whole level
+        distinct, numbers = np.unique(parts, return_inverse=True)
+        return distinct.astype(np.int64), numbers
+    used = np.zeros(n_parts, dtype=np.bool_)
+    used[parts] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[parts]
 
 
 def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
