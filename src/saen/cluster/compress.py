@@ -18,9 +18,10 @@ from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import work_folder
 from saen.data.compression import ceiling, compress_graphs, merge
 from saen.decompositions import Decomposition
+from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.io.container import load, save
+from saen.io.container import load, save, save_examples
 from saen.io.shards import Shards, read_shards
 from saen.learning.jobs.compress import CompressionReport, peak_memory
 from saen.learning.preparation import (
@@ -96,13 +97,13 @@ def compress_shards(
         times.append(perf_counter())
         compressed = merge([load(file) for file in files])
         times.append(perf_counter())
+        fitted = replace(fitted, vocabulary=compressed.hierarchy.attributes.vocabulary)
         if out is not None:
-            save(compressed, out)
+            save_examples(compressed, shards.targets(), decomposition_to_json(fitted), out)
             times.append(perf_counter())
-    known = compressed.hierarchy.attributes.vocabulary
     return CompressionReport(
         shards.name or str(folder),
-        replace(fitted, vocabulary=known),
+        fitted,
         compressed,
         _ceiling(shards, compressed.top),
         _seconds(("fit", "compress", "merge", "save"), times),

@@ -16,7 +16,8 @@ from saen._util.progress import bar
 from saen.data._collection import concatenate_values
 from saen.data.compression import Compressed, ceiling, compress_graphs, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
-from saen.io.container import file_bytes, original_bytes, save
+from saen.decompositions.registry import decomposition_to_json
+from saen.io.container import file_bytes, original_bytes, save_examples
 from saen.io.loading import catalog_entry, data_kind, input_files, load_data
 from saen.io.reading import ReadOptions
 from saen.io.streaming import stream_dataset
@@ -88,6 +89,7 @@ def compress_dataset(
     Files that can be read in parts (see `stream_dataset`) are, while the part before is compressed:
     memory grows with the result and the targets, not with the file. The result is the same.
 
+    The file has the targets and the decomposition too: `saen train` reads it.
     Of the inverse, that of the top level is kept: the file does not depend on how the data were
     cut. `saen.compress_graphs` keeps all of it.
 
@@ -111,7 +113,7 @@ def compress_dataset(
     fitted, compressed, targets, title = result
     times.append(perf_counter())
     if out is not None:
-        save(compressed, out)
+        save_examples(compressed, targets, decomposition_to_json(fitted), out)
         times.append(perf_counter())
     steps = ("load", "fit", "compress", "save")
     return CompressionReport(
