@@ -509,6 +509,7 @@ class _Rows:
         `unique_parts` is None where the parts are unique already.
         """
         n_codes = max(relation.n_roles * n_unique, 1)
+        kept = np.uint32 if n_codes < 2**32 else np.int64  # half the memory, mostly
         indptr = relation.indptr.astype(np.int64)
         lengths: list[Ints] = []
         codes: list[Ints] = []
@@ -522,7 +523,7 @@ class _Rows:
             weights = None if relation.counts is None else relation.counts[entries]
             merged = _merge_entries(local, block, weights, n_codes)
             lengths.append(merged[0])
-            codes.append(merged[1])
+            codes.append(merged[1].astype(kept, copy=False))
             counts.append(merged[2])
         if not codes:
             return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -688,11 +689,15 @@ def _merged(
     """The unique parents in the order of their keys, the inverse, and one parent of each."""
     inverse, representatives = _group(keys, rows.equal, rows.content)
     lengths = np.diff(rows.indptr)[representatives]
-    entries = ranges(rows.indptr[representatives], lengths)
-    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(n_parts, 1))
-    counts = rows.counts[entries]
+    indptr = offsets(lengths)
+    codes, counts = np.empty(indptr[-1], rows.codes.dtype), np.empty(indptr[-1], rows.counts.dtype)
+    for start, stop in row_blocks(indptr):
+        block = slice(int(indptr[start]), int(indptr[stop]))
+        entries = ranges(rows.indptr[representatives[start:stop]], lengths[start:stop])
+        codes[block], counts[block] = rows.codes[entries], rows.counts[entries]
+    roles, parts = np.divmod(codes, codes.dtype.type(max(n_parts, 1)))
     merged = Relation(
-        offsets(lengths),
+        indptr,
         narrow(parts),
         narrow(roles),
         alphabet,

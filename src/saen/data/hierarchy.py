@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
+from saen._util.arrays import (
+    Array,
+    Ints,
+    frozen,
+    narrow,
+    offsets,
+    ranges,
+    segment_ids,
+    smallest_unsigned,
+)
 from saen._util.lazy import LazyModule
 from saen.data._collection import Collection, Rows, check_pointers, equal_columns
 from saen.data.vocabulary import UNSEEN, Vocabulary
@@ -417,13 +426,19 @@ def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
 def _joined_relations(parts: Sequence[Relation]) -> Relation:
     below = offsets(np.array([part.n_parts for part in parts]))
     role = smallest_unsigned(parts[0].n_roles - 1)
+    wide = np.dtype(np.uint32 if below[-1] <= 2**32 else np.int64)  # half the memory, mostly
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
-        counts = np.concatenate([part.multiplicity for part in parts])
+        counts = np.concatenate(
+            [
+                np.ones(p.n_entries, np.uint8) if p.counts is None else narrow(p.counts)
+                for p in parts
+            ]
+        )
     return Relation(
         offsets(np.concatenate([np.diff(part.indptr) for part in parts])),
         np.concatenate(
-            [p.parts.astype(np.int64) + b for p, b in zip(parts, below[:-1], strict=True)]
+            [p.parts.astype(wide) + wide.type(b) for p, b in zip(parts, below[:-1], strict=True)]
         ),
         # One type for all: numpy joins signed and unsigned 64-bit integers as floats.
         np.concatenate([p.roles.astype(role, copy=False) for p in parts]),

@@ -18,8 +18,8 @@ from saen.network.loss import Floats, Task
 from saen.network.model import SAEN, derive_seed
 from saen.network.tensors import HierarchyTensors
 
-MAX_KEPT_ENTRIES = 1 << 25
-"""Entries of the batches of a run that are kept: about 32 bytes each."""
+MAX_KEPT_ENTRIES = {"cpu": 1 << 23, "cuda": 1 << 27}
+"""Entries of the batches of a run that are kept on a device: 40 to 60 bytes each."""
 MAX_SEEN_ENTRIES = 1 << 22
 """Entries of the top level whose labels and roles are looked up at a time."""
 
@@ -47,9 +47,9 @@ class Batches:
         self._source = network, hierarchy, top, task
         self._examples = examples
         self.kept: list[Batch] = []
-        n_entries = 0
+        n_entries, limit = 0, MAX_KEPT_ENTRIES.get(network.device.type, MAX_KEPT_ENTRIES["cpu"])
         for number in range(len(examples)):
-            if n_entries > MAX_KEPT_ENTRIES:
+            if n_entries > limit:
                 break
             self.kept.append(self._cut(number))
             n_entries += sum(relation.n_entries for relation in self.kept[-1].tensors.relations)

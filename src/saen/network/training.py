@@ -38,6 +38,10 @@ MIN_PARALLEL_ACTIVATIONS = 1 << 20
 """Activations of a batch below which one thread is faster than several."""
 
 
+MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
+"""Activations of one pass over a hierarchy that is only read, on a device."""
+
+
 MIN_EPOCHS_TO_LEARN = 10
 """Epochs after which a loss that is still above that of a constant prediction is a failure."""
 
@@ -434,13 +438,14 @@ def outputs(
     hierarchy: Hierarchy,
     *,
     level: int | None = None,
-    budget: int = 1 << 27,
+    budget: int | None = None,
 ) -> Tensor:
     """Outputs of the top level, (n_L, M, outputs), or the representations h_l of a `level`.
 
     The network is set to evaluation mode. Outputs are computed in several passes if one pass would
-    need more than `budget` activations.
+    need more than `budget` activations, by default `MAX_ACTIVATIONS`.
     """
+    budget = budget or MAX_ACTIVATIONS.get(network.device.type, MAX_ACTIVATIONS["cpu"])
     network.check_fits(hierarchy)
     network.eval()
 
