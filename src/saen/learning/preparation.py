@@ -119,8 +119,9 @@ class CompressedExamples(Prepared):
     name: str
 
     def _take(self, rows: Rows) -> CompressedExamples:
-        taken = super()._take(rows)
-        return replace(taken, targets=None if self.targets is None else self.targets[rows])
+        compressed = super()._take(rows).compressed
+        targets = None if self.targets is None else self.targets[rows]
+        return replace(self, compressed=compressed, targets=targets)
 
     def __repr__(self) -> str:
         chain = self.compressed.hierarchy.chain()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,7 +147,7 @@ def seen_in_training(
 
 
 def _count_seen(
-    hierarchy: Hierarchy, examples: Floats, counts: Floats, roles: list[Floats]
+    hierarchy: Hierarchy, examples: Floats, counts: Floats, roles: Sequence[Floats]
 ) -> None:
     """Add the training examples (n_L, M) with each label, and the objects with each role."""
     reached = examples > 0
