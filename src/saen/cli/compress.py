@@ -82,7 +82,10 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
     }
     if report["ceiling"] is not None:
         lines["ceiling"] = describe_ceiling(report["ceiling"])
-    lines["time"] = ", ".join(f"{step} {s:.2f} s" for step, s in report["seconds"].items())
+    seconds = report["seconds"]
+    rate = top["objects"] / max(sum(seconds.values()), 1e-9)
+    steps = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
+    lines["time"] = f"{steps}: {rate:,.0f} {top['name']} per second"
     if report["peak_memory_bytes"] is not None:
         lines["memory"] = f"peak {human_bytes(report['peak_memory_bytes'])}"
     if out is not None:

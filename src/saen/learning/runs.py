@@ -124,7 +124,7 @@ def digest(*things: Any) -> str:
     state = hashlib.blake2b(digest_size=16)
     for column in _columns(things):
         state.update(f"{column.dtype.str} {column.shape}".encode())
-        state.update(np.ascontiguousarray(column).tobytes())
+        state.update(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data)
     return state.hexdigest()
 
 
