@@ -53,7 +53,7 @@ from saen.learning.part_counts import (
     scale_rows,
 )
 from saen.learning.preparation import Data, Prepared
-from saen.learning.targets import Targets, as_classes, check_scores, class_codes, given
+from saen.learning.targets import Targets, as_classes, as_numbers, check_scores, class_codes, given
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[Ints, Ints]]
@@ -332,9 +332,9 @@ class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  
     def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,) or (n, k); weight 0 is not looked at."""
         self.validate()
-        values = np.asarray(given(y), dtype=np.float64)
-        if values.ndim not in (1, 2) or not np.isfinite(values).all():
-            raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+        values = as_numbers(given(y))
+        if np.isnan(values).any():
+            raise InputError("y has missing numbers, which only SAENRegressor learns from")
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
         self.flat_ = values.ndim == 1
