@@ -134,8 +134,8 @@ SCENARIOS = {
         ("explain", "model.saen", "data.jsonl", "--out", "why.json"), WITH_MODEL
     ),
     "explore": Scenario(("explore", "model.saen", "data.jsonl", "--out", "all.html"), WITH_MODEL),
-    "compress, shards in processes": Scenario(
-        ("compress", "shards", "--out", "c.saen", "--cluster", "local:2"), ("shards",),
+    "compress, shards": Scenario(
+        ("compress", "shards", "--out", "c.saen"), ("shards",),
         resumes=("c.saen.parts", ".c.saen.parts"),
     ),
     "draw": Scenario(("draw", "data.jsonl", "--out", "graph.svg")),

@@ -31,7 +31,7 @@ FLAGS = (
     ),
     *("-print_final_stats=1", "-verbosity=1"),
 )
-MIN_SECONDS = 5
+MIN_SECONDS = 2
 MEMORY = Path("/dev/shm")
 """A folder in memory: on a disk, most of the time would go to removing files."""
 
