@@ -111,7 +111,7 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     tables = ("model", "defaults", "datasets", "grid")
     _check_keys(document, tables, f"{place}: tables")
     model = document.get("model", "network")
-    if model not in MODELS:
+    if not isinstance(model, str) or model not in MODELS:
         raise InputError(f"{place}: model is one of {', '.join(MODELS)}, not {model!r}")
     known = (*MODELS[model][0].setting_names(), *(("layers",) if model == "network" else ()))
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
