@@ -11,6 +11,7 @@ from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
+    index_dtype,
     offsets,
     ranges,
     row_blocks,
@@ -159,7 +160,7 @@ class Ego(GraphDecomposition):
         lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
         indptr = offsets(lengths.ravel())
         starts = indptr[:-1].reshape(n, width)
-        parts = np.empty(indptr[-1], dtype=np.int32 if n < 2**31 else np.int64)
+        parts = np.empty(indptr[-1], dtype=index_dtype(n))
         roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
         for i, ball in enumerate(balls):
             # In blocks, because fresh memory for whole-length temporaries costs more than the work.

@@ -53,8 +53,6 @@ class InterruptedTrainingWarning(UserWarning):
 MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 
-MAX_TARGET = 1e100
-"""Larger numbers to learn are refused: their squares are too large for float64."""
 MIN_INNER_EXAMPLES = 10
 """Fewer training examples are not split once more to calibrate on."""
 
@@ -570,8 +568,6 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
-        if np.nanmax(np.abs(values)) > MAX_TARGET:
-            raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = sample_weights(sample_weight, len(values))
         self.target_names_ = target_names(y) if values.ndim == 2 else []
         if not self._continues:

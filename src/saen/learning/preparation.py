@@ -64,7 +64,7 @@ class DecompositionSpec:
         if isinstance(decomposition, str):
             labels = None if self.node_labels == "auto" else self.node_labels
             decomposition = make_decomposition(decomposition, overrides={"node_labels": labels})
-        return bool(getattr(decomposition, "learns_bins", False))
+        return decomposition.learns_bins
 
     def resolve(self, data: Data) -> Decomposition:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
