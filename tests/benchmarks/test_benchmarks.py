@@ -50,6 +50,7 @@ def test_streams_are_read_and_predicted(document):
     assert [row["graphs"] for row in part["reading"]] == [2000]
     assert [row["graphs"] for row in part["predicting"]] == [400, 2000]
     assert part["reading"][0]["seconds"]["read_graphs"] > 0
+    assert [row["graphs"] for row in part["large"]] == [1000] * 5
 
 
 def test_pipeline_is_timed_step_by_step_cold_warm_and_from_text(document):

@@ -14,9 +14,9 @@ from saen import (
     explain,
     explain_collection,
     generate_threads,
-    part_counts_probabilities,
 )
 from saen.learning.inspection import inspect_file
+from saen.learning.part_counts_models import part_counts_probabilities
 from saen.learning.prediction import predict_chunks
 from saen.learning.presets import load_preset
 from tests.cli.commandline import fails, invoke, run

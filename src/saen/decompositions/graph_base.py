@@ -73,7 +73,8 @@ class GraphDecomposition(_Binned):
         if self.edges == "bins" and graphs.edge_attributes is not None:
             changes["edge_bins"] = Bins.fit(graphs.edge_attributes, EDGE_BINS)
         if self.reads_kinds:
-            columns = Links.of(self.with_kinds(graphs), self.direction).kinds
+            kinds = self.with_kinds(graphs)
+            columns = Links.of(kinds, self.direction).kinds if self._has_kinds(kinds) else []
             if self.edges == "roles" and not columns:
                 raise InputError(
                     "edges='roles' needs edge labels or directions, but these graphs have neither"
@@ -82,6 +83,9 @@ class GraphDecomposition(_Binned):
                 changes["edges"] = "roles" if columns else "none"
             changes["kinds"] = Vocabulary.fit(columns)[0] if columns else None
         return replace(super().resolved(graphs), **changes)
+
+    def _has_kinds(self, graphs: Graphs) -> bool:
+        return graphs.edge_labels is not None or (graphs.directed and self.direction == "both")
 
     @property
     def reads_kinds(self) -> bool:

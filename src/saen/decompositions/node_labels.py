@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from saen._util.arrays import Array, Ints, offsets, ranges, row_blocks, segment_ids
+from saen._util.arrays import (
+    Array,
+    Ints,
+    distinct_with_inverse,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+)
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
@@ -163,7 +171,7 @@ def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]
     >>> _log_bins(np.array([0, 1, 6, 7]), 1).tolist()
     [0, 1, 2, 3]
     """
-    values, inverse = np.unique(counts, return_inverse=True)
+    values, inverse = distinct_with_inverse(counts)
     bins = [((1 + count) ** per_doubling).bit_length() - 1 for count in values.tolist()]
     return np.array(bins, dtype=np.int64)[inverse]
 

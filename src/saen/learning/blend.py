@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
@@ -60,7 +61,7 @@ class Member(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
+class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     """What classifier and regressor share: candidates, their trials, and the members."""
 
     _: KW_ONLY
@@ -173,9 +174,9 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
             )
         return self
 
+    @abstractmethod
     def _calibrate(self, held_out: Floats, truth: Array) -> None:
         """Learn from the blended predictions for the held-out examples of the inner folds."""
-        raise NotImplementedError
 
     # -- using -------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -52,14 +53,12 @@ class InterruptedTrainingWarning(UserWarning):
 MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 
-MAX_TARGET = 1e100
-"""Larger numbers to learn are refused: their squares are too large for float64."""
 MIN_INNER_EXAMPLES = 10
 """Fewer training examples are not split once more to calibrate on."""
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
+class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -131,13 +130,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         (40,)
         """
         self.validate()
-        if not isinstance(X, Prepared):
-            return prepare(X, self.spec, progress)
-        if X.spec not in (None, self.spec):
-            raise InputError(
-                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
-            )
-        return X
+        return prepare(X, self.spec, progress)
 
     def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
         """The shape of networks with `n_outputs` units for hierarchies like this one."""
@@ -263,7 +256,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
 
     @property
     def _continues(self) -> bool:
-        """Whether `fit` goes on with the networks of the last one."""
+        """Whether `fit` continues with the networks of the last one."""
         return self.warm_start and hasattr(self, "network_")
 
     def _prepare_again(self, data: Data) -> Prepared:
@@ -280,7 +273,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
             plan.n_models,
         ):
             raise InputError(
-                "warm_start goes on with the networks of the last fit, but the arguments ask for "
+                "warm_start continues the networks of the last fit, but the arguments ask for "
                 "others: keep n_models, hidden and the targets, or set warm_start=False"
             )
         return deepcopy(self.network_).to(plan.device, plan.dtype)
@@ -323,11 +316,11 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         self.inner_history_ = _inner_history(results)
         self._calibrate(parts, results.outputs, task)
 
+    @abstractmethod
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
     ) -> None:
         """Learn from the outputs for the test examples of inner parts, (tests, M, k) each."""
-        raise NotImplementedError
 
     def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
         """For every model the examples that early stopping looks at, (n, M)."""
@@ -446,7 +439,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
     callback : called after every epoch with its number, from 1, and the `History` of all losses and
         accuracies so far; training stops when it returns True.
-    warm_start : a second `fit` goes on with the networks of the first, and with its vocabulary, for
+    warm_start : a second `fit` continues the networks of the first, with its vocabulary, for
         `epochs` more.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
@@ -480,7 +473,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
         if self._continues and not np.array_equal(classes, self.classes_):
             raise InputError(
-                f"warm_start goes on with the classes {', '.join(map(str, self.classes_.flat))}: "
+                f"warm_start continues with the classes {', '.join(map(str, self.classes_.flat))}: "
                 "y must hold the same ones"
             )
         self.classes_ = classes
@@ -575,8 +568,6 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
-        if np.nanmax(np.abs(values)) > MAX_TARGET:
-            raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = sample_weights(sample_weight, len(values))
         self.target_names_ = target_names(y) if values.ndim == 2 else []
         if not self._continues:

@@ -11,6 +11,7 @@ examples where it is known; depth, C and temperature are common to all.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
@@ -152,7 +153,7 @@ class _Learner:
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsEstimator(Savable, Fitted, CountSettings):
+class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
     """What classifier and regressor share: from data to a linear model and back."""
 
     _: KW_ONLY
@@ -185,9 +186,9 @@ class PartCountsEstimator(Savable, Fitted, CountSettings):
 
     # -- fitting -----------------------------------------------------------------------------
 
+    @abstractmethod
     def learner(self, n_classes: int, *, several: bool) -> _Learner:
         """How the targets, one or several, are learned; `n_classes` is 0 for numbers."""
-        raise NotImplementedError
 
     def _fit(self, X: Data, y: Array, weights: Floats, n_classes: int = 0) -> Self:
         if not isinstance(X, Prepared):

@@ -92,6 +92,8 @@ def _unpack_calibration(
     """Models of older versions have no calibration: their probabilities are as they were."""
     if isinstance(estimator, SAENClassifier | BlendClassifier):
         estimator.temperature_ = float(document.get("temperature", 1.0))
+        if not 0 < estimator.temperature_ < np.inf:
+            raise ValueError("temperature")
     elif isinstance(estimator, SAENRegressor | BlendRegressor):
         shape = np.shape(getattr(estimator, "mean_", 0.0))
         estimator.errors_ = np.array(tensors.get("calibration.errors", np.empty((0, *shape))))
@@ -105,13 +107,18 @@ def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendE
         Member(
             each["name"],
             _unpack(each["model"], _under(f"{number}.", tensors)),
-            each["weight"],
+            float(each["weight"]),
             each["score"],
         )
         for number, each in enumerate(document["members"])
     ]
+    models = [member.estimator for member in estimator.members_]
     if isinstance(estimator, BlendClassifier):
-        estimator.classes_ = estimator.members_[0].estimator.classes_
+        estimator.classes_ = models[0].classes_
+        if not all(np.array_equal(model.classes_, estimator.classes_) for model in models):
+            raise ValueError("members of other classes")
+    if not np.isfinite(estimator.weights_).all() or estimator.weights_.min() < 0:
+        raise ValueError("weights of members")
     _unpack_calibration(estimator, document, tensors)
     return estimator
 

@@ -26,13 +26,20 @@ from saen._util.progress import bar
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
+from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
 from saen.learning.candidates import too_many
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
-from saen.learning.preparation import Preparations, Prepared
+from saen.learning.preparation import (
+    CompressedExamples,
+    Preparations,
+    Prepared,
+    is_compressed,
+    load_compressed,
+)
 from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.targets import encode_classes, target_names
@@ -132,7 +139,8 @@ def train_model(
 
     Parameters
     ----------
-    job : what to learn from, and how.
+    job : what to learn from, and how; data that `saen compress` wrote stay in their file, and
+        batches are cut from it.
     out : the file to write the model to; what an interrupted run has done is kept beside it.
     test_size : share of the data to hold out for the estimate, None for no estimate.
     force : overwrite `out`, and discard an interrupted run with other settings.
@@ -149,8 +157,11 @@ def train_model(
     done = not force and _is_finished(out)
     check_output(out, force=force or done, inputs=input_files(job.data))
     seconds: dict[str, float] = {}
+    compressed = is_compressed(job.data)
+    if compressed:
+        job = _job_on_compressed(job, say)
     with _timed(seconds, "load"):
-        data = job.load()
+        data = _load_compressed(job) if compressed else job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
     if limited and job.load_preset().model == "blend" and (much := too_many(data)):
@@ -186,6 +197,28 @@ def train_model(
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
     return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+
+
+def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
+    """The job on a compressed hierarchy, whose parts are what they are: a blend needs others."""
+    for key in ("decomposition", "radii", "node_labels"):
+        if job.overrides.get(key) is not None:
+            raise InputError(
+                f"{job.data} is compressed already: leave out {key.replace('_', '-')}, or give it "
+                "to saen compress"
+            )
+    job.reading.only(job.data)
+    if job.load_preset().model != "blend":
+        return job
+    say("note: blends try several decompositions, these data have one: preset modern is used")
+    return replace(job, preset="modern")
+
+
+def _load_compressed(job: Job) -> CompressedExamples:
+    data = load_compressed(job.data)
+    if job.reading.task is None or data.targets is None:
+        return data
+    return replace(data, targets=targets_for(data.targets, job.reading.task))
 
 
 def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
