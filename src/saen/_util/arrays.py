@@ -128,6 +128,15 @@ def smallest_unsigned(largest: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(int(largest), 0))
 
 
+def index_dtype(largest: int) -> np.dtype[np.signedinteger[Any]]:
+    """The type of indices: 32 bits where they hold `largest`, else 64.
+
+    >>> [index_dtype(n).name for n in (2**31 - 1, 2**31)]
+    ['int32', 'int64']
+    """
+    return np.dtype(np.int32 if largest <= np.iinfo(np.int32).max else np.int64)
+
+
 def narrow(array: Ints) -> Ints:
     """The same non-negative integers in the narrowest unsigned type that holds them."""
     return array.astype(smallest_unsigned(array.max(initial=0)), copy=False)

@@ -383,7 +383,7 @@ def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = T
     of the top level is kept. Raises `InputError` if there are none.
     """
     shards = (compress(hierarchy) for hierarchy in hierarchies)
-    return _gathered(shard if lower_inverse else shard.top_only() for shard in shards)
+    return merge_stream(shard if lower_inverse else shard.top_only() for shard in shards)
 
 
 def compress_graphs(
@@ -436,13 +436,13 @@ def compress_graphs(
                 progress(stop)
 
     if costs.sum() <= limit:  # starting a thread takes longer than a small graph
-        return _gathered(shards(map(shard, [0], ends)))
+        return merge_stream(shards(map(shard, [0], ends)))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(n_threads)
     try:
         if len(ends) == 1:  # the threads share one large graph
-            return _gathered(shards([shard(0, ends[0], pool.map)]))
-        return _gathered(shards(pool.map(shard, [0, *ends[:-1]], ends)))
+            return merge_stream(shards([shard(0, ends[0], pool.map)]))
+        return merge_stream(shards(pool.map(shard, [0, *ends[:-1]], ends)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
@@ -457,7 +457,7 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
         return compressed if lower_inverse else compressed.top_only()
 
     ends = chunk_ends(cut.costs, limit)
-    merged = _gathered(apply(part, [0, *ends[:-1]], ends))
+    merged = merge_stream(apply(part, [0, *ends[:-1]], ends))
     unique = merged.top[cut.numbers]
     top, inverse, keys = _compress_relation(cut.top, unique, merged.keys[-1])
 
@@ -532,8 +532,11 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def _gathered(shards: Iterable[Compressed]) -> Compressed:
-    """The shards merged as they come."""
+def merge_stream(shards: Iterable[Compressed]) -> Compressed:
+    """What `merge` gives, of shards that come one after another: they are merged as they come.
+
+    Raises `InputError` if there are none.
+    """
     merged: Compressed | None = None
     waiting: list[Compressed] = []
     for shard in shards:

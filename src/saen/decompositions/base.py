@@ -78,6 +78,11 @@ class Decomposition(ABC):
         fresh = self.resolved(data)
         return replace(fresh, vocabulary=fresh.bottom_vocabulary(data))
 
+    @property
+    def learns_bins(self) -> bool:
+        """Whether `fit` makes bins of attributes, which depend on the values that it sees."""
+        return False
+
     def resolved(self, data: Any) -> Self:
         """A copy whose settings fit these data, with everything fitted except the vocabulary."""
         return replace(

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
+    index_dtype,
     offsets,
     ranges,
     row_blocks,
@@ -82,7 +83,7 @@ class Ego(GraphDecomposition):
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
         if self.reads_kinds:
-            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
@@ -159,7 +160,7 @@ class Ego(GraphDecomposition):
         lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
         indptr = offsets(lengths.ravel())
         starts = indptr[:-1].reshape(n, width)
-        parts = np.empty(indptr[-1], dtype=np.int32 if n < 2**31 else np.int64)
+        parts = np.empty(indptr[-1], dtype=index_dtype(n))
         roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
         for i, ball in enumerate(balls):
             # In blocks, because fresh memory for whole-length temporaries costs more than the work.
@@ -202,7 +203,13 @@ class Ego(GraphDecomposition):
         indptr, parts, roles, distances = _interleaved(runs, stop - start, len(self.radii))
         if uses_distance(self.node_labels):
             bottom, parts = rooted_attributes(
-                graphs, self.node_labels, self.vocabulary, self.direction, parts, distances
+                graphs,
+                self.node_labels,
+                self.vocabulary,
+                self.direction,
+                parts,
+                distances,
+                self.node_bins,
             )
         else:
             bottom = self.bottom(graphs)

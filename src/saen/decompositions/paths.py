@@ -208,6 +208,7 @@ class Paths(GraphDecomposition):
             self.direction,
             subgraphs.nodes,
             subgraphs.distances,
+            self.node_bins,
         )
 
     def _steps(self, graphs: Graphs, attributes: Attributes) -> Steps:
@@ -218,7 +219,7 @@ class Paths(GraphDecomposition):
             objects = graphs.n_nodes + links.edges
             return Steps.through_objects(links, objects, attributes.codes[objects], self.max_length)
         if self.reads_kinds:
-            coded = coded_links(graphs, self.direction, self.kinds)
+            coded = coded_links(self.with_kinds(graphs), self.direction, self.kinds)
             if coded is not None:
                 return Steps.by_kind(*coded, self.max_length)
         adjacency = graphs.without_loops().adjacency(self.direction)

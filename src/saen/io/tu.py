@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, segment_ids
+from saen._util.arrays import Array, index_dtype, segment_ids
 from saen._util.atomic import make_folder
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
@@ -268,7 +268,7 @@ class _Reader:
 
     def _edges(self, graph_of: NDArray[np.int64]) -> Array:
         n_nodes = len(graph_of)
-        width = np.int32 if n_nodes < 2**31 else np.int64
+        width = index_dtype(n_nodes)
         indicator = self.files["graph_indicator"].filename
         narrow_graph_of = graph_of.astype(width)
 
