@@ -79,7 +79,7 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
         "distinct": f"{report['distinct_graphs']:,} of {top['objects']:,} {top['name']}",
     }
     if report["ceiling"] is not None:
-        lines["ceiling"] = describe_ceiling(report["ceiling"])
+        lines["ceiling"] = describe_ceiling(report["ceiling"], report["decomposition"])
     lines["time"] = ", ".join(f"{step} {s:.2f} s" for step, s in report["seconds"].items())
     if report["peak_memory_bytes"] is not None:
         lines["memory"] = f"peak {human_bytes(report['peak_memory_bytes'])}"

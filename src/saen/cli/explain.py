@@ -22,8 +22,10 @@ def command(
     model: options.ModelFile,
     data: options.Name,
     graph: Annotated[
-        int | None,
-        typer.Option("--graph", "-g", help="Index of the example, from 0. [default: all examples]"),
+        str | None,
+        typer.Option(
+            "--graph", "-g", help="Id of the example, or its index from 0. [default: all examples]"
+        ),
     ] = None,
     explain_target: Annotated[
         str | None,
@@ -53,7 +55,7 @@ def command(
     Example: saen explain model.saen MUTAG --graph 17 --out report.html
     """
     from saen.cluster.executors import open_executor
-    from saen.explanations.explanation import explain, explain_collection
+    from saen.explanations.explanation import explain, explain_collection, explained_share
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_facts, model_takes
     from saen.learning.runs import versions
@@ -72,11 +74,10 @@ def command(
             explanation = explain_collection(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)
-    if hasattr(loaded, "members_"):
-        largest = loaded.members_[0]
-        say(f"note: explains {largest.name}, {100 * largest.weight:.0f} % of this blend")
-    facts = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
-    about: dict[str, Any] = {**facts, **model_facts(loaded), **versions()}
+    if share := explained_share(loaded):
+        say(f"note: parts and their contributions are those of {share}")
+    about: dict[str, Any] = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
+    about |= {**model_facts(loaded), **versions()}
     if out is not None:
         write_explanation(out, explanation, name=name, about=about)
     if json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -46,6 +46,14 @@ TOLERANCE = 0.01
 """Largest gap between the output and its parts, as a share of what is explained."""
 
 
+class ExplainedMember(NamedTuple):
+    """A model of a blend, its weight, and its own explanation of the class that the blend names."""
+
+    name: str
+    weight: float
+    explanation: Explanation
+
+
 class LevelBalance(NamedTuple):
     """How the output divides on one level: the two numbers add up to it.
 
@@ -76,7 +84,9 @@ class Explanation:
     - `entries[l - 1]`: of every entry of R_l, (entries,);
     - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
       objects inside them; identical ones are one part with a count;
-    - `steps`: of the integrals; `settings`: those of the decomposition.
+    - `steps`: of the integrals; `settings`: those of the decomposition;
+    - `members`: of a blend, its models, largest weight first. `prediction`, `target` and
+      `probability` are the blend's, and so is `on_graph`; everything else is about the first.
 
     The entries of an object sum up to its contribution (above the baseline, on the top), and so do
     the entries in which it is a part; objects without parts keep their contribution.
@@ -98,6 +108,22 @@ class Explanation:
     k: int
     steps: int
     settings: dict[str, Any]
+    members: tuple[ExplainedMember, ...] = ()
+
+    def on_graph(self) -> tuple[Floats, Floats]:
+        """What nodes (of documents: words), (N,), and edges, (E,), contribute.
+
+        Of a blend, the sum over its members by weight: contributions to the weighted mean of their
+        outputs.
+        """
+        if not self.members:
+            return self.decomposed.on_graph(self.contributions[0])
+        each = [
+            [each.weight * values for values in each.explanation.on_graph()]
+            for each in self.members
+        ]
+        nodes, edges = (np.sum(values, axis=0) for values in zip(*each, strict=True))
+        return nodes, edges
 
     @property
     def baseline(self) -> float:
@@ -132,6 +158,8 @@ class Explanation:
 
     def evidence(self, contribution: float) -> str:
         """What a contribution is evidence for, in words: `for questions`, `lower`, …"""
+        if contribution == 0:
+            return ""
         if not self.classes:
             return "higher" if contribution > 0 else "lower"
         if len(self.classes) > 2:
@@ -190,6 +218,17 @@ class Explanation:
             "labels": [self.decomposed.label(i) for i in range(hierarchy.sizes[0])],
             "parts": [part.to_json() for part in self.parts],
             "levels": levels,
+            "members": [
+                {
+                    "name": each.name,
+                    "weight": each.weight,
+                    "prediction": each.explanation.prediction,
+                    "probability": each.explanation.probability,
+                    "output": each.explanation.output,
+                    "baseline": each.explanation.baseline,
+                }
+                for each in self.members
+            ],
         }
 
     def __repr__(self) -> str:
@@ -206,7 +245,7 @@ class UniquePart:
     - `number`: among the unique parts; `towards`: the class (or the direction) that it is most
       evidence for; `mean`: its mean contribution towards that, per occurrence;
     - `occurrences`: how often it occurs; `examples`: in how many examples;
-    - `part`: one occurrence, in the example number `index`, which is `decomposed`.
+    - `part`: one occurrence, in the example number `index`, called `id`, which is `decomposed`.
     """
 
     number: int
@@ -216,6 +255,7 @@ class UniquePart:
     examples: int
     part: Part
     index: int
+    id: Any
     decomposed: DecomposedExample
 
     @property
@@ -234,6 +274,7 @@ class CollectionExplanation:
       (unique parts, targets);
     - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
     - `parts`: those that tell the classes apart most, see `contrasts`;
+    - `explained`: of a blend, whose parts these are, in words;
     - `n_examples`: of the collection; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
     """
@@ -247,11 +288,13 @@ class CollectionExplanation:
     n_examples: int
     gap: float
     settings: dict[str, Any]
+    explained: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The strongest unique parts as plain numbers, lists and strings."""
         return {
             "structures": self.n_examples,
+            "explained": self.explained,
             "level": self.name,
             "unique_parts": len(self.means),
             "targets": list(self.targets),
@@ -267,6 +310,7 @@ class CollectionExplanation:
                     "occurrences": each.occurrences,
                     "structures": each.examples,
                     "example": each.index,
+                    "id": each.id,
                     "part": each.part.to_json(),
                 }
                 for each in self.parts
@@ -281,7 +325,7 @@ class CollectionExplanation:
 
 
 def explain(
-    estimator: Estimator, X: Data, index: int = 0, *, target: Any = None, k: int = 10
+    estimator: Estimator, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10
 ) -> Explanation:
     """Explain one prediction: what every part of an example contributes to it.
 
@@ -289,11 +333,12 @@ def explain(
     ----------
     estimator
         A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
+        `PartCountsRegressor`, or a blend: nodes are then explained by all members, parts by the
+        one with the largest weight (see `Explanation.members`).
     X
         Data as the estimator takes them.
     index
-        Which example of X to explain.
+        Which example of X to explain; text is its id, or its index where no example has that id.
     target
         The class whose logit is explained, by default the predicted one. For a regression, the
         column of y.
@@ -311,11 +356,14 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
-    estimator = largest_member(estimator)
-    data = checked(estimator, X)
+    data = checked(largest_member(estimator), X)
+    if isinstance(index, str):
+        index = _example_index(data, index)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
         raise InputError(f"there is no example {index}: {known}")
+    if isinstance(estimator, BlendEstimator):
+        return _blend_explanation(estimator, data, index, target, k)
     one = data[index : index + 1]
     prediction = _plain(estimator.predict(one)[0])
     decomposed = _decomposed(estimator, one)
@@ -327,7 +375,7 @@ def explain(
     )
     explanation = Explanation(
         index=index,
-        id=_plain(data.ids[index]) if hasattr(data, "ids") else index,
+        id=_id(data, index),
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
@@ -342,9 +390,54 @@ def explain(
     return explanation
 
 
+def _example_index(data: Any, name: str) -> int:
+    """The index of the example with an id, else of the one that an integer counts from 0."""
+    own = np.flatnonzero(np.asarray(getattr(data, "ids", ())).astype(str) == name)
+    if len(own) > 1:
+        places = ", ".join(map(str, own[:5].tolist()))
+        raise InputError(f"{len(own)} examples have the id {name!r}: their indices are {places}")
+    if len(own):
+        return int(own[0])
+    try:
+        return int(name)
+    except ValueError:
+        raise InputError(f"there is no example with the id {name!r}") from None
+
+
+def _blend_explanation(estimator: Any, data: Any, index: int, target: Any, k: int) -> Explanation:
+    """The members' explanations of the class that the blend predicts, or of the target."""
+    one = data[index : index + 1]
+    prediction = _plain(estimator.predict(one)[0])
+    if target is None and isinstance(estimator, Classifier):
+        target = prediction
+    members = tuple(
+        ExplainedMember(
+            each.name, each.weight, explain(each.estimator, data, index, target=target, k=k)
+        )
+        for each in estimator.members_
+    )
+    first = members[0].explanation
+    probability = None
+    if first.classes:
+        place = first.classes.index(str(first.target))
+        probability = float(estimator.predict_proba(one)[0, place])
+    return replace(first, prediction=prediction, probability=probability, members=members)
+
+
 def largest_member(estimator: Any) -> Any:
-    """What is explained: the estimator, or of a blend the member with the largest weight."""
-    return estimator.members_[0].estimator if isinstance(estimator, BlendEstimator) else estimator
+    """Whose parts are explained: the estimator, or of a blend the member of largest weight."""
+    if not isinstance(estimator, BlendEstimator):
+        return estimator
+    check_is_fitted(estimator, "members_")
+    return estimator.members_[0].estimator
+
+
+def explained_share(estimator: Any) -> str:
+    """Of a blend, whose parts are explained: `part counts, 83 % of this blend`, else nothing."""
+    if not isinstance(estimator, BlendEstimator):
+        return ""
+    first = estimator.members_[0]
+    return f"{first.name}, {100 * first.weight:.0f} % of this blend"
 
 
 def explain_collection(
@@ -372,6 +465,7 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
+    share = explained_share(estimator)
     estimator = largest_member(estimator)
     data = checked(estimator, X)
     if len(data) == 0:
@@ -416,6 +510,7 @@ def explain_collection(
             examples=int(examples[number]),
             part=decomposed.part(level, own, means[number, best]),
             index=index,
+            id=_id(data, index),
             decomposed=decomposed,
         )
 
@@ -429,6 +524,7 @@ def explain_collection(
         n_examples=len(data),
         gap=found.gap,
         settings=_settings(estimator),
+        explained=share,
     )
 
 
@@ -620,6 +716,10 @@ def checked(estimator: Estimator, X: Data) -> Any:
     if fitted is None and not isinstance(data, Hierarchy):
         raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
     return data
+
+
+def _id(data: Any, index: int) -> Any:
+    return _plain(data.ids[index]) if hasattr(data, "ids") else index
 
 
 def _decomposed(estimator: Estimator, one: Any) -> DecomposedExample:

@@ -24,6 +24,7 @@ from saen.explanations.explanation import (
     TopContributions,
     checked,
     contrasts,
+    explained_share,
     largest_member,
     part_totals,
     top_contributions,
@@ -88,7 +89,8 @@ class Exploration:
       are 1 for a wrong class, or the difference to the target;
     - `vectors` (n, width): learned; `nearest` (n, k): the nearest others, nearest first;
     - `conflicts`: groups of examples with identical parts but different targets;
-    - `data`: the examples.
+    - `data`: the examples;
+    - `explained`: of a blend, whose parts and vectors these are, in words; predictions are by all.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Exploration:
     n_unique_parts: int
     gap: float
     data: Any
+    explained: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -152,7 +155,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     >>> explore(model, threads, k=20)
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
-    estimator = largest_member(estimator)
+    whole, estimator = estimator, largest_member(estimator)
     data = checked(estimator, X)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
@@ -160,7 +163,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         raise InputError("explore needs a model that decomposes the data itself")
     compressed = estimator.compress(data)
     found = top_contributions(estimator, compressed)
-    predictions, confidence = _predicted(estimator, data)
+    predictions, confidence = _predicted(whole, data)
     targets = _usable_targets(estimator, data)
     vectors = np.asarray(estimator.embed(data), dtype=np.float64)
     parts, listed = _statistics(compressed, found, targets, k)
@@ -185,6 +188,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         n_unique_parts=hierarchy.sizes[-2],
         gap=found.gap,
         data=data,
+        explained=explained_share(whole),
     )
 
 

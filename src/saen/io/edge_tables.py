@@ -23,7 +23,6 @@ from saen.io.records import BadGraphs, assemble
 from saen.io.tables import (
     ID_COLUMNS,
     SUFFIXES,
-    TARGET_COLUMNS,
     Table,
     find_column,
     read_table,
@@ -85,11 +84,14 @@ def read_targets(path: Path, options: ReadOptions) -> Targets:
     table = read_table(path)
     columns = target_columns(table, options.target)
     own_id = find_column(table, options.id, ID_COLUMNS)
-    require(table, ("graph", *(columns if columns or own_id else TARGET_COLUMNS[:1])))
+    require(table, ("graph",))
+    if not columns and not own_id:
+        known = ", ".join(map(table.written, table.columns))[:200]
+        raise FileError(f"no column 'target': name one with --target, of {known}", path=path)
     options.found(
         path.name,
-        targets=columns[0] if columns and options.target is None else None,
-        ids=own_id if options.id is None else None,
+        targets=table.written(columns[0]) if columns and options.target is None else None,
+        ids=table.written(own_id) if own_id and options.id is None else None,
     )
     read = {"graph", own_id, *columns, *_INDEX}
     return Targets(table, columns, own_id, [name for name in table.columns if name not in read])
@@ -290,7 +292,7 @@ class _Tables:
             if not known.all():
                 column = column.astype(np.str_ if column.dtype.kind == "U" else np.float64)
                 column[~known] = "" if column.dtype.kind == "U" else np.nan
-            extra[name] = column
+            extra[table.written(name)] = column
         return about.values(rows), names, extra
 
     # -- bad graphs --------------------------------------------------------------------------
@@ -376,7 +378,10 @@ def _attributes(table: Table) -> list[str]:
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
     texts = table.texts(column)
-    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number"
+    return lambda row: (
+        f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number "
+        "(text belongs in a column 'label'; columns can be removed)"
+    )
 
 
 def _shown(name: object) -> str:

@@ -367,7 +367,7 @@ def _file_rows(
     rows = np.arange(len(table))
     values = targets.values(rows)
     ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
-    extra = {name: table.array(name).tolist() for name in targets.extra}
+    extra = {table.written(name): table.array(name).tolist() for name in targets.extra}
     for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
         if file is None:
@@ -434,7 +434,9 @@ def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
             raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
         return graphs
     if path.suffix == ".conllu":
-        raise FileError("documents, not graphs: use a decomposition such as text", path=path)
+        raise FileError(
+            "documents, not graphs: train, evaluate and predict read them as they are", path=path
+        )
     if path.is_file() and path.suffix != ".zip" and not zipfile.is_zipfile(path):
         suffixes = ", ".join((".saen", ".zip", *SUFFIXES))
         raise FileError(f"unknown format (known suffixes: {suffixes})", path=path)
