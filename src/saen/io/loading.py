@@ -301,7 +301,8 @@ def warn_repeated_ids(ids: Array, one: str) -> None:
         shown = ", ".join(map(repr, repeated[:3]))
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
-            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more}",
+            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more} "
+            "(--id COLUMN names others)",
             DuplicateIdsWarning,
             stacklevel=4,
         )
@@ -338,6 +339,7 @@ def _read_files(
     if target_file is not None:
         rows = dict(_file_rows(read_targets(target_file, options), files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
+    unread: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
         for number, file in enumerate(files, start=1):
             try:
@@ -348,9 +350,13 @@ def _read_files(
                 )
                 record = replace(record, **{"id": file.stem, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
+                unread |= record.unread
             except FileError as error:
                 bad_graph(error)
             update(number)
+    if unread and options.notify is not None:
+        names = ", ".join(sorted(unread))[:200]
+        options.notify(f"{source.name}: attributes of text not read: {names} (only 'label' is)")
     return records.graphs(source.stem)
 
 

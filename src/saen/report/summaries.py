@@ -158,6 +158,8 @@ def describe_stop(report: EvaluationReport) -> str:
     """When training stopped, and what that means."""
     stop = report.recorded["protocol"]["stop"]
     epoch = f" ({report.evaluation.chosen[0]['epoch']})" if stop == "peek" else ""
+    if stop == "fixed" and not hasattr(report.estimator, "epochs"):
+        return "depth and C chosen inside each training part"
     return f"{stop}: {STOP_MEANINGS[stop]}{epoch}"
 
 
