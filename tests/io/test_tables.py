@@ -283,7 +283,8 @@ def parquet(file: Path, **columns: Any) -> Path:
         ({"target": [2, None]}, ": row 1: column 'target' is empty"),
         ({"label": ["a", None]}, ": row 1: column 'label' is empty"),
         ({"w": [0.5, float("nan")]}, ": row 1: '' in column 'w' is not a finite number"),
-        ({"w": ["a", "b"]}, ": row 0: 'a' in column 'w' is not a finite number"),
+        ({"w": ["a", "b"]}, ": row 0: 'a' in column 'w' is not a finite number (call a "
+                             "column of text 'label', or leave it out)"),
         ({"w": [[1], [2]]}, ": column 'w' has type list<element: int64>, expected numbers or text"),
         ({"label": ["a", "b"], "target": [2, 2]}, ": row 1: repeats the edge of row 0 with a "
                                                   "different label"),

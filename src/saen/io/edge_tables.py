@@ -378,10 +378,15 @@ def _attributes(table: Table) -> list[str]:
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
     texts = table.texts(column)
-    return lambda row: (
-        f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number "
-        "(text belongs in a column 'label'; columns can be removed)"
+    words = np.isnan(table.numbers(column)).all() and set(texts.str.strip().str.casefold())
+    hint = (
+        " (call a column of text 'label', or leave it out)" if words and not words & _GAPS else ""
     )
+    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number{hint}"
+
+
+_GAPS = {"", "nan", "inf", "-inf"}
+"""What stands in a column of numbers, but is none."""
 
 
 def _shown(name: object) -> str:

@@ -173,7 +173,11 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     target, own_id, rest = example_keys(document, options.target, options.id)
     for key in ("nodes", "edges"):
         if key not in document:
-            other = "" if "edges" in document else " (saen convert --as nested reads other JSON)"
+            other = (
+                ""
+                if key != "nodes" or "edges" in document
+                else " (saen convert --as nested reads other JSON)"
+            )
             raise InputError(f"no {key!r}{other}")
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
