@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from saen._util.arrays import Array, narrow, smallest_unsigned
+from saen._util.arrays import Array, index_dtype, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.strings import short_label
 from saen.data.compression import Compressed
@@ -101,6 +101,39 @@ def load(path: str | Path) -> Any:
         return unpack(document, tensors)
     except UNPACK_ERRORS as error:
         raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
+
+
+def save_examples(
+    compressed: Compressed, targets: Array | None, decomposition: Mapping[str, Any], path: Path
+) -> int:
+    """Write a compressed hierarchy with what training on it needs; the size of the file in bytes.
+
+    `targets` (n,) or (n, t) are those of the examples, `decomposition` is the fitted one as JSON.
+    `load` reads the hierarchy alone, `load_examples` all of it.
+    """
+    document, tensors = _pack_compressed(compressed)
+    _pack_column("targets", targets, document, tensors)
+    return write(path, "compressed", document | {"decomposition": decomposition}, tensors)
+
+
+def load_examples(path: str | Path) -> tuple[Compressed, Array | None, dict[str, Any]]:
+    """What `save_examples` wrote, memory-mapped: hierarchy, targets, decomposition as JSON.
+
+    Raises `FileError` as `load` does, and if the file has a hierarchy alone.
+    """
+    kind, document, tensors = read(path)
+    if kind != "compressed" or not isinstance(document.get("decomposition"), dict):
+        raise FileError(
+            "nothing to train on: compress the data again, with saen compress", path=path
+        )
+    try:
+        compressed = _unpack_compressed(document, tensors)
+        targets = _unpack_column("targets", document, tensors)
+        if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(compressed)):
+            raise InputError(f"{len(compressed)} examples, but targets of shape {targets.shape}")
+    except UNPACK_ERRORS as error:
+        raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
+    return compressed, targets, document["decomposition"]
 
 
 def file_bytes(data: Hierarchy | Compressed) -> int:
@@ -316,29 +349,45 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
         "indices": narrow(graphs.indices),
     }
     for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
-        column = getattr(graphs, key)
-        if column is None:
-            continue
-        if column.dtype.kind == "U":
-            values, codes = np.unique(column, return_inverse=True)
-            tensors[key] = narrow(codes.reshape(column.shape))
-            document[f"{key}.values"] = values.tolist()
-        elif column.dtype.kind in "iu":
-            natural = column.min(initial=0) >= 0
-            tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
-        else:
-            tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
-    if not np.array_equal(graphs.ids, np.arange(len(graphs))):  # row numbers are not stored
-        tensors |= _pack_column("ids", graphs.ids)
+        _pack_column(key, getattr(graphs, key), document, tensors)
+    if not np.array_equal(graphs.ids, np.arange(len(graphs))):
+        tensors |= _pack_values("ids", graphs.ids)
     if graphs.extra:
         document["extra"] = [*graphs.extra]
         for number, column in enumerate(graphs.extra.values()):
-            tensors |= _pack_column(f"extra.{number}", column)
+            tensors |= _pack_values(f"extra.{number}", column)
     return document, tensors
 
 
-def _pack_column(key: str, column: Array) -> dict[str, Array]:
-    """A column of numbers or Booleans, or text as UTF-8 with the end of each."""
+def _pack_column(
+    key: str, column: Array | None, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    """Add labels, attributes or targets, if there are any; strings are codes of their values."""
+    if column is None:
+        return
+    if column.dtype.kind == "U":
+        values, codes = np.unique(column, return_inverse=True)
+        tensors[key] = narrow(codes.reshape(column.shape))
+        document[f"{key}.values"] = values.tolist()
+    elif column.dtype.kind in "iu":
+        natural = column.min(initial=0) >= 0
+        tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
+    else:
+        tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
+
+
+def _unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]) -> Array | None:
+    """The inverse of `_pack_column`."""
+    if key not in tensors:
+        return None
+    column = tensors[key]
+    if f"{key}.values" in document:
+        return _strings(document[f"{key}.values"], column.size)[column]
+    return _signed(column) if column.dtype.kind == "u" else column
+
+
+def _pack_values(key: str, column: Array) -> dict[str, Array]:
+    """Ids or another column: numbers, Booleans, or text as UTF-8 with the end of each."""
     if column.dtype.kind != "U":
         kinds = {"u": np.uint64, "i": np.int64, "b": np.bool_}
         return {key: column.astype(kinds.get(column.dtype.kind, np.float64))}
@@ -347,7 +396,7 @@ def _pack_column(key: str, column: Array) -> dict[str, Array]:
     return {key: np.frombuffer(b"".join(texts), dtype=np.uint8), f"{key}.ends": ends}
 
 
-def _unpack_column(tensors: dict[str, Array], key: str) -> Array | None:
+def _unpack_values(tensors: dict[str, Array], key: str) -> Array | None:
     if f"{key}.ends" not in tensors:
         return tensors.get(key)
     data, ends = tensors[key].tobytes(), tensors[f"{key}.ends"].tolist()
@@ -368,18 +417,13 @@ def _strings(texts: list[str], n_rows: int) -> Array:
 
 
 def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
-    columns: dict[str, Any] = {}
-    for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
-        if key not in tensors:
-            continue
-        column = tensors[key]
-        if f"{key}.values" in document:
-            columns[key] = _strings(document[f"{key}.values"], column.size)[column]
-        else:
-            columns[key] = _signed(column) if column.dtype.kind == "u" else column
+    columns: dict[str, Any] = {
+        key: _unpack_column(key, document, tensors)
+        for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets")
+    }
     indices = tensors["indices"]
     # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
-    wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
+    wide = index_dtype(len(tensors["indptr"]) - 1)
     same = indices.dtype.itemsize == wide.itemsize
     _check_below(len(tensors["indptr"]), indices)
     # The checksum vouches for symmetry, which takes longer to check than everything else.
@@ -389,13 +433,13 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         indices=indices.view(wide) if same else indices.astype(wide),
         directed=True,
         name=str(document["name"]),
-        ids=_unpack_column(tensors, "ids"),  # type: ignore[arg-type]
+        ids=_unpack_values(tensors, "ids"),  # type: ignore[arg-type]
         **columns,
     )
     extra = {
         str(name): tensors[f"extra.{number}"] if column is None else column
         for number, name in enumerate(document.get("extra", ()))
-        for column in [_unpack_column(tensors, f"extra.{number}")]
+        for column in [_unpack_values(tensors, f"extra.{number}")]
     }
     graphs = graphs.with_extra(extra) if extra else graphs
     return graphs if document["directed"] else graphs.as_undirected(check=False)
