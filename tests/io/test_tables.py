@@ -401,7 +401,7 @@ def test_several_targets_are_columns_of_a_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         read_graphs(numbers, target="a,b").targets, [[0.5, 1.0], [np.nan, 2.0]]
     )
-    with pytest.raises(FileError, match="no column 'NR-RA' \\(did you mean nr-ar"):
+    with pytest.raises(FileError, match="no column 'NR-RA' \\(did you mean NR-AR"):
         read_graphs(file, target="NR-RA")
 
 

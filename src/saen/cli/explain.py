@@ -95,7 +95,9 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     title = explanation_title(explanation, name)
     rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
-        heading(f"{title}: predicted {explanation.prediction}")
+        answer = explanation.prediction
+        shown = f"{answer:.4g}" if isinstance(answer, float) else answer
+        heading(f"{title}: predicted {shown}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
         if explanation.probability is not None:
             line += f", probability {explanation.probability:.3f}"
@@ -113,9 +115,9 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
             rows.append(
                 (each.part, f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, each.towards)
             )
-    shown = table(*headers[:-1])
+    listed = table(*headers[:-1])
     for header in (headers[-1], "role", "made of"):
-        shown.add_column(header, justify="left")
+        listed.add_column(header, justify="left")
     for part, *cells in rows:
-        shown.add_row(*cells, ", ".join(part.roles), part.what)
-    console().print(shown)
+        listed.add_row(*cells, ", ".join(part.roles), part.what)
+    console().print(listed)
