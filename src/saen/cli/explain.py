@@ -95,9 +95,8 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     title = explanation_title(explanation, name)
     rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
-        answer = explanation.prediction
-        shown = f"{answer:.4g}" if isinstance(answer, float) else answer
-        heading(f"{title}: predicted {shown}")
+        found = explanation.prediction
+        heading(f"{title}: predicted {f'{found:.4g}' if isinstance(found, float) else found}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
         if explanation.probability is not None:
             line += f", probability {explanation.probability:.3f}"
@@ -111,10 +110,8 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
         heading(title)
         headers = ["mean", "total", "occurrences", "examples", "evidence for"]
         for each in explanation.parts:
-            counts = f"{each.occurrences:,}", f"{each.examples:,}"
-            rows.append(
-                (each.part, f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, each.towards)
-            )
+            counts = f"{each.total:+.1f}", f"{each.occurrences:,}", f"{each.examples:,}"
+            rows.append((each.part, f"{each.mean:+.4f}", *counts, each.towards))
     listed = table(*headers[:-1])
     for header in (headers[-1], "role", "made of"):
         listed.add_column(header, justify="left")
