@@ -96,7 +96,8 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")
     error = fails("convert", "bad.jsonl", "y.jsonl")
-    assert error == "bad.jsonl, line 1: no 'nodes'"
+    hint = "(saen convert --as nested reads any JSON)"
+    assert error == f"bad.jsonl, line 1: no 'nodes' {hint}"
     assert not (tmp_path / "y.jsonl").exists()
 
 

@@ -85,8 +85,8 @@ def command(
             write_graphs(data, out, format=format, force=force)
         else:
             files = write_shards(split_graphs(data, shards), out, force=force).files
-        if data.extra and written in ("saen", "tu"):
-            say(f"note: {written} has no place for other columns: {', '.join(data.extra)}")
+        if data.extra and written == "tu":
+            say(f"note: TUDataset files have no place for other columns: {', '.join(data.extra)}")
     if json:
         print_json(
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from reprlib import repr as short
 from typing import Any
 
@@ -83,6 +83,8 @@ class NestedData(Dataset):
                 place = ", ".join([f"example {number}", *misfit.path])
                 raise InputError(f"{place}: {misfit.trouble}") from None
         hierarchy, starts = reader.finish(names)
+        if not names:
+            hierarchy = replace(hierarchy, names=(*hierarchy.names[:-1], "examples"))
         n = len(hierarchy)
         self.__setstate__(
             {

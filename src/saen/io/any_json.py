@@ -47,7 +47,7 @@ def from_json(
 
     >>> rex = {"name": "Rex", "age": 3.5, "owners": [{"city": "Rome"}, {"city": "Oslo"}]}
     >>> from_json([rex], target="name")
-    NestedData(3 level 0 → 3 level 1 → 1 level 2; 1 class)
+    NestedData(3 level 0 → 3 level 1 → 1 examples; 1 class)
     >>> from_json([rex]).to_mappings()[0]["owners"]
     [{'city': ['Rome']}, {'city': ['Oslo']}]
 

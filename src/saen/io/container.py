@@ -351,7 +351,11 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
     for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
         _pack_column(key, getattr(graphs, key), document, tensors)
     if not np.array_equal(graphs.ids, np.arange(len(graphs))):
-        tensors |= _pack_ids(graphs.ids)
+        tensors |= _pack_values("ids", graphs.ids)
+    if graphs.extra:
+        document["extra"] = [*graphs.extra]
+        for number, column in enumerate(graphs.extra.values()):
+            tensors |= _pack_values(f"extra.{number}", column)
     return document, tensors
 
 
@@ -382,19 +386,20 @@ def _unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]
     return _signed(column) if column.dtype.kind == "u" else column
 
 
-def _pack_ids(ids: Array) -> dict[str, Array]:
-    """Ids as numbers, or as UTF-8 with the end of each; row numbers are not stored."""
-    if ids.dtype.kind != "U":
-        return {"ids": ids.astype(np.uint64 if ids.dtype.kind == "u" else np.int64)}
-    texts = [text.encode() for text in ids.tolist()]
+def _pack_values(key: str, column: Array) -> dict[str, Array]:
+    """Ids or another column: numbers, Booleans, or text as UTF-8 with the end of each."""
+    if column.dtype.kind != "U":
+        kinds = {"u": np.uint64, "i": np.int64, "b": np.bool_}
+        return {key: column.astype(kinds.get(column.dtype.kind, np.float64))}
+    texts = [text.encode() for text in column.tolist()]
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-    return {"ids": np.frombuffer(b"".join(texts), dtype=np.uint8), "ids.ends": ends}
+    return {key: np.frombuffer(b"".join(texts), dtype=np.uint8), f"{key}.ends": ends}
 
 
-def _unpack_ids(tensors: dict[str, Array]) -> Array | None:
-    if "ids.ends" not in tensors:
-        return tensors.get("ids")
-    data, ends = tensors["ids"].tobytes(), tensors["ids.ends"].tolist()
+def _unpack_values(tensors: dict[str, Array], key: str) -> Array | None:
+    if f"{key}.ends" not in tensors:
+        return tensors.get(key)
+    data, ends = tensors[key].tobytes(), tensors[f"{key}.ends"].tolist()
     starts = [0, *ends[:-1]]
     texts = [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
     return _strings(texts, len(texts))
@@ -428,9 +433,15 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         indices=indices.view(wide) if same else indices.astype(wide),
         directed=True,
         name=str(document["name"]),
-        ids=_unpack_ids(tensors),  # type: ignore[arg-type]
+        ids=_unpack_values(tensors, "ids"),  # type: ignore[arg-type]
         **columns,
     )
+    extra = {
+        str(name): tensors[f"extra.{number}"] if column is None else column
+        for number, name in enumerate(document.get("extra", ()))
+        for column in [_unpack_values(tensors, f"extra.{number}")]
+    }
+    graphs = graphs.with_extra(extra) if extra else graphs
     return graphs if document["directed"] else graphs.as_undirected(check=False)
 
 

@@ -301,7 +301,8 @@ def warn_repeated_ids(ids: Array, one: str) -> None:
         shown = ", ".join(map(repr, repeated[:3]))
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
-            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more}",
+            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more} "
+            "(--id COLUMN names others)",
             DuplicateIdsWarning,
             stacklevel=4,
         )
@@ -338,6 +339,7 @@ def _read_files(
     if target_file is not None:
         rows = dict(_file_rows(read_targets(target_file, options), files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
+    unread: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
         for number, file in enumerate(files, start=1):
             try:
@@ -348,9 +350,13 @@ def _read_files(
                 )
                 record = replace(record, **{"id": file.stem, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
+                unread |= record.unread
             except FileError as error:
                 bad_graph(error)
             update(number)
+    if unread and options.notify is not None:
+        names = ", ".join(sorted(unread))[:200]
+        options.notify(f"{source.name}: attributes of text not read: {names} (only 'label' is)")
     return records.graphs(source.stem)
 
 
@@ -367,7 +373,7 @@ def _file_rows(
     rows = np.arange(len(table))
     values = targets.values(rows)
     ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
-    extra = {name: table.array(name).tolist() for name in targets.extra}
+    extra = {table.written(name): table.array(name).tolist() for name in targets.extra}
     for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
         if file is None:
@@ -434,7 +440,9 @@ def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
             raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
         return graphs
     if path.suffix == ".conllu":
-        raise FileError("documents, not graphs: use a decomposition such as text", path=path)
+        raise FileError(
+            "documents, not graphs: train, evaluate and predict read them as they are", path=path
+        )
     if path.is_file() and path.suffix != ".zip" and not zipfile.is_zipfile(path):
         suffixes = ", ".join((".saen", ".zip", *SUFFIXES))
         raise FileError(f"unknown format (known suffixes: {suffixes})", path=path)

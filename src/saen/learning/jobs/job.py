@@ -135,7 +135,7 @@ def check_targets(y: Array | None, n: int, name: str) -> Array:
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
-        raise InputError(f"{name} has no targets to learn: they are read from 'target'")
+        raise InputError(f"{name} has no targets to learn: name the column with --target")
     if y.ndim == 2:
         empty = np.flatnonzero(~known_targets(y).any(axis=0))
         if len(empty):

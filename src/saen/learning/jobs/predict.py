@@ -174,9 +174,11 @@ def _numbered_chunks(model: Model, part: Any, start: int) -> Iterator[Predicted]
 
 
 def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
-    """Columns of the input, by name; names are in lower case, as tables are read."""
+    """Columns of the input, by name, in any case."""
     columns = getattr(examples, "extra", None) or {}
-    names = [*columns] if list(keep) == ["all"] else [name.strip().casefold() for name in keep]
+    in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
+    wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
+    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
     for name in names:
         if name not in columns:
             known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
