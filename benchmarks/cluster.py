@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import measure, measured
+from benchmarks.measure import MeasurementError, measure, measured, peak_memory, say
 from benchmarks.report import check, quantity, table
 from benchmarks.settings import Settings
 
@@ -22,7 +23,7 @@ TITLE = "Clusters and growth"
 SPECS = ("serial", "local:2", "ray:2")
 JOBS = ("compress", "partitions", "predict", "evaluate")
 N_SHARDS = 48
-GROWTH = (3_000, 6_000, 12_000, 24_000, 48_000)
+GROWTH = (3_000, 6_000, 12_000, 24_000, 48_000, 150_000, 480_000)
 NODES = 391  # per graph, as in REDDIT-MULTI-12K
 LIMITS = {"compress": 1.35, "predict": 1.35, "evaluate": 1.2}
 AHEAD = (10**7, 10**9)
@@ -80,21 +81,35 @@ def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     return {"seconds": {job: wall}, "used": used, "moved": moved, "grown": grown}
 
 
-def growth(graphs: int) -> dict[str, Any]:
-    """Unique objects and entries of that many generated threads, one shard at a time."""
-    from saen import Ego, generate_threads
+def growth(counts: list[int]) -> dict[str, Any]:
+    """Unique objects and entries after every number of generated threads, one shard at a time.
+
+    Every shard has a seed of its own; CPU seconds are those up to there.
+    """
+    from saen import Compressed, Ego, generate_threads, merge
     from saen.data.compression import compress_stream
 
-    start, ego, size = perf_counter(), Ego(), min(graphs, 1_000)
-    threads = (generate_threads(size, average_nodes=NODES, seed=s) for s in range(graphs // size))
-    compressed = compress_stream((ego.decompose(part) for part in threads), lower_inverse=False)
-    hierarchy = compressed.hierarchy
-    return {
-        "seconds": {"compress": perf_counter() - start},
-        "graphs": len(compressed),
-        "unique": list(hierarchy.sizes),
-        "entries": [relation.n_entries for relation in hierarchy.relations],
-    }
+    start, ego, rows, done = process_time(), Ego(), list[dict[str, Any]](), 0
+    total: list[Compressed] = []
+    for count in counts:
+        size = min(count - done, 1_000)
+        threads = (
+            generate_threads(size, average_nodes=NODES, seed=seed)
+            for seed in range(done, count, size)
+        )
+        new = compress_stream((ego.decompose(part) for part in threads), lower_inverse=False)
+        total, done = [merge([*total, new])], count
+        hierarchy = total[0].hierarchy
+        row = {
+            "graphs": len(total[0]),
+            "unique": list(hierarchy.sizes),
+            "entries": [relation.n_entries for relation in hierarchy.relations],
+            "cpu_seconds": process_time() - start,
+            "peak_memory_bytes": peak_memory(),
+        }
+        rows.append(row)
+        say(f"    {json.dumps(row)}")
+    return {"seconds": {"growth": process_time() - start}, "rows": rows}
 
 
 def _import() -> None:

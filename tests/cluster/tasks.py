@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from saen import Graphs
 from saen.errors import FileError, InputError
 
 
@@ -17,8 +18,8 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def describe(array: np.ndarray[Any, Any], factor: int) -> tuple[float, bool]:
-    return float(array.sum()) * factor, bool(array.flags.writeable)
+def describe(graphs: Graphs, factor: int) -> tuple[int, bool]:
+    return graphs.n_nodes * factor, bool(graphs.indices.flags.writeable)
 
 
 def threads(_: int) -> int:

@@ -11,10 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir
 
-import numpy as np
 import pytest
 
-from saen import Ego, SAENClassifier, generate_threads
+from saen import Ego, Graphs, SAENClassifier, generate_threads
 from saen._util.executor import Executor
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.executors import SerialExecutor, open_executor
@@ -40,12 +39,12 @@ def executor() -> Iterator[Executor]:
 
 
 def test_ray_returns_every_result_once_and_shares_arrays(executor: Executor) -> None:
-    shared = executor.put(np.arange(5.0))
+    shared = executor.put(Graphs.from_edge_lists([[(0, 1)], [(0, 2)]]))
     for number in range(5):
         executor.submit(f"task {number}", tasks.double, number)
     executor.submit("shared", tasks.describe, shared, 2)
     results = dict(executor.completed())
-    assert results.pop("shared") == (20.0, False)
+    assert results.pop("shared") == (10, False)
     assert results == {f"task {n}": 2 * n for n in range(5)}
 
 

@@ -1,4 +1,4 @@
-"""Graphs in parts, so that memory does not grow with the size of a file."""
+"""Data in parts, so that memory does not grow with the size of a file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from saen._util.ahead import ahead
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
 from saen.data.graphs import Graphs
+from saen.errors import FileError
 from saen.io import jsonl
-from saen.io.loading import load_dataset, warn_repeated_ids
+from saen.io.loading import load_data, load_dataset, warn_repeated_ids
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, bad_graphs, targets_for
+from saen.io.shards import is_shards, read_shards
 from saen.io.tables import read_table
 from saen.io.text_files import numbered_lines
 
@@ -28,8 +31,8 @@ def stream_dataset(
 ) -> Iterator[Graphs]:
     """What `load_dataset` loads, in parts that are read while the caller works on the last one.
 
-    JSON lines and tables of molecules come in several parts, everything else in one. A bad graph
-    raises when its part is read.
+    JSON lines, tables of molecules and shards come in several parts, everything else in one. A bad
+    graph raises when its part is read.
 
     >>> file = getfixture("tmp_path") / "toy.jsonl"
     >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
@@ -39,12 +42,16 @@ def stream_dataset(
     options = options or ReadOptions()
     path = expand_user(name_or_path)
     molecules = path.suffix in (".csv", ".tsv") and path.is_file() and _has_molecules(path, options)
-    if not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
+    shards = is_shards(path)
+    if not shards and not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
         yield load_dataset(name_or_path, options)
         return
     ids: list[Array] = []
     with bad_graphs(options.skip_bad, options.report) as bad_graph:
-        if molecules:
+        if shards:
+            options.only(path.name)
+            parts = _shards(path, "graphs")
+        elif molecules:
             options.only(path.name, "target", "id", "smiles", "chem")
             parts = _molecules(path, replace(options, progress=False), bad_graph)
         else:
@@ -56,6 +63,31 @@ def stream_dataset(
                 part = part.with_targets(targets_for(part.targets, options.task))
             yield part
     warn_repeated_ids(concatenate_values(ids), "graph")
+
+
+def stream_data(
+    name_or_path: str | os.PathLike[str], takes: str = "graphs", options: ReadOptions | None = None
+) -> Iterator[Any]:
+    """What `load_data` loads, in parts: graphs as `stream_dataset` does, others by shards.
+
+    >>> [len(part) for part in stream_data("threads")]
+    [300]
+    """
+    options, path = options or ReadOptions(), expand_user(name_or_path)
+    if takes == "graphs":
+        yield from stream_dataset(name_or_path, options)
+    elif is_shards(path) and options.task is None:
+        options.only(path.name)
+        yield from ahead(_shards(path, takes))
+    else:
+        yield load_data(name_or_path, takes, options)
+
+
+def _shards(path: Path, takes: str) -> Iterator[Any]:
+    shards = read_shards(path)
+    if shards.kind != takes:
+        raise FileError(f"contains {shards.kind}, not {takes}", path=path)
+    return (shards.read(number) for number in range(len(shards)))
 
 
 def _has_molecules(path: Path, options: ReadOptions) -> bool:
