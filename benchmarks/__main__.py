@@ -18,6 +18,7 @@ from benchmarks import (
     evaluations,
     floor,
     groups,
+    growth,
     machine,
     peers,
     pipeline,
@@ -42,6 +43,7 @@ PARTS = {
     "streams": streams,
     "commands": commands,
     "cluster": cluster,
+    "growth": growth,
 }
 
 

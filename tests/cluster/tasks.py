@@ -84,6 +84,23 @@ def die_after(marker: Path, function: Any, *arguments: Any) -> Any:
     return result
 
 
+def lose_node(marker: Path, function: Any, *arguments: Any) -> Any:
+    """Ends the Ray node that it runs on, with all that runs there, the first time.
+
+    On the node of the driver it waits until the other is lost: two tasks are needed.
+    """
+    import ray
+
+    lost, driver = marker.parent / "lost", marker.parent / "driver"
+    if ray.get_runtime_context().get_node_id() != driver.read_text() and not lost.exists():
+        lost.touch()
+        os.kill(os.getppid(), signal.SIGKILL)  # the raylet, which takes this process along
+        time.sleep(60)
+    while not lost.exists():
+        time.sleep(0.05)
+    return function(*arguments)
+
+
 def train_rank(
     folder: Path, rank: int, sizes: tuple[int, ...], batch_size: int | None, normalisation: str
 ) -> tuple[dict[str, Any], list[list[float]]]:

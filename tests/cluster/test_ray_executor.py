@@ -9,21 +9,18 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import gettempdir
+from secrets import token_hex
+from tempfile import TemporaryDirectory, gettempdir
 
 import pytest
 
-from saen import Ego, Graphs, SAENClassifier, generate_threads
+from saen import Graphs
 from saen._util.executor import Executor
-from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.executors import SerialExecutor, open_executor
-from saen.cluster.predict import predict_shards
 from saen.errors import InputError, WorkerError
-from saen.io.container import save
-from saen.io.shards import split_graphs, write_shards
-from saen.learning.cross_validation import cross_validate
 from tests.cluster import tasks
-from tests.cluster.faulty import Killing
+from tests.cluster.faulty import Killing, Losing
+from tests.cluster.jobs import run_jobs, write_input
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,8 +31,28 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[Executor]:
-    with open_executor("ray:2") as opened:
-        yield opened
+    """On a cluster of two nodes with one CPU each, of which the second may be lost."""
+    checks = {"initial_delay_ms": 0, "period_ms": 300, "failure_threshold": 3}
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="ray-") as folder:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", token_hex(32))
+        from ray.cluster_utils import Cluster
+
+        head = {
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "temp_dir": folder,
+            "_system_config": {f"health_check_{key}": value for key, value in checks.items()},
+        }
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            cluster.add_node(num_cpus=1)
+            patch.setenv("RAY_ADDRESS", cluster.address)
+            with open_executor("ray") as opened:
+                yield opened
+        finally:
+            cluster.shutdown()
 
 
 def test_ray_returns_every_result_once_and_shares_arrays(executor: Executor) -> None:
@@ -89,37 +106,33 @@ def test_other_versions_on_a_machine_are_refused(
         open_executor("ray").__enter__()
 
 
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """The input of the jobs, and what they give without a cluster."""
+    folder = tmp_path_factory.mktemp("jobs")
+    write_input(folder)
+    return folder, run_jobs(folder, SerialExecutor(), folder / "out")
+
+
 def test_jobs_on_ray_whose_workers_are_killed_give_the_same_files(
-    executor: Executor, tmp_path: Path
+    executor: Executor, done: tuple[Path, dict[str, bytes]], tmp_path: Path
 ) -> None:
-    graphs = generate_threads(20, average_nodes=8, seed=1)
-    shards = tmp_path / "shards"
-    write_shards(split_graphs(graphs, 2), shards)
-    SAENClassifier(epochs=1, n_models=1).fit(graphs, graphs.targets).save(tmp_path / "model.saen")
     (tmp_path / "markers").mkdir()
     killing = Killing(executor, tmp_path / "markers", tasks.die_after)
-    for name, each in (("here", SerialExecutor()), ("ray", killing)):
-        compress_shards(shards, Ego(), each, tmp_path / f"{name}.saen")
-        predict_shards(tmp_path / "model.saen", shards, each, tmp_path / f"{name}.csv")
-    for suffix in ("saen", "csv"):
-        here, there = (tmp_path / f"{name}.{suffix}" for name in ("here", "ray"))
-        assert there.read_bytes() == here.read_bytes()
-    parts = compress_into_partitions(shards, Ego(), executor, tmp_path / "parts", 2)
-    save(parts.partitions.join(), tmp_path / "joined.saen")
-    assert (tmp_path / "joined.saen").read_bytes() == (tmp_path / "here.saen").read_bytes()
-    outputs = [
-        cross_validate(
-            SAENClassifier(epochs=2, n_models=1),
-            graphs,
-            graphs.targets,
-            repeats=1,
-            folds=2,
-            models_at_once=1,
-            executor=each,
-        ).outputs.tobytes()
-        for each in (None, executor)
-    ]
-    assert outputs[0] == outputs[1]
+    assert run_jobs(done[0], killing, tmp_path / "out") == done[1]
+    assert len(list((tmp_path / "markers").iterdir())) == len(killing.stages) == 6
+
+
+def test_jobs_on_ray_that_lose_a_node_give_the_same_files(
+    executor: Executor, done: tuple[Path, dict[str, bytes]], tmp_path: Path
+) -> None:
+    import ray
+
+    (tmp_path / "driver").write_text(ray.get_runtime_context().get_node_id())
+    losing = Losing(executor, tmp_path, tasks.lose_node)
+    assert run_jobs(done[0], losing, tmp_path / "out") == done[1]
+    assert (tmp_path / "lost").exists()
+    assert sum(node["Alive"] for node in ray.nodes()) == 1
 
 
 def test_nothing_of_ray_works_on_after_its_driver_was_killed(tmp_path: Path) -> None:
