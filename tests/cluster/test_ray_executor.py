@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -135,63 +136,70 @@ def test_jobs_on_ray_that_lose_a_node_give_the_same_files(
     assert sum(node["Alive"] for node in ray.nodes()) == 1
 
 
-def test_nothing_of_ray_works_on_after_its_driver_was_killed(tmp_path: Path) -> None:
-    (tmp_path / "started").mkdir()
-    code = (
+def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_killed(
+    tmp_path: Path,
+) -> None:
+    before = sorted(Path(gettempdir()).glob("saen-ray-*"))
+    killed, ended, started = (tmp_path / name for name in ("killed", "ended", "started"))
+    for folder in (killed, ended, started):
+        folder.mkdir()
+    with _driver(  # both at once: starting Ray takes a while
+        killed,
         "import sys; from pathlib import Path\n"
         "from saen.cluster.executors import open_executor\n"
         "from tests.cluster import tasks\n"
         "with open_executor('ray:1') as executor:\n"
         "    executor.submit('long', tasks.announce, Path(sys.argv[1]), 600)\n"
-        "    list(executor.completed())\n"
-    )
+        "    list(executor.completed())\n",
+        str(started),
+    ) as driver:
+        with _driver(
+            ended,
+            "import subprocess\n"
+            "from saen.cluster.executors import open_executor\n"
+            "with open_executor('ray:1') as executor:\n"
+            "    executor.submit('task', max, 3, 4)\n"
+            "    print(list(executor.completed()))\n"
+            "    print(subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout)\n",
+        ) as other:
+            shown, warned = other.communicate()
+        assert other.returncode == 0
+        assert warned == ""
+        first, *sockets = shown.splitlines()
+        assert first == "[('task', 4)]"
+        rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
+        assert rays
+        assert all("127.0.0.1" in line.split()[3] for line in rays)
+        assert not (ended / ".ray").exists()
+        _until_gone(ended, 5)
+        while not any(started.iterdir()):
+            assert driver.poll() is None
+            time.sleep(0.1)
+        driver.kill()
+    _until_gone(killed, 60)
+    left = set(Path(gettempdir()).glob("saen-ray-*")) - {*before}
+    assert len(left) == 1  # of the one that was killed
+    shutil.rmtree(left.pop())
+
+
+def _driver(home: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process of its own with this home folder, and nothing of this one's settings of Ray."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
     path = os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])
-    driver = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "started")],
-        env=environment | {"HOME": str(tmp_path), "PYTHONPATH": path},
-    )
-    while not any((tmp_path / "started").iterdir()):
-        assert driver.poll() is None
-        time.sleep(0.1)
-    driver.kill()
-    driver.wait()
-    deadline = time.monotonic() + 60
-    while _processes(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert _processes(tmp_path) == []
-
-
-def test_ray_is_silent_listens_on_loopback_only_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    code = (
-        "import subprocess\n"
-        "from saen.cluster.executors import open_executor\n"
-        "with open_executor('ray:1') as executor:\n"
-        "    executor.submit('task', max, 3, 4)\n"
-        "    print(list(executor.completed()))\n"
-        "    print(subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout)\n"
-    )
-    before = sorted(Path(gettempdir()).glob("saen-ray-*"))
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment | {"HOME": str(tmp_path)},
-        capture_output=True,
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=environment | {"HOME": str(home), "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    assert result.stderr == ""
-    first, *sockets = result.stdout.splitlines()
-    assert first == "[('task', 4)]"
-    rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
-    assert rays
-    assert all("127.0.0.1" in line.split()[3] for line in rays)
-    assert not (tmp_path / ".ray").exists()
-    assert sorted(Path(gettempdir()).glob("saen-ray-*")) == before
-    deadline = time.monotonic() + 5
-    while _processes(tmp_path) and time.monotonic() < deadline:
+
+
+def _until_gone(home: Path, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while _processes(home) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert _processes(tmp_path) == []
+    assert _processes(home) == []
 
 
 def _processes(home: Path) -> list[str]:

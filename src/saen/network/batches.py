@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,16 +29,26 @@ class Batch:
 
 
 def cut_batches(
-    network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None, seed: int
+    network: SAEN,
+    data: Hierarchy | Compressed,
+    task: Task,
+    batch_size: int | None,
+    seed: int,
+    like: Sequence[Batch] = (),
 ) -> list[Batch]:
     """The batches of a run, cut once and visited in a different order every epoch.
 
     Which examples go together depends on the seed and the whole dataset only, so it is the same for
-    every model and every group of models.
+    every model and every group of models. `like` are batches of the same examples with other
+    weights, whose tensors are shared.
     """
     hierarchy, top = hierarchy_and_top(data)
     parts = batch_examples(len(top), batch_size, seed)
-    return [cut_batch(network, hierarchy, top, part, task) for part in parts]
+    known = [batch.tensors for batch in like] or [None] * len(parts)
+    return [
+        cut_batch(network, hierarchy, top, part, task, tensors)
+        for part, tensors in zip(parts, known, strict=True)
+    ]
 
 
 def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
@@ -51,11 +61,19 @@ def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
     return [np.sort(part) for part in parts if len(part)]
 
 
-def cut_batch(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: Task) -> Batch:
-    """The batch of some examples."""
+def cut_batch(
+    network: SAEN,
+    hierarchy: Hierarchy,
+    top: Ints,
+    examples: Ints,
+    task: Task,
+    tensors: HierarchyTensors | None = None,
+) -> Batch:
+    """The batch of some examples; `tensors` of the same ones are not cut again."""
     used, row_of = np.unique(top[examples], return_inverse=True)
-    reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
-    tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
+    if tensors is None:
+        reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
+        tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
 
     def tensor(array: Array) -> Tensor:
         return torch.from_numpy(array).to(network.device, network.dtype)

@@ -158,7 +158,7 @@ def train(
     if task.validation is not None:
         held_out = replace(task, weights=task.validation, validation=None)
         validation_batches = cut_batches(
-            network, data, held_out, settings.batch_size, settings.seed
+            network, data, held_out, settings.batch_size, settings.seed, like=batches
         )
     run = _Run(network, settings, task)
     fingerprint = ""
