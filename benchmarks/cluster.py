@@ -135,7 +135,13 @@ def run(settings: Settings) -> dict[str, Any]:
         for job, limit in LIMITS.items()
         if not settings.quick and row["job"] == job and row["spec"] == "ray:2"
     ]
-    return {"rows": rows, "checks": checks, "skipped": skipped}
+    return {
+        "graphs": graphs,
+        "shards": shards,
+        "rows": rows,
+        "checks": checks,
+        "skipped": skipped,
+    }
 
 
 def _row(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
@@ -158,8 +164,8 @@ def markdown(document: Mapping[str, Any]) -> str:
         for row in document["rows"]
     ]
     text = [
-        f"Generated threads of {NODES} nodes in {N_SHARDS} shards: CPU seconds of all processes, "
-        "against one process that does the same. Wall seconds say little on a busy machine.\n",
+        f"{document['graphs']:,} generated threads of {NODES} nodes in {document['shards']} shards: "
+        "CPU seconds of all processes, against one process that does the same. Wall seconds say little on a busy machine.\n",
         table(
             ("job", "executor", "CPU", "against serial", "wall", "moved", "driver's memory"),
             rows,
@@ -170,7 +176,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     if moved:
         text.append(
             "Bytes that go from the shards to the ranges (`partitions`) grow in proportion to the "
-            f"shards: {quantity(max(moved) / GRAPHS * 10**9, 'bytes')} for a billion graphs in "
-            f"shards of {GRAPHS // N_SHARDS}.\n"
+            f"shards: {quantity(max(moved) / document['graphs'] * 10**9, 'bytes')} for a billion "
+            f"graphs in shards of {document['graphs'] // document['shards']}.\n"
         )
     return "\n".join(text)

@@ -44,7 +44,7 @@ def cut_batches(
     """
     hierarchy, top = hierarchy_and_top(data)
     parts = batch_examples(len(top), batch_size, seed)
-    known = [batch.tensors for batch in like] or [None] * len(parts)
+    known: list[HierarchyTensors | None] = [batch.tensors for batch in like] or [None] * len(parts)
     return [
         cut_batch(network, hierarchy, top, part, task, tensors)
         for part, tensors in zip(parts, known, strict=True)
