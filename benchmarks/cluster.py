@@ -164,8 +164,9 @@ def markdown(document: Mapping[str, Any]) -> str:
         for row in document["rows"]
     ]
     text = [
-        f"{document['graphs']:,} generated threads of {NODES} nodes in {document['shards']} shards: "
-        "CPU seconds of all processes, against one process that does the same. Wall seconds say little on a busy machine.\n",
+        f"{document['graphs']:,} generated threads of {NODES} nodes in {document['shards']} "
+        "shards: CPU seconds of all processes, against one process that does the same. Wall "
+        "seconds say little on a busy machine.\n",
         table(
             ("job", "executor", "CPU", "against serial", "wall", "moved", "driver's memory"),
             rows,
