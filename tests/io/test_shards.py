@@ -166,7 +166,7 @@ def test_shards_leave_nothing_if_the_input_ends_with_an_error(tmp_path: Path) ->
 
     with pytest.raises(FileError, match="damaged"):
         write_shards(broken(), tmp_path / "s", 2)
-    assert not any((tmp_path / "s").iterdir())
+    assert not (tmp_path / "s").exists()
     for n in (0, 5):
         with pytest.raises(InputError, match="number of shards"):
             write_shards([labelled()], tmp_path / "s", n)

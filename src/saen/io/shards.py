@@ -1,6 +1,6 @@
 """Shards: a large collection of examples as a folder of parts, which tasks read one by one.
 
-`shards.json` lists the parts in order; it is written last, so a folder that has it is complete.
+`shards.json` lists the parts in order. The folder appears when all of it is written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array, Ints, offsets
-from saen._util.atomic import expand_user, make_folder
+from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.strings import plural
 from saen.data._collection import concatenate_values
@@ -156,21 +156,22 @@ def write_shards(
     """
     if n_shards is not None and n_shards < 1:
         raise InputError(f"the number of shards must be an integer ≥ 1, not {n_shards}")
-    path = make_folder(expand_user(folder))
-    _make_place(path, force=force)
-    if n_shards is None:
-        return _write(parts, path)
-    pieces: list[Path] = []
-    weights: list[Ints] = []
-    try:
+    path = expand_user(folder)
+    _check_place(path, force=force)
+    make_folder(path.parent)
+    with atomic_folder(path) as new:
+        if n_shards is None:
+            return replace(_write(parts, new), folder=path)
+        pieces: list[Path] = []
+        weights: list[Ints] = []
         for part in parts:
-            pieces.append(path / f"part-uncut-{len(pieces):05d}.saen")
+            pieces.append(new / f"uncut-{len(pieces):05d}.saen")
             container.save(part, pieces[-1])
             weights.append(np.diff(_weights(part)))
-        return _write(_cut(pieces, weights, n_shards), path)
-    finally:
+        written = _write(_cut(pieces, weights, n_shards), new)
         for piece in pieces:
-            piece.unlink(missing_ok=True)
+            piece.unlink()
+        return replace(written, folder=path)
 
 
 def _write(parts: Iterable[Data], path: Path) -> Shards:
@@ -319,20 +320,21 @@ def _labels(data: Data) -> Iterator[tuple[str, Vocabulary]]:
             yield key, Vocabulary.fit([column] if column.ndim == 1 else list(column.T))[0]
 
 
-def _make_place(path: Path, *, force: bool) -> None:
-    """Remove the shards of before; the index goes first."""
-    files = sorted(path.iterdir())
-    if not files:
+def _check_place(path: Path, *, force: bool) -> None:
+    """Raise unless `path` is absent, an empty folder, or with `force` one of shards alone."""
+    try:
+        files = sorted(path.iterdir())
+    except FileNotFoundError:
         return
-    if not force:
+    except OSError as error:
+        raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
+    if files and not force:
         raise FileError("already exists (use --force to overwrite)", path=path)
     ours = {INDEX, *(shard.file for shard in read_shards(path).shards)} if is_shards(path) else ()
     for file in files:
         unfinished = file.name.startswith("part-") and file.suffix == ".saen"
         if file.name not in ours and not unfinished:
             raise FileError(f"contains {file.name}, which would be lost", path=path)
-    for file in sorted(files, key=lambda file: file.name != INDEX):
-        file.unlink()
 
 
 def _checksum(path: Path) -> str:
