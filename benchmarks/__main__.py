@@ -19,6 +19,7 @@ from benchmarks import (
     floor,
     groups,
     growth,
+    huge,
     machine,
     peers,
     pipeline,
@@ -34,6 +35,7 @@ from saen import catalog
 PARTS = {
     "pipeline": pipeline,
     "scale": scale,
+    "huge": huge,
     "compression": compression,
     "groups": groups,
     "evaluations": evaluations,

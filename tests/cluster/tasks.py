@@ -101,6 +101,18 @@ def lose_node(marker: Path, function: Any, *arguments: Any) -> Any:
     return function(*arguments)
 
 
+def processes(home: Path) -> dict[int, str]:
+    """Processes that were started with this home folder, and their commands."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"HOME={home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+    return found
+
+
 def train_rank(
     folder: Path, rank: int, sizes: tuple[int, ...], batch_size: int | None, normalisation: str
 ) -> tuple[dict[str, Any], list[list[float]]]:

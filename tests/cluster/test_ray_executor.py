@@ -153,29 +153,34 @@ def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_
         "    list(executor.completed())\n",
         str(started),
     ) as driver:
-        with _driver(
-            ended,
-            "import subprocess\n"
-            "from saen.cluster.executors import open_executor\n"
-            "with open_executor('ray:1') as executor:\n"
-            "    executor.submit('task', max, 3, 4)\n"
-            "    print(list(executor.completed()))\n"
-            "    print(subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout)\n",
-        ) as other:
-            shown, warned = other.communicate()
-        assert other.returncode == 0
-        assert warned == ""
-        first, *sockets = shown.splitlines()
-        assert first == "[('task', 4)]"
-        rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
-        assert rays
-        assert all("127.0.0.1" in line.split()[3] for line in rays)
-        assert not (ended / ".ray").exists()
-        _until_gone(ended, 5)
-        while not any(started.iterdir()):
-            assert driver.poll() is None
-            time.sleep(0.1)
-        driver.kill()
+        try:
+            with _driver(
+                ended,
+                "import subprocess; from pathlib import Path\n"
+                "from saen.cluster.executors import open_executor\n"
+                "from tests.cluster.tasks import processes\n"
+                "with open_executor('ray:1') as executor:\n"
+                "    executor.submit('task', max, 3, 4)\n"
+                "    print(list(executor.completed()))\n"
+                "    shown = subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout\n"
+                "    own = [f'pid={pid},' for pid in processes(Path.home())]\n"
+                "    print(*[s for s in shown.splitlines() if any(pid in s for pid in own)], sep='\\n')\n",
+            ) as other:
+                shown, warned = other.communicate()
+            assert other.returncode == 0
+            assert warned == ""
+            first, *sockets = shown.splitlines()
+            assert first == "[('task', 4)]"
+            rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
+            assert rays
+            assert all("127.0.0.1" in line.split()[3] for line in rays)
+            assert not (ended / ".ray").exists()
+            _until_gone(ended, 5)
+            while not any(started.iterdir()):
+                assert driver.poll() is None
+                time.sleep(0.1)
+        finally:
+            driver.kill()
     _until_gone(killed, 60)
     left = set(Path(gettempdir()).glob("saen-ray-*")) - {*before}
     assert len(left) == 1  # of the one that was killed
@@ -197,18 +202,6 @@ def _driver(home: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
 
 def _until_gone(home: Path, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while _processes(home) and time.monotonic() < deadline:
+    while tasks.processes(home) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert _processes(home) == []
-
-
-def _processes(home: Path) -> list[str]:
-    """Processes that were started with this home folder."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"HOME={home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
+    assert tasks.processes(home) == {}
