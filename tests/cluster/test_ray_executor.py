@@ -139,7 +139,7 @@ def test_jobs_on_ray_that_lose_a_node_give_the_same_files(
 def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_killed(
     tmp_path: Path,
 ) -> None:
-    before = sorted(Path(gettempdir()).glob("saen-ray-*"))
+    before = {*Path(gettempdir()).glob("saen-ray-*")}
     killed, ended, started = (tmp_path / name for name in ("killed", "ended", "started"))
     for folder in (killed, ended, started):
         folder.mkdir()
@@ -162,9 +162,11 @@ def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_
                 "with open_executor('ray:1') as executor:\n"
                 "    executor.submit('task', max, 3, 4)\n"
                 "    print(list(executor.completed()))\n"
-                "    shown = subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout\n"
                 "    own = [f'pid={pid},' for pid in processes(Path.home())]\n"
-                "    print(*[s for s in shown.splitlines() if any(pid in s for pid in own)], sep='\\n')\n",
+                "    shown = subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True)\n"
+                "    for line in shown.stdout.splitlines():\n"
+                "        if any(pid in line for pid in own):\n"
+                "            print(line)\n",
             ) as other:
                 shown, warned = other.communicate()
             assert other.returncode == 0
@@ -179,12 +181,14 @@ def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_
             while not any(started.iterdir()):
                 assert driver.poll() is None
                 time.sleep(0.1)
+            commands = " ".join(tasks.processes(killed).values())
+            new = {*Path(gettempdir()).glob("saen-ray-*")} - before
+            [left] = [folder for folder in new if str(folder) in commands]
+            assert new == {left}
         finally:
             driver.kill()
     _until_gone(killed, 60)
-    left = set(Path(gettempdir()).glob("saen-ray-*")) - {*before}
-    assert len(left) == 1  # of the one that was killed
-    shutil.rmtree(left.pop())
+    shutil.rmtree(left)
 
 
 def _driver(home: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
