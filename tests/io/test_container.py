@@ -409,7 +409,7 @@ def test_container_other_things_in_the_same_container_are_not_collections(tmp_pa
     assert same_arrays(np.asarray(arrays["w"]), np.eye(2))
     with pytest.raises(FileError) as error:
         load(path)
-    assert str(error.value) == f"{path}: contains a recipe, not graphs or a hierarchy"
+    assert str(error.value) == f"{path}: contains a recipe, not data or a hierarchy"
 
 
 HIERARCHY = {

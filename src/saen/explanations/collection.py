@@ -262,10 +262,10 @@ def _in_tasks(
 ) -> TopContributions:
     """`top_contributions`, a few unique examples per task."""
     hierarchy = compressed.hierarchy
-    shared = executor.put((estimator, hierarchy))
+    shared = executor.put(hierarchy)
     starts = range(0, len(hierarchy), EXAMPLES_PER_TASK)
     for start in starts:
-        executor.submit(f"examples from {start}", _explain_some, shared, start, target)
+        executor.submit(f"examples from {start}", _explain_some, estimator, shared, start, target)
     results = dict(executor.completed())
     parts: list[TopContributions] = [results[f"examples from {start}"] for start in starts]
     outputs, baselines, entries = (
@@ -276,8 +276,9 @@ def _in_tasks(
     return TopContributions(parts[0].classes, outputs, baselines, entries, gap)
 
 
-def _explain_some(shared: tuple[Estimator, Hierarchy], start: int, target: Any) -> TopContributions:
-    estimator, hierarchy = shared
+def _explain_some(
+    estimator: Estimator, hierarchy: Hierarchy, start: int, target: Any
+) -> TopContributions:
     some = hierarchy[start : start + EXAMPLES_PER_TASK]
     top = np.arange(len(some))
     sizes, entries = some.sizes, (0, *(relation.n_entries for relation in some.relations))
