@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -35,6 +35,7 @@ FORMAT = "saen"
 VERSION = 1
 
 Storable = Graphs | Documents | NestedData | Hierarchy | Compressed
+Data = TypeVar("Data", Graphs, Documents, NestedData)
 
 _DTYPES = {
     "BOOL": np.bool_,
@@ -370,10 +371,6 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
         "indices": narrow(graphs.indices),
     }
     _pack_columns(graphs, _GRAPH_COLUMNS, document, tensors)
-    if graphs.extra:
-        document["extra"] = [*graphs.extra]
-        for number, column in enumerate(graphs.extra.values()):
-            tensors |= _pack_values(f"extra.{number}", column)
     return document, tensors
 
 
@@ -386,11 +383,15 @@ def _pack_columns(
     document: dict[str, Any],
     tensors: dict[str, Array],
 ) -> None:
-    """Add columns and ids."""
+    """Add columns, ids and other columns of the input."""
     for key in keys:
         _pack_column(key, getattr(data, key), document, tensors)
     if not np.array_equal(data.ids, np.arange(len(data))):
         tensors |= _pack_values("ids", data.ids)
+    if data.extra:
+        document["extra"] = [*data.extra]
+        for number, column in enumerate(data.extra.values()):
+            tensors |= _pack_values(f"extra.{number}", column)
 
 
 def _pack_column(
@@ -466,12 +467,7 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         name=str(document["name"]),
         **columns,
     )
-    extra = {
-        str(name): tensors[f"extra.{number}"] if column is None else column
-        for number, name in enumerate(document.get("extra", ()))
-        for column in [_unpack_values(tensors, f"extra.{number}")]
-    }
-    graphs = graphs.with_extra(extra) if extra else graphs
+    graphs = _with_extra(graphs, document, tensors)
     return graphs if document["directed"] else graphs.as_undirected(check=False)
 
 
@@ -481,6 +477,16 @@ def _unpack_columns(
     """The inverse of `_pack_columns`."""
     columns = {key: _unpack_column(key, document, tensors) for key in keys}
     return columns | {"ids": _unpack_values(tensors, "ids")}
+
+
+def _with_extra(data: Data, document: dict[str, Any], tensors: dict[str, Array]) -> Data:
+    """The examples with the other columns of the input, if there are any."""
+    extra = {
+        str(name): tensors[f"extra.{number}"] if column is None else column
+        for number, name in enumerate(document.get("extra", ()))
+        for column in [_unpack_values(tensors, f"extra.{number}")]
+    }
+    return data.with_extra(extra) if extra else data
 
 
 def _pack_documents(documents: Documents) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -498,12 +504,13 @@ def _unpack_documents(document: dict[str, Any], tensors: dict[str, Array]) -> Do
         for key, column in tensors.items()
         if key.startswith("sentences.")
     }
-    return Documents(
+    documents = Documents(
         _unpack_graphs(document["sentences"], columns),
         tensors["offsets"].astype(np.int64),
         name=str(document["name"]),
         **_unpack_columns(("targets",), document, tensors),
     )
+    return _with_extra(documents, document, tensors)
 
 
 def _pack_nested(data: NestedData) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -516,12 +523,13 @@ def _pack_nested(data: NestedData) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _unpack_nested(document: dict[str, Any], tensors: dict[str, Array]) -> NestedData:
     hierarchy = unpack_hierarchy(document, tensors)
-    return NestedData.from_hierarchy(
+    data = NestedData.from_hierarchy(
         hierarchy,
         [tensors[f"{level}.starts"] for level in range(hierarchy.depth + 1)],
         name=str(document["name"]),
         **_unpack_columns(("targets",), document, tensors),
     )
+    return _with_extra(data, document, tensors)
 
 
 def _at_least(dtype: type[np.generic], column: Array) -> Array:
