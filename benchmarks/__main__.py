@@ -18,6 +18,7 @@ from benchmarks import (
     evaluations,
     floor,
     groups,
+    growth,
     huge,
     machine,
     peers,
@@ -44,6 +45,7 @@ PARTS = {
     "streams": streams,
     "commands": commands,
     "cluster": cluster,
+    "growth": growth,
 }
 
 
