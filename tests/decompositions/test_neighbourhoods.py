@@ -20,10 +20,10 @@ DIRECTIONS = ["both", "out", "in"]
 depths = st.integers(1, 4)
 
 
-def read(relation, whole: int) -> Counter:
-    """The multiset of (role name, part) of a whole."""
+def read(relation, parent: int) -> Counter:
+    """The multiset of (role name, part) of a parent."""
     found: Counter = Counter()
-    for role, part, count in entries_of(relation, whole):
+    for role, part, count in entries_of(relation, parent):
         found[relation.alphabet[role], part] += count
     return found
 

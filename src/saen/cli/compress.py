@@ -25,7 +25,9 @@ def command(
     cluster: options.Cluster = None,
     partitions: Annotated[
         int | None,
-        typer.Option(help="Merge shards by this many ranges into a folder: none holds the whole."),
+        typer.Option(
+            help="Merge shards by this many ranges of keys into a folder: no task holds everything."
+        ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
     force: options.Force = False,

@@ -27,9 +27,9 @@ def command(
     *,
     reading: ReadOptions,
 ) -> None:
-    """Say what a file holds, and name every line that cannot be used.
+    """Check a file: describe its content and list every line with a problem.
 
-    Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
+    The exit code is 2 if there are problems. Example: saen validate my-graphs.jsonl
     """
     from saen.learning.unused import unused_by_default
 

@@ -71,7 +71,7 @@ def compress_shards(
     *,
     force: bool = False,
 ) -> CompressionReport:
-    """Compress every shard in a task, merge the results, and write the whole to `out`.
+    """Compress every shard in a task, merge the results, and write the result to `out`.
 
     The file is what `compress_dataset` writes for the same graphs in one piece. What the tasks
     leave is kept in the folder `OUT.parts` until `out` is written; if the work is interrupted,
@@ -122,7 +122,7 @@ def compress_into_partitions(
 ) -> PartitionReport:
     """Compress every shard in a task and merge the results by ranges of keys into a folder.
 
-    Nobody holds the whole: see `saen.cluster.partitions`. If the work is interrupted, only what
+    No task holds everything: see `saen.cluster.partitions`. If the work is interrupted, only what
     is missing in the folder is done again; a folder with a run of other settings is overwritten
     only with `force`.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -348,6 +348,14 @@ class Hierarchy(Collection):
         Role alphabets and level names must agree; vocabularies are merged.
         """
         parts = list(hierarchies)
+        attributes, relations = Hierarchy.concatenated_levels(parts)
+        return Hierarchy(attributes, tuple(relations), parts[0].names)
+
+    @staticmethod
+    def concatenated_levels(
+        parts: Sequence[Hierarchy],
+    ) -> tuple[Attributes, Iterator[Relation]]:
+        """What `concatenate` holds, one relation after another, bottom first."""
         if not parts:
             raise InputError("nothing to concatenate: the list of hierarchies is empty")
         first = parts[0]
@@ -358,11 +366,11 @@ class Hierarchy(Collection):
                 if r.alphabet != s.alphabet:
                     raise InputError(f"roles of level {level} differ: {r.alphabet}, {s.alphabet}")
         attributes = _joined_attributes([part.attributes for part in parts])
-        relations = [
+        relations = (
             _joined_relations([part.relations[level] for part in parts])
             for level in range(first.depth)
-        ]
-        return Hierarchy(attributes, tuple(relations), first.names)
+        )
+        return attributes, relations
 
     def levels(self) -> list[dict[str, Any]]:
         """Statistics per level, bottom first: name, objects, entries below, roles."""
@@ -425,8 +433,7 @@ def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
 
 def _joined_relations(parts: Sequence[Relation]) -> Relation:
     below = offsets(np.array([part.n_parts for part in parts]))
-    role = smallest_unsigned(parts[0].n_roles - 1)
-    wide = np.dtype(np.uint32 if below[-1] <= 2**32 else np.int64)  # half the memory, mostly
+    part, role = smallest_unsigned(below[-1]), smallest_unsigned(parts[0].n_roles - 1)
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
         counts = np.concatenate(
@@ -438,7 +445,7 @@ def _joined_relations(parts: Sequence[Relation]) -> Relation:
     return Relation(
         offsets(np.concatenate([np.diff(part.indptr) for part in parts])),
         np.concatenate(
-            [p.parts.astype(wide) + wide.type(b) for p, b in zip(parts, below[:-1], strict=True)]
+            [p.parts.astype(part) + part.type(b) for p, b in zip(parts, below[:-1], strict=True)]
         ),
         # One type for all: numpy joins signed and unsigned 64-bit integers as floats.
         np.concatenate([p.roles.astype(role, copy=False) for p in parts]),

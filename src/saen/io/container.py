@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from saen._util.arrays import Array, narrow, smallest_unsigned
+from saen._util.arrays import Array, index_dtype, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.strings import short_label
 from saen.data.compression import Compressed
@@ -418,7 +418,7 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
     }
     indices = tensors["indices"]
     # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
-    wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
+    wide = index_dtype(len(tensors["indptr"]) - 1)
     same = indices.dtype.itemsize == wide.itemsize
     _check_below(len(tensors["indptr"]), indices)
     # The checksum vouches for symmetry, which takes longer to check than everything else.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Ints
 from saen._util.atomic import expand_user
 from saen.data._collection import Collection, Rows
 from saen.data.compression import Compressed, compress, compress_graphs
@@ -57,6 +57,15 @@ class DecompositionSpec:
             return self.decomposition.takes
         return decomposition_class(self.decomposition).takes
 
+    @property
+    def learns_bins(self) -> bool:
+        """Whether `fit` makes labels or roles of real numbers, by the values that it sees."""
+        decomposition = self.decomposition
+        if isinstance(decomposition, str):
+            labels = None if self.node_labels == "auto" else self.node_labels
+            decomposition = make_decomposition(decomposition, overrides={"node_labels": labels})
+        return decomposition.learns_bins
+
     def resolve(self, data: Data) -> Decomposition:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
         if not isinstance(self.decomposition, str):
@@ -80,7 +89,7 @@ class Prepared(Collection):
     """Data decomposed and compressed once, to fit and predict on as often as needed.
 
     It is indexed as the data are, so `cross_val_score` and `GridSearchCV` take it in their place
-    and nothing is decomposed again. A part shares the unique objects of the whole.
+    and nothing is decomposed again. A subset shares the unique objects of all data.
 
     >>> import saen
     >>> from sklearn.model_selection import cross_val_score
@@ -98,14 +107,14 @@ class Prepared(Collection):
         return len(self.compressed)
 
     def _take(self, rows: Rows) -> Prepared:
-        whole, top = self.compressed, self.compressed.top[rows]
-        part = Compressed(
-            whole.hierarchy,
-            (*[None] * whole.hierarchy.depth, top),
-            (*whole.objects[:-1], len(top)),
-            whole.entries,
+        compressed, top = self.compressed, self.compressed.top[rows]
+        subset = Compressed(
+            compressed.hierarchy,
+            (*[None] * compressed.hierarchy.depth, top),
+            (*compressed.objects[:-1], len(top)),
+            compressed.entries,
         )
-        return replace(self, compressed=part)
+        return replace(self, compressed=subset)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +172,16 @@ def load_compressed(source: str | Path) -> CompressedExamples:
 def prepare(
     X: Data, spec: DecompositionSpec, progress: Callable[[int], object] | None = None
 ) -> Prepared:
-    """Decompose and compress data; `progress` is called with the number of examples done."""
+    """Decompose and compress data, unless that was done before with the same `spec`.
+
+    `progress` is called with the number of examples done.
+    """
+    if isinstance(X, Prepared):
+        if X.spec not in (None, spec):
+            raise InputError(
+                f"prepared with {X.spec}, but this estimator has {spec}: prepare the data anew"
+            )
+        return X
     data = as_data(X, spec.takes)
     if isinstance(data, Hierarchy):
         return Prepared(None, None, compress(data))
@@ -174,7 +192,10 @@ def prepare(
 
 @dataclass(frozen=True)
 class Preparations:
-    """Data and all that is prepared of them: every decomposition is made once, when needed."""
+    """Data and all that is prepared of them: every decomposition is made once, when needed.
+
+    But one with bins of real numbers is made anew for all training examples that these are of.
+    """
 
     data: Data
     known: dict[str, Prepared] = field(default_factory=dict)
@@ -188,6 +209,22 @@ class Preparations:
         if key not in self.known:
             self.known[key] = estimator.prepare(self.data, progress=progress)
         return self.known[key]
+
+    def fitted_on(self, estimator: Any, train: Ints) -> Prepared:
+        """As `of`, with bins of the training examples alone, if there are any."""
+        spec: DecompositionSpec = estimator.spec
+        if not spec.learns_bins:
+            return self.of(estimator)
+        decomposition = spec.resolve(self.data).fit(self.data[train])
+        compressed = compress_graphs(self.data, decomposition, lower_inverse=False)
+        return Prepared(spec, decomposition, compressed)
+
+    def as_fitted(self, model: Any) -> Prepared:
+        """The data as a fitted model decomposes them."""
+        if not model.spec.learns_bins:
+            return self.of(model)
+        compressed = compress_graphs(self.data, model.decomposition_, lower_inverse=False)
+        return Prepared(model.spec, model.decomposition_, compressed)
 
 
 class DifferentKindsError(InputError):
@@ -207,6 +244,8 @@ def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
     """
     if one.settings() != other.settings():
         raise DifferentKindsError("its labels or edges are of other kinds than those before")
+    if one.learns_bins:
+        raise DifferentKindsError("bins of attributes are fitted to all examples at once")
     return replace(
         one, **{name: getattr(one, name).union(getattr(other, name)) for name in fitted_fields(one)}
     )

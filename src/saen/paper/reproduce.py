@@ -171,7 +171,7 @@ def reproduce(
 ) -> dict[str, Table]:
     """Make one of the paper's tables, or `all`, with our numbers beside it; write it to a folder.
 
-    `datasets` None means all that are at hand. Tables and plots go to `out`, runs to `out/runs`.
+    `datasets` None means all that are available. Tables and plots go to `out`, runs to `out/runs`.
     """
     needs_data = what != "parameters"
     if datasets is None:

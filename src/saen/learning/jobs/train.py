@@ -28,6 +28,7 @@ from saen.errors import FileError, InputError
 from saen.io.loading import input_files
 from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
+from saen.learning.candidates import too_many
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
@@ -131,6 +132,7 @@ def train_model(
     *,
     test_size: float | None = 0.1,
     force: bool = False,
+    limited: bool = False,
     notify: Notify | None = None,
 ) -> FitReport:
     """Train on a part and test on the rest, then train on everything and write the model.
@@ -142,6 +144,7 @@ def train_model(
     out : the file to write the model to; what an interrupted run has done is kept beside it.
     test_size : share of the data to hold out for the estimate, None for no estimate.
     force : overwrite `out`, and discard an interrupted run with other settings.
+    limited : train preset `modern` in place of a blend on large data.
     notify : called with messages, and with results as soon as they are known.
 
     >>> out = getfixture("tmp_path") / "threads.saen"
@@ -161,9 +164,9 @@ def train_model(
         data = _load_compressed(job) if compressed else job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
-    if y.ndim > 1 and job.load_preset().model == "blend":
-        say("note: blends have one target, these data several: preset modern is used")
-        job = replace(job, preset="modern")
+    if limited and job.load_preset().model == "blend" and (much := too_many(data)):
+        say(f"note: {much}: preset modern is used, --preset best would try many models")
+        job = replace(job, preset="modern", overrides={**job.overrides, "budget": None})
     settings = job.settings()
     estimator: Model = job.estimator(y)
     named = job.named(y)
@@ -187,7 +190,8 @@ def train_model(
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, named, test, folder, _seal(recorded))
+                ready = _fitted_without(estimator, prepared, data, test)
+                held_out = _hold_out(estimator, ready, named, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
@@ -223,6 +227,16 @@ def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
         return prepared
     assert isinstance(estimator, BlendEstimator)
     return prepared.of(estimator.listed(prepared.data)[0].estimator)
+
+
+def _fitted_without(
+    estimator: Model, prepared: Prepared | Preparations, data: Any, test: NDArray[np.int64]
+) -> Prepared | Preparations:
+    """The data as prepared, but with bins of attributes that have not seen the test part."""
+    if isinstance(prepared, Preparations) or not estimator.spec.learns_bins:
+        return prepared
+    train = np.setdiff1d(np.arange(len(data)), test)
+    return Preparations(data).fitted_on(estimator, train)
 
 
 def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:
