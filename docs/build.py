@@ -189,7 +189,7 @@ def reliability_page() -> str:
 def _function_name(mangled: str) -> str:
     """What mutmut calls `splits.x_inner_folds` or `ensemble.xǁPlanǁnetwork`, without the x."""
     module, _, name = mangled.rpartition(".")
-    return f"{module.rpartition('.')[2]}.{name[1:].strip('_ǁ').replace('ǁ', '.')}"
+    return f"{module.rpartition('.')[2]}.{name[1:].lstrip('_ǁ').replace('ǁ', '.')}"
 
 
 def _cell(value: Any) -> str:
