@@ -249,8 +249,8 @@ def repeated_ids(ids: Array) -> list[Any]:
     >>> repeated_ids(np.array([3, 1, 3]))
     [3]
     """
-    values, counts = np.unique(ids, return_counts=True)
-    repeated: list[Any] = values[counts > 1].tolist()
+    ordered = np.sort(ids)
+    repeated: list[Any] = np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist()
     return repeated
 
 

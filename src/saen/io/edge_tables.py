@@ -40,7 +40,7 @@ else:
 EDGES = ("graph", "source", "target")
 NODES = ("graph", "node")
 
-ROWS_PER_PART = 1 << 19
+ROWS_PER_PART = 1 << 18
 """Edges of the graphs that a stream holds at a time, about."""
 
 # The names under which pandas writes its row index.
