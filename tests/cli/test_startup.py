@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from saen import SAENClassifier, generate_threads, save
 from saen.cli.app import Commands
 from saen.cli.lazy import load_command
 
@@ -71,6 +72,15 @@ def test_validate_imports_pandas_only_for_tables(tmp_path: Path) -> None:
     modules = command_imports("validate", str(table))
     assert "pandas" in modules
     assert not modules & NETWORKS
+
+
+def test_predicting_on_a_cpu_imports_no_torch(tmp_path: Path) -> None:
+    threads, model = generate_threads(20, seed=1), tmp_path / "model.saen"
+    SAENClassifier(epochs=1, inner_folds=0).fit(threads, threads.targets).save(model)
+    save(threads, data := tmp_path / "threads.saen")
+    modules = command_imports("predict", str(model), str(data), "--device", "cpu")
+    assert "saen.network.forward" in modules
+    assert "torch" not in modules
 
 
 def test_import_saen_imports_no_arrays() -> None:

@@ -12,7 +12,7 @@ from saen import PartCountsClassifier, SAENClassifier, SAENRegressor, generate_t
 from saen.cluster.executors import SerialExecutor, open_executor
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
-from saen.network.training import DivergenceWarning
+from saen.network.settings import DivergenceWarning
 from tests.cli.commandline import run
 from tests.cluster import tasks
 from tests.cluster.faulty import Killing, Stopping

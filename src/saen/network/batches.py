@@ -11,10 +11,11 @@ from scipy import sparse
 from torch import Tensor
 
 from saen._util.arrays import Array, Ints, segment_ids
+from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
-from saen.network.model import SAEN, derive_seed
+from saen.network.model import SAEN
 from saen.network.tensors import HierarchyTensors
 
 
