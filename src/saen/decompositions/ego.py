@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
@@ -18,6 +17,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen._util.lazy import LazyModule
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
@@ -30,6 +30,11 @@ from saen.decompositions.node_labels import (
     rooted_attributes,
     uses_distance,
 )
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 ROLES = ("root", "elem")
 

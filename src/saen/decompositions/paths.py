@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import Ints, offsets, ranges, segment_ids, segment_reduce
+from saen._util.lazy import LazyModule
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy
 from saen.data.vocabulary import Vocabulary
@@ -25,6 +25,11 @@ from saen.decompositions.node_labels import (
 )
 from saen.decompositions.path_parts import Steps, path_relations
 from saen.decompositions.shortest_paths import Reader, shortest_paths
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 
 @dataclass(frozen=True)
