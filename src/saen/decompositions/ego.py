@@ -194,12 +194,13 @@ def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.c
 
     Every node is in its own ball, so self-loops change nothing.
     """
-    identity = sparse.eye_array(adjacency.shape[0], dtype=np.bool_, format="csr")
-    step = sparse.csr_array(adjacency + identity)
+    n = adjacency.shape[0]
+    identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
+    step = adjacency + identity
     balls, ball = [], identity
     for radius in range(max(radii) + 1):
         if radius:
-            ball = step if radius == 1 else sparse.csr_array(ball @ step)
+            ball = step if radius == 1 else ball @ step
         if radius in radii:
             balls.append(ball)
     return balls
@@ -208,7 +209,7 @@ def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.c
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
     """The nodes at distance 0, 1, … exactly, from all balls up to some radius."""
     counts = [ball.astype(np.int8) for ball in balls]
-    between = [sparse.csr_array(a - b) for a, b in zip(counts[1:], counts[:-1], strict=True)]
+    between = [a - b for a, b in zip(counts[1:], counts[:-1], strict=True)]
     return [counts[0], *between]
 
 
