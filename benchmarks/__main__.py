@@ -24,6 +24,7 @@ from benchmarks import (
     prediction,
     report,
     scale,
+    startup,
     streams,
 )
 from benchmarks.measure import ROOT, say
@@ -40,6 +41,7 @@ PARTS = {
     "floor": floor,
     "prediction": prediction,
     "streams": streams,
+    "startup": startup,
     "commands": commands,
     "cluster": cluster,
 }
