@@ -35,7 +35,7 @@ def steps(path: str, radii: list[int], node_labels: str) -> dict[str, Any]:
     watch = Stopwatch()
     graphs = watch("load", load_dataset, path)
     ego = watch("vocabulary", Ego(tuple(radii), node_labels).fit, graphs)
-    compressed = watch("compress", compress_graphs, graphs, ego)
+    compressed = watch("compress", partial(compress_graphs, graphs, ego, lower_inverse=False))
     return {
         "seconds": watch.seconds,
         "graphs": len(graphs),

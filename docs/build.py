@@ -167,11 +167,29 @@ def reliability_page() -> str:
             lines += [about, ""]
         lines += [f"Command: `{report['command']}`", "", "| what | count |", "|---|---:|"]
         lines += [f"| {_cell(key)} | {_cell(value)} |" for key, value in report["counts"].items()]
+        if kinds := report.get("kinds"):
+            lines += ["", "| kind of file | inputs | accepted | branches |", "|---|---:|---:|---:|"]
+            lines += [
+                f"| {name} | {each['inputs']:,} | {each['accepted']:.1%} | {each['branches']:,} |"
+                for name, each in kinds.items()
+            ]
         found = [f"- {_cell(each)}" for each in report["found"]]
         lines += ["", *(["Found:", "", *found] if found else ["This run found nothing."])]
+        if survivors := report.get("survivors"):
+            lines += ["", "| why mutants may survive | mutants | of functions |", "|---|---:|---|"]
+            for reason in dict.fromkeys(each["reason"] for each in survivors if each["reason"]):
+                own = [each["function"] for each in survivors if each["reason"] == reason]
+                names = sorted({f"`{_function_name(function)}`" for function in own})
+                lines.append(f"| {_cell(reason)} | {len(own)} | {', '.join(names)} |")
         if fixed := report.get("found before and fixed"):
             lines += ["", "Found before and fixed:", "", *(f"- {_cell(each)}" for each in fixed)]
     return "\n".join(lines) + "\n"
+
+
+def _function_name(mangled: str) -> str:
+    """What mutmut calls `splits.x_inner_folds` or `ensemble.xǁPlanǁnetwork`, without the x."""
+    module, _, name = mangled.rpartition(".")
+    return f"{module.rpartition('.')[2]}.{name[1:].strip('_ǁ').replace('ǁ', '.')}"
 
 
 def _cell(value: Any) -> str:

@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import saen
+from saen.decompositions import DependencyPaths
+from saen.io.conllu import read_conllu
 
 ANIMALS = ["dog", "bear", "goose", "horse", "cat", "wasp"]
 PEOPLE = ["man", "girl", "farmer", "nurse", "boy", "queen"]
@@ -55,7 +57,7 @@ def generate(n_pairs, seed=0):
     return "".join(blocks)
 
 
-documents = saen.read_conllu(generate(150))
+documents = read_conllu(generate(150))
 print(documents)
 print("  " + " ".join(documents[0].words) + f"  ({documents.targets[0]} act)")
 print("  " + " ".join(documents[1].words) + f"  ({documents.targets[1]} act)\n")
@@ -75,8 +77,8 @@ print(f"bag of words               {100 * bag_of_words.score(texts(test), test.t
 # Paths of words show that "by" goes with the agent of a passive sentence, but "dog – bit – man" is
 # the same path whoever bites. Dependency relations on the paths tell subject and object apart.
 for name, decomposition in {
-    "dependency paths": saen.DependencyPaths(max_length=2),
-    "paths with relations": saen.DependencyPaths(max_length=2, relations=True),
+    "dependency paths": DependencyPaths(max_length=2),
+    "paths with relations": DependencyPaths(max_length=2, relations=True),
 }.items():
     model = saen.SAENClassifier(decomposition, epochs=30, normalisation="none", n_models=1)
     model.fit(train, train.targets)

@@ -9,11 +9,12 @@ from sklearn.metrics import classification_report
 from sklearn.model_selection import train_test_split
 
 import saen
+from saen.decompositions import Nested
 from saen.io.stdlib import stdlib_functions
 
 functions = stdlib_functions()
 print(functions)
-compressed = saen.compress(saen.Nested().decompose(functions))
+compressed = saen.compress(Nested().decompose(functions))
 for level in compressed.levels():
     print(f"  {level['objects']:>7,} {level['name']:<11} {level['unique']:>7,} unique")
 

@@ -10,11 +10,15 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import random
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from saen import Graphs
+
+# The fuzzer itself is no test, and atheris has no wheel for every platform.
+collect_ignore = [] if find_spec("atheris") else ["fuzz/guided.py", "fuzz/__main__.py"]
 
 # `make fuzz` sets SAEN_FUZZ to the number of random examples of every property.
 settings.register_profile(

@@ -132,41 +132,62 @@ def outcomes(folder: Path) -> dict[str, str | None]:
 
 
 def report(folder: Path, modules: list[str], start: float, out: Path | None) -> None:
-    """Print counts and survivors, and write them."""
-    reasons = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["survivor"]
-    counts: Counter[str] = Counter()
-    per_module, survivors = {}, []
+    """Print counts and survivors, and write them; what is known of other modules is kept."""
+    known = json.loads(out.read_text("utf-8")) if out is not None and out.exists() else {}
+    per_module: dict[str, dict[str, int]] = known.get("modules", {})
+    survivors = [
+        {key: each[key] for key in ("function", "change")}
+        for each in known.get("survivors", [])
+        if module_of(each["function"]) not in modules
+    ]
     for module in modules:
         results = outcomes(folder / module)
         per_module[module] = Counter(what or "not tried" for what in results.values())
-        counts += per_module[module]
         for name in sorted(name for name, what in results.items() if what == "survived"):
             function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder / module, name)
-            fitting = (
-                each["reason"]
-                for each in reasons
-                if re.search(each.get("function", ""), function)
-                and re.search(each.get("change", ""), change)
-            )
-            survivors.append({"function": function, "change": change, "reason": next(fitting, "")})
+            survivors.append({"function": function, "change": change})
+    patterns = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["survivor"]
+    survivors = [{**each, "reason": reason(patterns, **each)} for each in survivors]
+    without = [f"{s['function']}: {s['change']}" for s in survivors if not s["reason"]]
+    counts: Counter[str] = sum(map(Counter, per_module.values()), Counter())
     document = {
         "campaign": "Mutants: one fault at a time in the code; those quickest to test come first",
         "command": "make mutants",
         "counts": {
             "mutants": counts.total() - counts["not tried"],
             **{what: counts[what] for what in ("killed", "timeout", "survived", "no tests")},
-            "survivors without a reason": sum(not each["reason"] for each in survivors),
+            "survivors without a reason": len(without),
             "not tried": counts["not tried"],
-            "seconds": round(time.monotonic() - start),
         },
         "modules": per_module,
-        "found": survivors,
+        "found": without,
+        "survivors": survivors,
     }
     for each in survivors:
         print(f"{each['function']}\n    {each['change']}\n    {each['reason'] or 'no reason yet'}")
-    print(json.dumps(document["counts"]))
+    print(json.dumps(document["counts"]), f"{time.monotonic() - start:.0f} s")
     if out is not None:
         write_json(out, document)
+
+
+def module_of(function: str) -> str:
+    """The module of a mutated function.
+
+    >>> module_of("saen.learning.splits.x_inner_folds")
+    'learning.splits'
+    """
+    return function.rpartition(".")[0].removeprefix("saen.")
+
+
+def reason(patterns: list[dict[str, str]], function: str, change: str) -> str:
+    """Why a mutant may survive, empty if nobody has said so."""
+    fitting = (
+        each["reason"]
+        for each in patterns
+        if re.search(each.get("function", ""), function)
+        and re.search(each.get("change", ""), change)
+    )
+    return next(fitting, "")
 
 
 def changed_lines(folder: Path, name: str) -> str:

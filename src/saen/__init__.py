@@ -21,34 +21,21 @@ if _TYPE_CHECKING:
     from saen.data.nested import NestedData as NestedData
     from saen.data.vocabulary import Vocabulary as Vocabulary
     from saen.decompositions import Decomposition as Decomposition
-    from saen.decompositions import DependencyPaths as DependencyPaths
-    from saen.decompositions import Edges as Edges
     from saen.decompositions import Ego as Ego
-    from saen.decompositions import Neighbourhoods as Neighbourhoods
-    from saen.decompositions import Nested as Nested
-    from saen.decompositions import Nodes as Nodes
-    from saen.decompositions import Paths as Paths
     from saen.decompositions import make_decomposition as make_decomposition
-    from saen.errors import DatasetNotFoundError as DatasetNotFoundError
     from saen.errors import FileError as FileError
     from saen.errors import InputError as InputError
-    from saen.errors import MissingExtraError as MissingExtraError
     from saen.errors import SaenError as SaenError
+    from saen.explanations.collection import explain_collection as explain_collection
     from saen.explanations.explanation import explain as explain
-    from saen.explanations.explanation import explain_collection as explain_collection
     from saen.explanations.exploration import explore as explore
     from saen.io.any_json import from_json as from_json
     from saen.io.catalog import catalog as catalog
-    from saen.io.conllu import read_conllu as read_conllu
     from saen.io.container import save as save
     from saen.io.loading import load_dataset as load_dataset
     from saen.io.networkx import from_networkx as from_networkx
-    from saen.io.networkx import to_networkx as to_networkx
     from saen.io.pyg import from_pyg as from_pyg
-    from saen.io.pyg import to_pyg as to_pyg
-    from saen.io.rdkit import from_rdkit as from_rdkit
     from saen.io.rdkit import from_smiles as from_smiles
-    from saen.io.spacy import from_spacy as from_spacy
     from saen.io.threads import generate_threads as generate_threads
     from saen.learning.blend import BlendClassifier as BlendClassifier
     from saen.learning.blend import BlendRegressor as BlendRegressor
@@ -56,14 +43,10 @@ if _TYPE_CHECKING:
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
-    from saen.learning.evaluation import Evaluation as Evaluation
     from saen.learning.load import load as load
     from saen.learning.part_counts import PartCounts as PartCounts
     from saen.learning.part_counts_models import PartCountsClassifier as PartCountsClassifier
     from saen.learning.part_counts_models import PartCountsRegressor as PartCountsRegressor
-    from saen.learning.part_counts_models import (
-        part_counts_probabilities as part_counts_probabilities,
-    )
     from saen.network.architecture import Architecture as Architecture
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
@@ -78,28 +61,24 @@ _ROOMS = {
     "data.hierarchy": "Attributes Hierarchy Relation",
     "data.nested": "NestedData",
     "data.vocabulary": "Vocabulary",
-    "decompositions": "Decomposition Edges Ego Neighbourhoods "
-    "Nested Paths DependencyPaths Nodes make_decomposition",
-    "errors": "DatasetNotFoundError FileError InputError MissingExtraError SaenError",
+    "decompositions": "Decomposition Ego make_decomposition",
+    "errors": "FileError InputError SaenError",
+    "explanations.collection": "explain_collection",
     "explanations.exploration": "explore",
-    "explanations.explanation": "explain explain_collection",
+    "explanations.explanation": "explain",
     "io.any_json": "from_json",
     "io.catalog": "catalog",
-    "io.conllu": "read_conllu",
     "io.container": "save",
     "io.loading": "load_dataset",
-    "io.networkx": "from_networkx to_networkx",
-    "io.pyg": "from_pyg to_pyg",
-    "io.rdkit": "from_rdkit from_smiles",
-    "io.spacy": "from_spacy",
+    "io.networkx": "from_networkx",
+    "io.pyg": "from_pyg",
+    "io.rdkit": "from_smiles",
     "io.threads": "generate_threads",
     "learning.blend": "BlendClassifier BlendRegressor",
     "learning.cross_validation": "cross_validate",
     "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
-    "learning.evaluation": "Evaluation",
     "learning.part_counts": "PartCounts",
-    "learning.part_counts_models": "PartCountsClassifier PartCountsRegressor "
-    "part_counts_probabilities",
+    "learning.part_counts_models": "PartCountsClassifier PartCountsRegressor",
     "learning.load": "load",
     "network.architecture": "Architecture",
     "network.loss": "Task",

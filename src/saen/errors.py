@@ -50,8 +50,8 @@ class InputError(SaenError, ValueError):
 class FileError(SaenError):
     """A file is missing, malformed, damaged, foreign or of a newer format.
 
-    >>> print(FileError("'x' is not a whole number", path="toy_A.txt", line=3))
-    toy_A.txt, line 3: 'x' is not a whole number
+    >>> print(FileError("'x' is not an integer", path="toy_A.txt", line=3))
+    toy_A.txt, line 3: 'x' is not an integer
     """
 
     def __init__(self, message: str, *, path: str | Path, line: int | None = None) -> None:

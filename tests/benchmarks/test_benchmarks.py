@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks import evaluations, floor, groups, peers, pipeline, report, scale
+from benchmarks import evaluations, floor, groups, models, peers, pipeline, report, scale
 from benchmarks.__main__ import PARTS, main
 from benchmarks.commands import DATASETS, QUICK_DIVISOR, write_tu
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
@@ -50,6 +50,7 @@ def test_streams_are_read_and_predicted(document):
     assert [row["graphs"] for row in part["reading"]] == [2000]
     assert [row["graphs"] for row in part["predicting"]] == [400, 2000]
     assert part["reading"][0]["seconds"]["read_graphs"] > 0
+    assert [row["graphs"] for row in part["large"]] == [1000] * 5
 
 
 def test_startup_measures_processes_that_end_as_they_should(document):
@@ -265,3 +266,19 @@ def test_options_out_of_range_are_refused(capsys):
     errors = capsys.readouterr().err
     assert "unknown part 'speed'" in errors
     assert "--repeats must be an integer ≥ 1" in errors
+
+
+def test_models_count_degrees_of_neighbours():
+    graphs = generate_threads(6, average_nodes=10, seed=5)
+    features = models.degree_profiles(graphs)
+    assert features.shape == (6, 5 * models.BINS)
+    np.testing.assert_array_equal(features.sum(axis=1), 5 * graphs.sizes)
+
+
+def test_models_are_reported_with_score_and_time():
+    row = {"score": 0.5, "seconds": {"total": 2.0}, "cpu_seconds": 1.5}
+    found = {"MUTAG": {"one": row, "two": {"failed": "no memory"}}, models.MOLECULES: {"one": row}}
+    page = models.markdown({"rows": found, "machine": {}})
+    assert "50.0 %" in page
+    assert "0.500" in page
+    assert "no memory" in page

@@ -477,14 +477,6 @@ def test_several_targets_have_one_model_and_columns_of_their_own(tmp_path: Path)
     assert "targets" in shown.stdout
 
 
-def test_several_targets_are_not_learned_by_other_presets(tmp_path: Path) -> None:
-    data = tmp_path / "own.jsonl"
-    data.write_text('{"nodes": 2, "edges": [[0, 1]], "target": [0, 1]}\n' * 12)
-    out = tmp_path / "model.saen"
-    message = fails("train", data, "--out", out, "--preset", "counts")
-    assert message == "2 targets at once are learned by networks: use --preset modern"
-
-
 def test_numbers_are_predicted_with_an_interval(threads: Graphs, tmp_path: Path) -> None:
     data = saved(threads, threads.sizes.astype(np.float64) + 0.5, tmp_path)
     invoke("train", data, "--out", tmp_path / "model.saen", "--preset", "modern", *QUICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from saen._util.atomic import remove_folder
+from saen.cli import main
+from saen.errors import FileError
 from saen.io.threads import generate_threads
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
@@ -94,6 +97,23 @@ def test_evaluate_leaves_a_summary_that_is_not_its_own(tmp_path):
     message = fails("evaluate", "threads", "--out", tmp_path, *QUICK)
     assert "is not a run directory, and contains summary.json" in message
     assert json.loads((tmp_path / "summary.json").read_text()) == {"mine": True}
+
+
+def test_evaluate_prints_its_result_before_what_cannot_be_written(
+    tmp_path, data, monkeypatch, capsys
+):
+    def full(*_):
+        raise FileError("cannot be written (No space left on device)", path=tmp_path / "r.svg")
+
+    monkeypatch.setattr("saen.report.figures.save_figure", full)
+    command = ("evaluate", data, "--plot", tmp_path / "r.svg", "--repeats", 1, "--folds", 2)
+    monkeypatch.setattr("sys.argv", ["saen", *map(str, command), *QUICK])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    printed = capsys.readouterr()
+    assert "accuracy" in printed.out
+    assert "No space left" in printed.err
 
 
 def test_a_flipped_digit_in_a_run_directory_is_found(tmp_path):
@@ -225,10 +245,43 @@ def test_markup_and_escape_sequences_in_data_are_printed_as_text(tmp_path, data)
     assert "[z].svg" in printed[6].stdout
 
 
-@pytest.mark.parametrize("command", [("compress", "threads"), ("datasets",), ("decompositions",)])
-def test_a_terminal_without_utf8_gets_ascii(command):
+def test_every_command_prints_ascii_where_there_is_nothing_else(tmp_path, data, monkeypatch):
+    lines = [json.loads(line) for line in data.read_text().splitlines()]
+    for number, line in enumerate(lines):
+        line["target"] = "é→"[number % 2]
+    source = tmp_path / "…é.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    own = tmp_path / "é.saen"
+    counts = ("--preset", "counts")
+    for command in (
+        ("train", source, "--out", own, *counts),
+        ("evaluate", source, "--repeats", 1, "--folds", 2, *counts),
+        ("predict", own, source),
+        ("embed", own, source, "--out", tmp_path / "é.csv"),
+        ("explain", own, source, "--graph", 0),
+        ("explain", own, source),
+        ("inspect", own),
+        ("validate", source),
+        ("compress", source, "--out", tmp_path / "→.saen"),
+        ("convert", source, tmp_path / "→.csv"),
+        ("draw", source, "--out", tmp_path / "→.svg"),
+        ("datasets", source),
+        ("decompositions",),
+    ):
+        out, errors = io.BytesIO(), io.BytesIO()
+        for stream, written in (("stdout", out), ("stderr", errors)):
+            text = io.TextIOWrapper(written, "ascii", write_through=True)
+            monkeypatch.setattr(f"sys.{stream}", text)
+        monkeypatch.setattr("sys.argv", ["saen", *map(str, command)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert not stopped.value.code, errors.getvalue()
+        assert out.getvalue().isascii()
+
+
+def test_a_terminal_without_utf8_gets_ascii():
     done = subprocess.run(
-        [sys.executable, "-m", "saen", *command],
+        [sys.executable, "-m", "saen", "decompositions"],
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=False,

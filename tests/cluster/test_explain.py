@@ -9,7 +9,7 @@ import pytest
 
 from saen import PartCountsClassifier, SAENClassifier, generate_threads
 from saen.cluster.executors import SerialExecutor
-from saen.explanations.explanation import explain_collection
+from saen.explanations.collection import explain_collection
 from saen.io.container import save
 from tests.cli.commandline import run
 
@@ -20,7 +20,7 @@ THREADS = generate_threads(30, average_nodes=8, seed=1)
 def test_explain_in_tasks_gives_the_same_contributions(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("saen.explanations.explanation.EXAMPLES_PER_TASK", 7)
+    monkeypatch.setattr("saen.explanations.collection.EXAMPLES_PER_TASK", 7)
     model = (kind(epochs=2) if kind is SAENClassifier else kind()).fit(THREADS, THREADS.targets)
     here = explain_collection(model, THREADS)
     there = explain_collection(model, THREADS, executor=SerialExecutor())

@@ -351,10 +351,10 @@ def test_the_arrays_cannot_be_written_to_nor_replaced():
 
 def test_a_copy_is_as_immutable_as_the_original():
     graphs = small()
-    for twin in (copy.copy(graphs), copy.deepcopy(graphs)):
-        assert twin == graphs
-        assert not twin.indices.flags.writeable
-        assert not twin.targets.flags.writeable
+    for copied in (copy.copy(graphs), copy.deepcopy(graphs)):
+        assert copied == graphs
+        assert not copied.indices.flags.writeable
+        assert not copied.targets.flags.writeable
 
 
 def columns_of_one_edge():

@@ -147,8 +147,8 @@ def test_a_canonical_relation_is_the_same_relation_sorted_and_merged(hierarchy):
         canonical = relation.canonical()
         assert canonical == relation
         assert np.array_equal(canonical.matrix().toarray(), relation.matrix().toarray())
-        for whole in range(canonical.n_parents):
-            entries = [entry[:2] for entry in reference.entries_of(canonical, whole)]
+        for parent in range(canonical.n_parents):
+            entries = [entry[:2] for entry in reference.entries_of(canonical, parent)]
             assert entries == sorted(set(entries))
         assert canonical.counts is None or canonical.counts.max() > 1
 

@@ -54,7 +54,9 @@ def test_what_a_structure_repeats_is_built_once(drawn):
     for level in range(1, depth + 1):
         distinct.append(
             [
-                len({reference.content(w, level) for w in reference.wholes_within(i, depth, level)})
+                len(
+                    {reference.content(w, level) for w in reference.parents_within(i, depth, level)}
+                )
                 for i in items
             ]
         )
@@ -104,7 +106,7 @@ def test_a_generator_is_read_once_and_what_is_passed_in_is_not_kept():
         yield "word", f"word {number}"
 
     structures = NestedData(note(number) for number in range(3))
-    assert [whole["word"] for whole in structures.to_mappings()] == [
+    assert [example["word"] for example in structures.to_mappings()] == [
         *(["word 0"], ["word 1"], ["word 2"])
     ]
     assert opened == [0, 1, 2]

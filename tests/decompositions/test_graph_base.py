@@ -12,7 +12,8 @@ from tests.refusals import refuses
 
 ALL = [Ego, Neighbourhoods, Paths, Nodes, Edges]
 KINDS = (
-    "auto, node, degree, core, triangles, log-degree, log-core, log-triangles, distance, attributes"
+    "auto, node, degree, core, triangles, log-degree, log-core, log-triangles, distance, "
+    "attributes, attribute-bins"
 )
 
 
@@ -45,7 +46,7 @@ def test_settings_that_make_no_sense_are_refused(
 
 @pytest.mark.parametrize("decomposition", [Ego, Neighbourhoods, Paths])
 def test_edges_are_ignored_roles_or_objects(decomposition: Any) -> None:
-    known = "none, roles, auto, objects"
+    known = "none, roles, auto, bins, objects"
     with refuses(f"edges must be one of {known}, not 'role' (did you mean roles?)"):
         decomposition(edges="role")
     with refuses(

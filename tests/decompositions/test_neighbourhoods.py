@@ -20,10 +20,10 @@ DIRECTIONS = ["both", "out", "in"]
 depths = st.integers(1, 4)
 
 
-def read(relation, whole: int) -> Counter:
-    """The multiset of (role name, part) of a whole."""
+def read(relation, parent: int) -> Counter:
+    """The multiset of (role name, part) of a parent."""
     found: Counter = Counter()
-    for role, part, count in entries_of(relation, whole):
+    for role, part, count in entries_of(relation, parent):
         found[relation.alphabet[role], part] += count
     return found
 
@@ -167,11 +167,11 @@ def test_classes_of_real_graphs_are_colours(name, depth, dataset):
     rows = [others[a:b] for a, b in pairwise(starts)]
     near = [[u for u in row if u != v] for v, row in enumerate(rows)]
     if graphs.node_labels is None:
-        labels = [len(row) + (v in row) for v, row in enumerate(rows)]
+        kind, labels = "degree", [len(row) + (v in row) for v, row in enumerate(rows)]
     else:
-        labels = graphs.node_labels.tolist()
+        kind, labels = "node", graphs.node_labels.tolist()
     colours = refined(labels, near, depth)
-    made = Neighbourhoods(depth).fit(graphs)
+    made = Neighbourhoods(depth, node_labels=kind).fit(graphs)
     check_refinement(compress_graphs(graphs, made), depth, colours)
     if name == "NCI1":
         assert [len(set(column)) for column in colours] == [37, 292, 4_058, 22_948]

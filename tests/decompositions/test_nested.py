@@ -29,7 +29,7 @@ def pairs_of_collections(draw: st.DrawFn):
 
 
 @given(collections())
-def test_collapsing_while_reading_loses_nothing(drawn):
+def test_merging_duplicates_while_reading_loses_nothing(drawn):
     structures, levels = drawn
     found = compress(Nested(levels).decompose(NestedData(structures)))
     expected = compress(reference.naive(structures, levels))

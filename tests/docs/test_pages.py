@@ -95,6 +95,17 @@ def test_links_between_pages_exist():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", ["docs/how-it-works.md", "CONTRIBUTING.md"])
+def test_tables_of_folders_show_the_tree(page):
+    rows = re.findall(r"^\| `(?:src/saen/)?(\w+)` \| (.*) \|$", (ROOT / page).read_text(), re.M)
+    folders = {p.parent.name for p in (ROOT / "src" / "saen").glob("*/__init__.py")}
+    assert folders <= dict(rows).keys()
+    for folder, text in rows:
+        if folder in folders:
+            for module in re.findall(r"`([a-z_]+)`", text):
+                assert list((ROOT / "src" / "saen" / folder).glob(f"{module}*")), (folder, module)
+
+
 def test_api_reference_documents_all_public_names():
     named = {name for page in API for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)}
     assert {f"saen.{name}" for name in saen.__all__} <= named

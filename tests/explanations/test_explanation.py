@@ -292,55 +292,6 @@ def test_explanation_json_holds_every_number(threads, model):
         assert not array.flags.writeable
 
 
-# -- collections -------------------------------------------------------------------------------
-
-
-def test_explain_collection_is_the_sum_over_examples(threads, model):
-    some = Graphs.concatenate([threads[:8], threads[2:5]])  # with duplicates
-    collected = explain_collection(model, some, k=6)
-    compressed = compress(model.decomposition_.decompose(some))
-    totals = np.zeros(compressed.hierarchy.sizes[1])
-    occurrences, holders = np.zeros_like(totals), np.zeros_like(totals)
-    start = 0
-    for index in range(len(some)):
-        explanation = explain(model, some, index, target="questions", k=1)
-        classes = compressed.unique_of(1)[start : start + len(explanation.contributions[1])]
-        start += len(classes)
-        np.add.at(totals, classes, explanation.contributions[1])
-        np.add.at(occurrences, classes, 1)
-        holders[np.unique(classes)] += 1
-    assert collected.targets == ("discussion", "questions")
-    assert collected.occurrences.tolist() == occurrences.tolist()
-    assert collected.examples.tolist() == holders.tolist()
-    np.testing.assert_allclose(collected.means[:, 1] * occurrences, totals, atol=1e-8)
-    np.testing.assert_allclose(collected.means[:, 0], -collected.means[:, 1])
-    assert len(collected.parts) == 6
-    for each in collected.parts:
-        assert each.total == pytest.approx(abs(totals[each.number]))
-        assert each.towards == collected.targets[int(totals[each.number] > 0)]
-        offset = int(some.node_offsets[each.index]) * 2
-        assert compressed.unique_of(1)[offset + each.part.number] == each.number
-
-
-def test_explain_collection_of_many_classes_names_the_one_that_a_part_raises_most():
-    graphs = saen.generate_threads(45, n_classes=3, average_nodes=12, seed=2)
-    model = SAENClassifier(radii=(0, 1), epochs=3, n_models=1).fit(graphs, graphs.targets)
-    graphs = graphs[:6]
-    collected = explain_collection(model, graphs, k=4)
-    assert collected.targets == ("community 0", "community 1", "community 2")
-    totals = collected.means * collected.occurrences[:, None]
-    sums = np.zeros(3)
-    for index in range(len(graphs)):
-        each = [explain(model, graphs, index, target=name, k=1) for name in model.classes_]
-        sums += [explanation.output - explanation.baseline for explanation in each]
-    np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-6)
-    for part in collected.parts:
-        assert collected.targets.index(part.towards) == collected.means[part.number].argmax()
-    assert json.loads(json.dumps(collected.to_json()))["parts"][0]["number"] == (
-        collected.parts[0].number
-    )
-
-
 # -- mistakes ----------------------------------------------------------------------------------
 
 

@@ -13,7 +13,6 @@ from saen import (
     explain,
     explore,
 )
-from saen.explanations.explanation import contrasts, top_contributions
 
 
 @pytest.fixture(scope="module")
@@ -66,53 +65,6 @@ def test_unique_parts_say_where_they_occur(threads, kind):
     assert (np.diff(parts.strength) <= 1e-12).all()
 
 
-def test_contrast_is_the_difference_of_means_between_predicted_classes(threads):
-    model = model_of(NETWORKS, threads)
-    compressed = model.compress(threads)
-    found = top_contributions(model, compressed)
-    relation = compressed.hierarchy.relations[-1]
-    literal = np.zeros((len(threads), relation.n_parts))
-    for index, row in enumerate(compressed.top.tolist()):
-        for entry in range(relation.indptr[row], relation.indptr[row + 1]):
-            literal[index, relation.parts[entry]] += found.entries[entry, 0]
-    second = model.predict(threads) == model.classes_[1]
-    expected = literal[second].mean(axis=0) - literal[~second].mean(axis=0)
-    np.testing.assert_allclose(contrasts(compressed, found)[:, 1], expected, atol=1e-10)
-
-
-def test_contrasts_of_several_classes_and_of_numbers():
-    graphs = saen.generate_threads(30, n_classes=3, average_nodes=8, seed=2)
-    model = SAENClassifier(radii=(0, 1), epochs=2, n_models=1).fit(graphs, graphs.targets)
-    compressed = model.compress(graphs)
-    assert contrasts(compressed, top_contributions(model, compressed)).shape[1] == 3
-    numbers = graphs.n_nodes * np.linspace(0, 1, len(graphs))
-    regressor = SAENRegressor(radii=(0, 1), epochs=2, n_models=1).fit(graphs, numbers)
-    compressed = regressor.compress(graphs)
-    found = top_contributions(regressor, compressed)
-    relation = compressed.hierarchy.relations[-1]
-    literal = np.zeros((len(graphs), relation.n_parts))
-    for index, row in enumerate(compressed.top.tolist()):
-        for entry in range(relation.indptr[row], relation.indptr[row + 1]):
-            literal[index, relation.parts[entry]] += found.entries[entry, 0]
-    np.testing.assert_allclose(contrasts(compressed, found)[:, 0], literal.std(axis=0), atol=1e-9)
-    explored = explore(regressor, graphs.with_targets(numbers), k=5)
-    np.testing.assert_allclose(explored.errors, explored.predictions - numbers)
-    assert explored.confidence is None
-
-
-def test_a_part_that_all_graphs_have_alike_tells_nothing():
-    edges = [[(0, 1)], [(0, 1), (1, 2)]] * 6
-    graphs = Graphs.from_edge_lists(edges)
-    y = np.array(["pair", "path"] * 6)
-    model = SAENClassifier(decomposition="nodes", node_labels="degree", epochs=30).fit(graphs, y)
-    compressed = model.compress(graphs)
-    contrast = contrasts(compressed, top_contributions(model, compressed))
-    # Both have two nodes of degree 1; only paths have one of degree 2.
-    vocabulary = compressed.hierarchy.attributes.vocabulary
-    by_degree = {str(vocabulary[i]): contrast[i].max() for i in range(len(contrast))}
-    assert by_degree["2"] > by_degree["1"]
-
-
 def test_duplicates_with_conflicting_targets_are_found(threads):
     targets = threads.targets.copy()
     targets[-1] = "discussion" if targets[2] == "questions" else "questions"
@@ -131,3 +83,11 @@ def test_explore_refuses_what_it_cannot_show(threads):
     assert without.targets is None
     assert without.errors is None
     assert without.to_json()["listed_parts"] == 3
+
+
+def test_explore_of_numbers_has_errors_and_no_confidence(threads):
+    numbers = threads.n_nodes * np.linspace(0, 1, len(threads))
+    regressor = SAENRegressor(radii=(0, 1), epochs=2, n_models=1).fit(threads, numbers)
+    explored = explore(regressor, threads.with_targets(numbers), k=5)
+    np.testing.assert_allclose(explored.errors, explored.predictions - numbers)
+    assert explored.confidence is None

@@ -78,7 +78,8 @@ class Scenario:
         """Make a folder with the files that the command finds."""
         folder.mkdir()
         for name in self.inputs:
-            shutil.copy(inputs / name, folder)
+            copy = shutil.copytree if (inputs / name).is_dir() else shutil.copy
+            copy(inputs / name, folder / name)
         if self.existing is not None:
             shutil.copy(inputs / "old", folder / self.existing)
 
@@ -122,6 +123,7 @@ SCENARIOS = {
     "convert, CSV": Scenario(("convert", "data.jsonl", "edges.csv")),
     "convert, TUDataset zip": Scenario(("convert", "data.jsonl", "new.zip")),
     "convert, GraphML folder": Scenario(("convert", "data.jsonl", "new", "--format", "graphml")),
+    "convert --shards": Scenario(("convert", "data.jsonl", "parts", "--shards", "2")),
     "convert, from a zip with a cache": Scenario(
         ("convert", "tu.zip", "new.jsonl"), ("tu.zip",)
     ),
@@ -130,6 +132,11 @@ SCENARIOS = {
     ),
     "explain, JSON": Scenario(
         ("explain", "model.saen", "data.jsonl", "--out", "why.json"), WITH_MODEL
+    ),
+    "explore": Scenario(("explore", "model.saen", "data.jsonl", "--out", "all.html"), WITH_MODEL),
+    "compress, shards": Scenario(
+        ("compress", "shards", "--out", "c.saen"), ("shards",),
+        resumes=("c.saen.parts", ".c.saen.parts"),
     ),
     "draw": Scenario(("draw", "data.jsonl", "--out", "graph.svg")),
 }  # fmt: skip
@@ -189,6 +196,7 @@ class Injector:
 
     def prepare(self, *, model: bool) -> None:
         """Make the inputs of all scenarios, and with `model` those of scenarios that need one."""
+        from saen.io.shards import split_graphs, write_shards
         from saen.io.threads import generate_threads
         from saen.io.writing import write_graphs
 
@@ -196,6 +204,7 @@ class Injector:
         graphs = generate_threads(10, average_nodes=5, seed=1)
         write_graphs(graphs, self.inputs / "data.jsonl")
         write_graphs(graphs, self.inputs / "tu.zip")
+        write_shards(split_graphs(graphs, 2), self.inputs / "shards")
         (self.inputs / "old").write_text("what was there before")
         if model:
             train = ("train", "data.jsonl", "--out", "model.saen", *TINY, "--no-holdout")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHIM = Path(__file__).with_name("shim.c")
-TIME_LIMIT = 60
+TIME_LIMIT = 300
 """Seconds after which a command hangs."""
 
 SPACE = ("open", "write", "fsync", "truncate", "mkdir", "sendfile", "copy_file_range", "link")

@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import traceback
+from collections.abc import Callable, MutableSequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -32,46 +34,49 @@ with (
     from saen._util.json_files import write_json as write_json
     from tests.fuzz.kinds import KINDS, LEAVES, TOKENS, NotAnInput, survive
 
+ACCEPTED, REFUSED = 0, 1
+Counts = MutableSequence[int]
+"""Inputs that were accepted and refused."""
 MAX_MEMORY = 2 * 10**9
 """Bytes that reading a file of at most a megabyte may add to those of the process."""
 
 
-def search(name: str, folder: Path, flags: list[str]) -> None:
+def search(name: str, folder: Path, scratch: Path, counts: Counts, flags: list[str]) -> None:
     """Search until libFuzzer's flags (`-max_total_time`, `-runs`, …) say stop, then exit.
 
     `folder/corpus` gets the inputs that took a new branch, `folder/found` one input and traceback
     per distinct problem; the search goes on after one. `folder/log.txt` is what libFuzzer says.
+    Inputs are written to `scratch`; `counts` is shared with the process that started this one.
     """
     with (folder / "log.txt").open("w") as log:
         os.dup2(log.fileno(), 2)
     kind = KINDS[name]
-    counts = {"inputs": 0, "accepted": 0, "refused": 0, "no input": 0}
     seen: set[str] = set()
 
     def one_input(data: bytes) -> int:
-        counts["inputs"] += 1
-        if counts["inputs"] % 200 == 0:
-            (folder / "counts.json").write_text(json.dumps(counts))
         try:
-            accepted = survive(kind, folder / "input", data)
+            accepted = survive(kind, scratch / "input", data)
         except NotAnInput:
-            counts["no input"] += 1
             return -1
         except Exception as error:
             keep(folder / "found", data, error, seen)
-            return 0
-        counts["accepted" if accepted else "refused"] += 1
+            accepted = False
+        counts[ACCEPTED if accepted else REFUSED] += 1
         return 0
 
     # A first reading loads libraries, which are no part of an input's memory.
-    for sample in kind.samples():
-        assert survive(kind, folder / "input", sample), f"the good example of {name} is refused"
+    good = kind.samples()
+    for sample in good:
+        assert survive(kind, scratch / "input", sample), f"the good example of {name} is refused"
     limit_memory()
     words = ("".join(f"\\x{byte:02x}" for byte in token) for token in TOKENS)
     (folder / "words").write_text("".join(f'"{word}"\n' for word in words))
-    mutate = {"custom_mutator": mutate_json} if kind.json else {}
     corpus = [str(folder / "corpus"), str(Path(__file__).parent / "corpus" / name)]
-    atheris.Setup(["fuzz", *corpus, f"-dict={folder / 'words'}", *flags], one_input, **mutate)
+    atheris.Setup(
+        ["fuzz", *corpus, f"-dict={folder / 'words'}", *flags],
+        one_input,
+        custom_mutator=mutator(MUTATIONS[kind.content], good),
+    )
     atheris.Fuzz()
 
 
@@ -97,28 +102,83 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
-# -- JSON --------------------------------------------------------------------------------------
+# -- mutations ---------------------------------------------------------------------------------
+
+Mutation = Callable[[bytes, random.Random], bytes]
 
 
-def mutate_json(data: bytes, max_size: int, seed: int) -> bytes:
-    """Change one value of one line of JSON, or (one time in three) any bytes."""
-    source = random.Random(seed)
+def mutator(mutation: Mutation, good: list[bytes]) -> Callable[[bytes, int, int], bytes]:
+    """Change an input of the corpus, or every other time a good file.
+
+    Most of a corpus is refused, each of its inputs for another reason: few of their descendants
+    are read to the end.
+    """
+
+    def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+        source = random.Random(seed)
+        start = source.choice(good) if source.random() < 0.5 else data
+        mutated = start
+        for _ in range(source.choice([1, 1, 2, 4])):
+            # One time in four any bytes, so that nothing is out of reach.
+            change = _mutate_bytes if source.random() < 0.25 else mutation
+            mutated = change(mutated, source)
+        return mutated if len(mutated) <= max_size else data
+
+    return mutate
+
+
+def _mutate_bytes(data: bytes, source: random.Random) -> bytes:
+    return bytes(atheris.Mutate(data, len(data) + 64))
+
+
+def _mutate_text(data: bytes, source: random.Random) -> bytes:
+    """Change one word or number, or remove, repeat or move a line."""
     lines = data.split(b"\n")
-    chosen = source.randrange(len(lines))
+    at = source.randrange(len(lines))
+    action = source.random()
+    if action < 0.1:
+        del lines[at]
+    elif action < 0.2:
+        lines.insert(source.randrange(len(lines) + 1), lines[at])
+    elif action < 0.3:
+        other = source.randrange(len(lines))
+        lines[at], lines[other] = lines[other], lines[at]
+    else:
+        words = _WORD.split(lines[at])  # words are at odd places
+        if len(words) > 1:
+            place = source.randrange(1, len(words), 2)
+            words[place] = _other_word(words[place], data, source)
+        lines[at] = b"".join(words)
+    return b"\n".join(lines)
+
+
+_WORD = re.compile(rb"([\w.+-]+)")
+
+
+def _other_word(word: bytes, data: bytes, source: random.Random) -> bytes:
+    """A near number, another word of the same file, or one of `TOKENS`."""
+    action = source.random()
+    if action < 0.4 and len(word) < 10 and word.isdigit():
+        return b"%d" % (int(word) + source.choice([-1, 1, 2, 7]))
+    return source.choice(_WORD.findall(data) if action < 0.7 else TOKENS)
+
+
+def _mutate_json(data: bytes, source: random.Random) -> bytes:
+    """Change one value of one line of JSON."""
+    lines = data.split(b"\n")
+    at = source.choice([n for n, line in enumerate(lines) if line[:1] in (b"{", b"[")] or [0])
     try:
-        document = json.loads(lines[chosen])
+        lines[at] = json.dumps(_changed(json.loads(lines[at]), source)).encode()
     except (ValueError, RecursionError):
-        document = None
-    if document is None or source.random() < 1 / 3:
-        return bytes(atheris.Mutate(data, len(data) + 64))[:max_size]
-    for _ in range(source.choice([1, 1, 2, 4])):
-        document = _changed(document, source)
-    try:
-        lines[chosen] = json.dumps(document).encode()
-    except (ValueError, RecursionError):
-        return data
-    mutated = b"\n".join(lines)
-    return mutated if len(mutated) <= max_size else data
+        return _mutate_bytes(data, source)
+    return b"\n".join(lines)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "bytes": _mutate_bytes,
+    "text": _mutate_text,
+    "json": _mutate_json,
+}
 
 
 def _changed(document: Any, source: random.Random) -> Any:

@@ -21,14 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from saen import Ego, Graphs, PartCountsClassifier, SAENClassifier, SaenError, compress
+from saen import (
+    BlendClassifier,
+    Ego,
+    Graphs,
+    PartCountsClassifier,
+    SAENClassifier,
+    SaenError,
+    compress,
+)
 from saen._util.json_files import write_json
 from saen.data.word_vectors import read_word_vectors
 from saen.io import container
+from saen.io.any_json import read_any_json
 from saen.io.conllu import read_conllu
 from saen.io.embeddings import read_embeddings
 from saen.io.loading import data_kind, load_dataset, read_graphs
 from saen.io.nested import read_nested
+from saen.io.reading import ReadOptions
 from saen.io.tu import read_tu
 from saen.io.writing import write_graphs
 from saen.learning.inspection import inspect_file
@@ -53,7 +63,8 @@ class Kind:
     samples: Callable[[], list[bytes]]
     make: Callable[[Path, bytes], Path]
     read: Callable[[Path], object]
-    json: bool = False  # lines of JSON, whose values are changed rather than their bytes
+    content: str = "text"
+    """Text, JSON lines or bytes: what is changed, a word, a value or bytes."""
 
 
 def survive(kind: Kind, folder: Path, data: bytes) -> bool:
@@ -197,6 +208,10 @@ def _model(path: Path) -> None:
     model.predict(toy_graphs())
 
 
+def _any_json(path: Path) -> None:
+    read_any_json(path, ReadOptions())
+
+
 def _words(path: Path) -> None:
     read_word_vectors(path)
     read_word_vectors(path, ["dog", "New York"])
@@ -298,6 +313,11 @@ def _network() -> Any:
     return SAENClassifier("ego(radii=(0, 1))", hidden=[[2], [2], [2]], epochs=1, n_models=1)
 
 
+def _blend() -> Any:
+    counts = PartCountsClassifier("neighbourhoods(depth=1)")
+    return BlendClassifier(candidates=[_network(), counts], inner_folds=2)
+
+
 def _hierarchies() -> list[bytes]:
     return _saved(Ego(radii=(0, 1)).decompose(toy_graphs()))
 
@@ -332,6 +352,20 @@ def _zip() -> list[bytes]:
 
 
 SMILES = b"smiles,target\nCC(=O)O,acid\nc1ccccc1,ring\n[Na+].[Cl-],salt\nC[C@H](N)C(=O)O,acid\n"
+BLOCK = b"""
+     RDKit          2D
+
+  2  1  0  0  0  0  0  0  0  0999 V2000
+    0.0000    0.0000    0.0000 C   0  0
+    1.2990    0.7500    0.0000 O   0  0
+  1  2  1  0
+M  END
+>  <target>
+yes
+
+$$$$
+"""
+SDF = b"a" + BLOCK + b"b" + BLOCK
 GML = b"""graph [ directed 0
  node [ id 1 label "O" x 0.5 ]
  node [ id 2 label "H&amp;" x 1 ]
@@ -351,6 +385,9 @@ CONLLU = b"""# newdoc id = d1
 NESTED = b"""{"levels": ["words", "sentences", "notes"]}
 {"parts": {"s": [{"word": ["the", "dog"]}, {"word": [["a", 1]]}]}, "target": "a", "id": "x"}
 {"parts": {"s": [{"word": ["cat"]}], "t": []}, "target": "b", "id": "y"}
+"""
+ANY_JSON = b"""{"name": "R", "age": 3, "owners": [{"city": "Rome"}, {"city": "Oslo"}], "target": 1}
+{"name": "Tom", "age": 2, "owners": [], "good": true, "target": 2, "id": "t"}
 """
 PRESET = b"""model = "network"
 [defaults]
@@ -386,40 +423,46 @@ def _text(*samples: bytes) -> Callable[[], list[bytes]]:
 
 
 KINDS = {
-    "jsonl": Kind(_graph_file("edges.jsonl"), one_file("edges.jsonl"), _graphs, json=True),
+    "jsonl": Kind(_graph_file("edges.jsonl"), one_file("edges.jsonl"), _graphs, content="json"),
     "csv": Kind(_graph_file("edges.csv"), one_file("edges.csv"), _graphs),
     "tsv": Kind(_graph_file("edges.tsv"), one_file("edges.tsv"), _graphs),
     "tables": Kind(_edge_tables, _make_tables, _graphs),
-    "parquet": Kind(_graph_file("edges.parquet"), one_file("edges.parquet"), _graphs),
+    "parquet": Kind(
+        _graph_file("edges.parquet"), one_file("edges.parquet"), _graphs, content="bytes"
+    ),
     "smiles": Kind(_text(SMILES), one_file("molecules.csv"), _graphs),
+    "smi": Kind(_text(b"CCO ethanol\nC[N+](=O)[O-]\n"), one_file("molecules.smi"), _graphs),
+    "sdf": Kind(_text(SDF), one_file("molecules.sdf"), _graphs),
     "graphml": Kind(
         lambda: [_written("graphml")["graphml/0.graphml"]], one_file("a.graphml"), _graphs
     ),
     "gml": Kind(_text(GML), one_file("a.gml"), _graphs),
     "edgelist": Kind(_text(b"# edges\n1 2\n2,3\n7\n"), one_file("a.txt"), _graphs),
     "tu": Kind(_tu_folder, _make_tu, read_tu),
-    "zip": Kind(_zip, one_file("toy.zip"), _dataset),
+    "zip": Kind(_zip, one_file("toy.zip"), _dataset, content="bytes"),
     "conllu": Kind(_text(CONLLU), one_file("a.conllu"), read_conllu),
-    "nested": Kind(_text(NESTED), one_file("a.jsonl"), read_nested, json=True),
+    "nested": Kind(_text(NESTED), one_file("a.jsonl"), read_nested, content="json"),
+    "any-json": Kind(_text(ANY_JSON), one_file("a.jsonl"), _any_json, content="json"),
     "word-vectors": Kind(_text(WORDS, WORDS[4:]), one_file("vectors.txt"), _words),
     "preset": Kind(_text(PRESET, COUNTS), one_file("own.toml"), _preset),
-    "splits": Kind(_text(*SPLITS), one_file("splits.json"), _splits, json=True),
-    "run": Kind(_text(RUN), _make_run, _run),
-    "group": Kind(_finished_group, _make_container, _group, json=True),
-    "saen": Kind(_raw_container, one_file("file.saen"), _anything),
+    "splits": Kind(_text(*SPLITS), one_file("splits.json"), _splits, content="json"),
+    "run": Kind(_text(RUN), _make_run, _run, content="json"),
+    "group": Kind(_finished_group, _make_container, _group, content="json"),
+    "saen": Kind(_raw_container, one_file("file.saen"), _anything, content="bytes"),
     "graphs": Kind(
-        lambda: _saved(rich_graphs(), toy_graphs()), _make_container, _anything, json=True
+        lambda: _saved(rich_graphs(), toy_graphs()), _make_container, _anything, content="json"
     ),
-    "hierarchy": Kind(_hierarchies, _make_container, _anything, json=True),
-    "compressed": Kind(_compressed, _make_container, _anything, json=True),
-    "model": Kind(_fitted(_network), _make_container, _model, json=True),
+    "hierarchy": Kind(_hierarchies, _make_container, _anything, content="json"),
+    "compressed": Kind(_compressed, _make_container, _anything, content="json"),
+    "model": Kind(_fitted(_network), _make_container, _model, content="json"),
     "part-counts": Kind(
         _fitted(lambda: PartCountsClassifier("neighbourhoods(depth=1)")),
         _make_container,
         _model,
-        json=True,
+        content="json",
     ),
-    "embeddings": Kind(_npy, one_file("vectors.npy"), read_embeddings),
+    "blend": Kind(_fitted(_blend), _make_container, _model, content="json"),
+    "embeddings": Kind(_npy, one_file("vectors.npy"), read_embeddings, content="bytes"),
 }
 
 TOKENS = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import FileError, InputError, MissingExtraError
 from saen.data.documents import Documents
+from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.conllu import read_conllu
 from saen.io.spacy import from_spacy
 from tests.io.refusals import refusal

@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import Graphs, SaenError
+from saen import SaenError
 from saen.io.loading import SUFFIXES, read_graphs
 from saen.io.writing import write_graphs
+from tests.fuzz.kinds import rich_graphs
 
 FUZZ = os.environ.get("SAEN_FUZZ")
 fuzzing = settings(max_examples=int(FUZZ or 30))
@@ -94,14 +94,7 @@ def samples() -> dict[str, bytes]:
     """A good file of every kind."""
     import tempfile
 
-    graphs = Graphs.from_edge_lists(
-        [[(0, 1), (1, 2)], [(0, 0)], [(0, 1)]],
-        node_labels=["C", "N", "é", "C", "C", "O"],
-        node_attributes=np.arange(12.0).reshape(6, 2) / 3,
-        edge_labels=[1, 2, 3, 4],
-        edge_attributes=[[0.5], [1.5], [2], [-1e9]],
-        targets=["yes", "no", "yes"],
-    )
+    graphs = rich_graphs()
     out = {".gml": GML, ".txt": b"# edges\n1 2\n2,3\n7\n", "smiles": SMILES}
     out |= {".smi": b"CCO ethanol\nC[N+](=O)[O-]\n", ".sdf": SDF}
     with tempfile.TemporaryDirectory() as name:

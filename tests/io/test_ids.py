@@ -6,6 +6,7 @@ import pytest
 
 import saen
 from saen import Graphs
+from saen.io.conllu import read_conllu
 from saen.io.loading import read_graphs
 from saen.io.nested import read_nested, write_nested
 from saen.io.writing import write_graphs
@@ -62,7 +63,7 @@ def test_ids_of_molecules_are_a_column_or_their_smiles(tmp_path, header, ids):
 
 def test_ids_of_documents_are_those_of_the_corpus():
     text = "# newdoc id = d1\n1\tyes\tyes\tX\t_\t_\t0\troot\t_\t_\n\n"
-    documents = saen.read_conllu(text + text.replace("d1", "d2"))
+    documents = read_conllu(text + text.replace("d1", "d2"))
     assert documents.ids.tolist() == ["d1", "d2"]
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from saen import DatasetNotFoundError, Ego, FileError, Graphs, InputError, SaenError, load, save
+from saen import Ego, Graphs, load, save
 from saen.data.nested import NestedData
+from saen.errors import DatasetNotFoundError, FileError, InputError, SaenError
 from saen.io import catalog as catalog_module
 from saen.io import loading
 from saen.io.catalog import OtherVersionWarning, catalog, content_digest, find_entry

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saen import DatasetNotFoundError, FileError, InputError, compress
+from saen import compress
 from saen.decompositions import Nested
+from saen.errors import DatasetNotFoundError, FileError, InputError
 from saen.io.stdlib import PACKAGES, stdlib_functions
 from tests.io.refusals import refusal
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from saen import FileError, Graphs, InputError, MissingExtraError, load_dataset
+from saen import Graphs, load_dataset
+from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.edge_tables import UnknownGraphsWarning
 from saen.io.loading import read_graphs
 from tests.io.refusals import bad_file

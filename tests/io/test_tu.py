@@ -148,9 +148,14 @@ def test_tu_graph_attributes_become_targets_where_asked_or_alone(tmp_path: Path)
     ],
     ids=["byte-order mark", "CRLF", "no last newline", "blank end", "no spaces", "many spaces"],
 )
-def test_tu_harmless_oddities_are_read_right(tmp_path: Path, disguise: Any) -> None:
+def test_tu_harmless_oddities_are_read_right(
+    tmp_path: Path, disguise: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     odd = write(tmp_path / "odd", {part: disguise(text.encode()) for part, text in TOY.items()})
-    assert read_tu(odd) == read_tu(write(tmp_path / "plain", TOY))
+    plain = read_tu(write(tmp_path / "plain", TOY))
+    assert read_tu(odd) == plain
+    monkeypatch.setattr(tu, "ARROW_BYTES", 0)
+    assert read_tu(odd) == plain
 
 
 def test_tu_reals_are_read_to_the_last_bit(tmp_path: Path) -> None:
@@ -222,12 +227,19 @@ def test_tu_repeated_lines_are_one_edge_if_they_agree(tmp_path: Path) -> None:
     ],
 )
 def test_tu_bad_text_is_reported_with_file_and_line(
-    tmp_path: Path, part: str, text: str | bytes, line: int, words: str
+    tmp_path: Path,
+    part: str,
+    text: str | bytes,
+    line: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    error = error_of(tmp_path, {part: text})
-    assert words in str(error)
-    assert error.line == line
-    assert error.path == tmp_path / f"toy_{part}.txt"
+    for size in (tu.ARROW_BYTES, 0):
+        monkeypatch.setattr(tu, "ARROW_BYTES", size)
+        error = error_of(tmp_path, {part: text})
+        assert words in str(error)
+        assert error.line == line
+        assert error.path == tmp_path / f"toy_{part}.txt"
 
 
 def test_tu_the_line_is_right_far_into_a_file_of_many_chunks(
@@ -324,6 +336,7 @@ def test_tu_what_is_written_is_read_back_equal_in_any_manner_and_chunks(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tu, "CHUNK_BYTES", rng.choice([400, 2**22]))
         patch.setattr(archive, "_STEP", rng.choice([7, 2**14]))
+        patch.setattr(tu, "ARROW_BYTES", rng.choice([0, 2**26]))
         assert read_tu(folder, directed=plain.directed) == graphs
 
 

@@ -7,13 +7,13 @@ import pytest
 from sklearn.base import clone
 
 import saen
-from saen import InputError
+from saen import InputError, explain
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import logits_of, tempered
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
-from saen.learning.jobs.train import train_model
+from saen.learning.jobs.train import DataFacts, train_model
 from saen.learning.splits import make_splits
 from tests.cli.commandline import fails, invoke
 
@@ -246,6 +246,22 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
     invoke("inspect", out)
 
 
+def test_train_on_large_data_uses_networks_unless_asked(tmp_path, monkeypatch):
+    data, told = tmp_path / "own.saen", []
+    saen.save(THREADS[:12], data)
+    monkeypatch.setattr("saen.learning.candidates.MAX_EXAMPLES", 10)
+
+    def notify(part):
+        told.append(part)
+        if isinstance(part, DataFacts):
+            raise InputError("far enough")
+
+    with pytest.raises(InputError, match="far enough"):
+        train_model(Job(str(data), "best"), tmp_path / "model.saen", limited=True, notify=notify)
+    assert "12 examples (more than 10): preset modern is used" in told[0]
+    assert told[1].decomposition["name"] == "ego"
+
+
 def test_train_with_options_of_networks_uses_networks(tmp_path):
     out = tmp_path / "model.saen"
     invoke("train", "threads", "--epochs", 1, "--no-holdout", "--out", out)
@@ -279,11 +295,26 @@ def test_train_resumes_a_blend(few_candidates, tmp_path, monkeypatch):
     assert saen.load(out).tried_ == resumed.tried_
 
 
-def test_train_of_several_targets_uses_networks(tmp_path):
-    path, out = tmp_path / "own.saen", tmp_path / "model.saen"
-    both = np.column_stack([THREADS.sizes, -THREADS.sizes]).astype(float)[:12]
-    saen.save(THREADS[:12].with_targets(both), path)
-    told = []
-    train_model(Job(str(path), "best"), out, test_size=None, notify=told.append)
-    assert isinstance(saen.load(out), saen.SAENRegressor)
-    assert any("preset modern is used" in str(each) for each in told)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_blend_of_several_targets_with_gaps(numbers, tmp_path):
+    graphs = THREADS[:40]
+    table = np.column_stack([graphs.sizes, -graphs.sizes]).astype(float)
+    if not numbers:
+        table = (table > np.median(table, axis=0)).astype(float)
+    table[::7, 1] = np.nan
+    kind = "Regressor" if numbers else "Classifier"
+    own = [
+        getattr(saen, f"PartCounts{kind}")("neighbourhoods(depth=1)", C=1.0, depth=1),
+        getattr(saen, f"SAEN{kind}")(epochs=2, n_models=1, radii=(0,)),
+    ]
+    blend = getattr(saen, f"Blend{kind}")(candidates=own, inner_folds=2)
+    model = clone(blend).fit(graphs, table)
+    assert model.score(graphs, table) > 0.6
+    model.save(tmp_path / "model.saen")
+    again = saen.load(tmp_path / "model.saen")
+    np.testing.assert_array_equal(again.predict(graphs), model.predict(graphs))
+    assert again.target_names_ == ["0", "1"]
+    assert explain(again, graphs, 1, target="1").target == 1
+    evaluation = cross_validate(blend, graphs, table, repeats=1, folds=2)
+    assert evaluation.outputs.shape == (1, 40, 2)
+    assert set(evaluation.target_scores()) == {"0", "1"}

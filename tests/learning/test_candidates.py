@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import saen
-from saen.learning.candidates import BUDGETS, default_candidates
+from saen.learning.candidates import BUDGETS, default_candidates, too_many
 
 BOND = [(0, 1), (1, 2)]
 
@@ -33,6 +33,12 @@ def test_candidates_use_edge_labels_and_directions_as_roles():
             each.estimator.prepare(data).decomposition.edges for each in default_candidates(data)
         }
         assert edges == {"roles" if roles else "none"}
+
+
+def test_candidates_try_edge_weights_in_bins():
+    data = graphs(node_labels=list("CCCCOC"), edge_attributes=[[0.1], [0.2], [0.3], [0.4]])
+    assert "part counts, edge bins" in names(data, budget="quick")
+    assert "part counts, edge bins" not in names(graphs(node_labels=list("CCCCOC")))
 
 
 def test_candidates_try_attributes_both_with_and_without():
@@ -68,3 +74,9 @@ def test_candidates_use_triangles_in_dense_graphs_only():
         data = saen.Graphs.from_edge_lists([edges, edges])
         labels = [each.estimator.node_labels for each in default_candidates(data)]
         assert any("triangles" in each for each in labels) == used
+
+
+def test_candidates_have_limits_of_examples_and_entries(monkeypatch):
+    assert too_many(graphs()) is None
+    monkeypatch.setattr("saen.learning.candidates.MAX_ENTRIES", 10)
+    assert too_many(graphs()) == "14 nodes and neighbours (more than 10)"

@@ -22,8 +22,8 @@ LIMIT = 120
 """Seconds after which a fit hangs."""
 
 
-def fitted(seed: int) -> Any:
-    model = saen.SAENClassifier(epochs=3, n_models=1, radii=(0, 1), random_state=seed)
+def fitted(seed: int, model: Any = None) -> Any:
+    model = model or saen.SAENClassifier(epochs=3, n_models=1, radii=(0, 1), random_state=seed)
     return model.fit(THREADS, THREADS.targets).predict_proba(THREADS)
 
 
@@ -36,10 +36,11 @@ def test_fits_in_two_threads_are_those_of_one():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_fit_in_a_forked_process_is_that_of_its_parent():
-    alone = fitted(0)
+@pytest.mark.parametrize("model", [None, saen.PartCountsClassifier("neighbourhoods(depth=2)")])
+def test_a_fit_in_a_forked_process_is_that_of_its_parent(model):
+    alone = fitted(0, model)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        np.testing.assert_array_equal(pool.submit(fitted, 0).result(timeout=LIMIT), alone)
+        np.testing.assert_array_equal(pool.submit(fitted, 0, model).result(timeout=LIMIT), alone)
 
 
 @pytest.mark.slow

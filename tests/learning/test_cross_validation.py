@@ -18,6 +18,7 @@ from saen.errors import FileError
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
+from saen.learning.preparation import Preparations
 from saen.learning.presets import load_preset
 from saen.learning.runs import open_run
 from saen.learning.splits import Splits, make_splits, splits_from_json, splits_to_json
@@ -49,6 +50,18 @@ def test_results_do_not_depend_on_how_many_networks_train_at_once(threads):
     ]
     for other in found[1:]:
         np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-9)
+
+
+def test_evaluations_share_what_was_prepared(threads, quick, monkeypatch):
+    preparations = Preparations(threads)
+    arguments = {"repeats": 1, "folds": 3}
+    found = cross_validate(quick, preparations, threads.targets, **arguments)
+    assert list(preparations.known) == [repr(quick.spec)]
+    expected = cross_validate(quick, threads, threads.targets, **arguments)
+    np.testing.assert_array_equal(found.outputs, expected.outputs)
+    monkeypatch.setattr(saen.SAENClassifier, "prepare", None)  # what is there is not made again
+    again = cross_validate(quick, preparations, threads.targets, **arguments)
+    np.testing.assert_array_equal(again.outputs, expected.outputs)
 
 
 def test_accuracy_of_a_repeat_is_the_mean_over_its_folds(threads, quick):

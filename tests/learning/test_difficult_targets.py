@@ -16,6 +16,7 @@ GRAPHS = saen.generate_threads(12, average_nodes=6, seed=2)
 EMPTY = saen.Graphs.from_edge_lists([[]] * 12)
 HALF = saen.Graphs.from_edge_lists([[]] * 6 + [[(0, k % 3)] for k in range(6)])
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
+NUMBERS = [saen.SAENRegressor(**QUICK), saen.PartCountsRegressor(), saen.BlendRegressor()]
 
 
 def fit(model, y, graphs=GRAPHS):
@@ -48,6 +49,7 @@ def test_classes_that_cannot_be_learned_are_refused(learn, y, message):
         learn(saen.SAENClassifier(**QUICK), y)
 
 
+@pytest.mark.parametrize("model", NUMBERS)
 @pytest.mark.parametrize("learn", [fit, validate])
 @pytest.mark.parametrize(
     ("y", "message"),
@@ -55,12 +57,13 @@ def test_classes_that_cannot_be_learned_are_refused(learn, y, message):
         ([0.5, np.nan] * 6, "finite numbers"),
         ([0.5, np.inf] * 6, "finite numbers"),
         ([0.5, "a"] * 6, "finite numbers"),
+        ([1e200, -1e200] * 6, "numbers beyond ±1e\\+100: rescale"),
         ([0.5, 1.5] * 5, "12 examples, but 10 targets"),
     ],
 )
-def test_numbers_that_cannot_be_learned_are_refused(learn, y, message):
+def test_numbers_that_cannot_be_learned_are_refused(learn, y, message, model):
     with pytest.raises(InputError, match=message):
-        learn(saen.SAENRegressor(**QUICK), y)
+        learn(model, y)
 
 
 def test_cross_validation_of_equal_numbers_is_refused():

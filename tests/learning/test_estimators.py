@@ -46,9 +46,9 @@ from saen import (
     Vocabulary,
     compress,
     generate_threads,
-    to_networkx,
 )
 from saen.io.coerce import as_data
+from saen.io.networkx import to_networkx
 from saen.learning.estimators import InterruptedTrainingWarning
 from tests.references.networks import assert_close, numbers
 
@@ -191,9 +191,9 @@ def test_parameters_can_be_read_set_and_cloned(cls: type[Any]) -> None:
     assert estimator.get_params()["epochs"] == 7
     estimator.set_params(epochs=8, node_labels="degree")
     assert (estimator.epochs, estimator.node_labels) == (8, "degree")
-    twin = clone(estimator)
-    assert twin.get_params() == estimator.get_params()
-    assert not hasattr(twin, "network_")
+    copied = clone(estimator)
+    assert copied.get_params() == estimator.get_params()
+    assert not hasattr(copied, "network_")
     with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
         estimator.set_params(depth=3)
 
@@ -255,9 +255,9 @@ def test_fitted_estimators_pickle_and_copy_in_memory(cls: type[Any], threads: Gr
     y = threads.sizes.astype(float) if cls is SAENRegressor else threads.targets
     estimator = cls(**SMALL).fit(threads, y)
     made = estimator.predict(threads)
-    for twin in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
-        assert_array_equal(twin.predict(threads), made)
-        assert_array_equal(twin.embed(threads, 0), estimator.embed(threads, 0))
+    for copied in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
+        assert_array_equal(copied.predict(threads), made)
+        assert_array_equal(copied.embed(threads, 0), estimator.embed(threads, 0))
 
 
 # -- classification ----------------------------------------------------------------------------

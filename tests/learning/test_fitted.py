@@ -11,6 +11,9 @@ from sklearn.base import clone
 
 import saen
 from saen.errors import InputError
+from saen.learning.blend import BlendEstimator
+from saen.learning.estimators import NetworkEstimator
+from saen.learning.part_counts_models import PartCountsEstimator
 
 THREADS = saen.generate_threads(40, average_nodes=12, seed=1)
 SMALL: dict[str, Any] = {"epochs": 3, "n_models": 2, "inner_folds": 0}
@@ -28,6 +31,12 @@ MODELS = [
 
 def targets(model: Any) -> Any:
     return THREADS.sizes.astype(float) if "Regressor" in str(type(model)) else THREADS.targets
+
+
+def test_bases_of_estimators_are_abstract() -> None:
+    for base in (NetworkEstimator, PartCountsEstimator, BlendEstimator):
+        with pytest.raises(TypeError, match="abstract"):
+            base()  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

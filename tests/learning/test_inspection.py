@@ -29,7 +29,7 @@ def classifier(threads: Graphs) -> SAENClassifier:
     return SAENClassifier(radii=(0, 1), node_labels="degree", **SMALL).fit(threads, threads.targets)
 
 
-def test_graphs(threads: Graphs, tmp_path: Path) -> None:
+def test_inspect_graphs(threads: Graphs, tmp_path: Path) -> None:
     size = saen.save(threads, tmp_path / "g.saen")
     assert run("inspect", tmp_path / "g.saen") == {
         "file": str(tmp_path / "g.saen"),
@@ -45,7 +45,7 @@ def test_graphs(threads: Graphs, tmp_path: Path) -> None:
     }
 
 
-def test_hierarchies_before_and_after_collapsing(threads: Graphs, tmp_path: Path) -> None:
+def test_inspect_hierarchies_before_and_after_compression(threads: Graphs, tmp_path: Path) -> None:
     hierarchy = Ego().fit(threads).decompose(threads)
     compressed = saen.compress(hierarchy)
     saen.save(hierarchy, tmp_path / "h.saen")
@@ -64,7 +64,7 @@ def test_hierarchies_before_and_after_collapsing(threads: Graphs, tmp_path: Path
     assert [level["entries_before"] for level in found["levels"]] == list(compressed.entries)
 
 
-def test_models(classifier: SAENClassifier, threads: Graphs, tmp_path: Path) -> None:
+def test_inspect_models(classifier: SAENClassifier, threads: Graphs, tmp_path: Path) -> None:
     size = classifier.save(tmp_path / "m.saen")
     found = run("inspect", tmp_path / "m.saen")
     assert (found["kind"], found["format"], found["saen"]) == ("model", 1, saen.__version__)
@@ -87,7 +87,7 @@ def test_models(classifier: SAENClassifier, threads: Graphs, tmp_path: Path) -> 
     assert inspect_file(tmp_path / "h.saen")["decomposition"] is None
 
 
-def test_checkpoints(threads: Graphs, tmp_path: Path) -> None:
+def test_inspect_checkpoints(threads: Graphs, tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
     model = SAENClassifier(**SMALL, checkpoint=path).fit(threads, threads.targets)
     found = inspect_file(path)
@@ -96,7 +96,7 @@ def test_checkpoints(threads: Graphs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_tables_of_predictions(
+def test_inspect_tables_of_predictions(
     classifier: SAENClassifier, threads: Graphs, tmp_path: Path, suffix: str
 ) -> None:
     classifier.save(tmp_path / "m.saen")
@@ -113,7 +113,7 @@ def test_tables_of_predictions(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy", ".safetensors"])
-def test_embeddings(
+def test_inspect_embeddings(
     classifier: SAENClassifier, threads: Graphs, tmp_path: Path, suffix: str
 ) -> None:
     classifier.save(tmp_path / "m.saen")
@@ -128,7 +128,7 @@ def test_embeddings(
         assert found["level"] == "nodes"
 
 
-def test_run_directories(tmp_path: Path) -> None:
+def test_inspect_run_directories(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ("--repeats", 1, "--folds", 3, "--epochs", 1, "--models", 1, "--out", folder)
     report = run("evaluate", "threads", *options)
@@ -144,7 +144,7 @@ def test_run_directories(tmp_path: Path) -> None:
     assert inspect_file(folder)["done"] is False
 
 
-def test_what_is_told_to_people(classifier: SAENClassifier, tmp_path: Path) -> None:
+def test_inspect_prints_for_people(classifier: SAENClassifier, tmp_path: Path) -> None:
     classifier.save(tmp_path / "m.saen")
     told = invoke("inspect", tmp_path / "m.saen").stdout
     lines = [line.split() for line in told.splitlines()]
@@ -154,7 +154,7 @@ def test_what_is_told_to_people(classifier: SAENClassifier, tmp_path: Path) -> N
     assert ["classes", "discussion,", "questions"] in lines
 
 
-def test_large_arrays_are_left_alone(threads: Graphs, tmp_path: Path) -> None:
+def test_inspect_does_not_read_large_arrays(threads: Graphs, tmp_path: Path) -> None:
     path = tmp_path / "g.saen"
     saen.save(threads, path)
     whole = inspect_file(path)
@@ -166,7 +166,7 @@ def test_large_arrays_are_left_alone(threads: Graphs, tmp_path: Path) -> None:
         saen.load(path)
 
 
-def test_the_header_alone_is_what_reading_everything_gives(
+def test_inspect_header_alone_gives_what_reading_everything_gives(
     classifier: SAENClassifier, tmp_path: Path
 ) -> None:
     classifier.save(tmp_path / "m.saen")
@@ -176,7 +176,7 @@ def test_the_header_alone_is_what_reading_everything_gives(
     assert header.shapes == {key: array.shape for key, array in arrays.items()}
 
 
-def test_a_kind_of_another_day_is_described_by_its_arrays(tmp_path: Path) -> None:
+def test_inspect_describes_unknown_kinds_by_their_arrays(tmp_path: Path) -> None:
     container.write(tmp_path / "x.saen", "surprise", {}, {"a": np.zeros((2, 3))})
     found = inspect_file(tmp_path / "x.saen")
     assert (found["kind"], found["arrays"]) == ("surprise", {"a": [2, 3]})
@@ -199,7 +199,7 @@ def test_a_kind_of_another_day_is_described_by_its_arrays(tmp_path: Path) -> Non
         (".", None, "a folder, but not a run directory: it has no settings.json"),
     ],
 )
-def test_what_saen_did_not_write_is_said_to_be_foreign(
+def test_inspect_names_foreign_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -212,7 +212,7 @@ def test_what_saen_did_not_write_is_said_to_be_foreign(
     assert message in fails("inspect", name)
 
 
-def test_a_newer_format_and_damaged_metadata_are_named(
+def test_inspect_names_newer_formats_and_damaged_metadata(
     threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.saen"

@@ -28,7 +28,7 @@ from saen import (
     generate_threads,
 )
 from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes
-from saen.learning.part_counts import PartCounts
+from saen.learning.part_counts import PartCounts, _narrow
 from tests.properties.strategies import graph_collections, hierarchies, reordered
 from tests.references import hierarchies as reference
 
@@ -50,9 +50,9 @@ def counted(hierarchy: Hierarchy) -> list[Counter]:
     """For every structure, how often it has each (role, part), parts as nested Python values."""
     below, top = reference.contents(hierarchy)[-2], hierarchy.relations[-1]
     out = []
-    for whole in range(top.n_parents):
+    for parent in range(top.n_parents):
         found: Counter = Counter()
-        for role, part, count in reference.entries_of(top, whole):
+        for role, part, count in reference.entries_of(top, parent):
             found[role, below[part]] += count
         out.append(found)
     return out
@@ -504,3 +504,11 @@ def test_keys_of_fit_are_those_of_the_compressed_collection():
     names = counts(made).fit(threads).get_feature_names_out()
     keys = {f"{a:016x}{b:016x}" for a, b in compress(made.decompose(threads)).keys[1].tolist()}
     assert {name.rpartition(" > ")[2] for name in names} == keys
+
+
+@pytest.mark.parametrize(("n_columns", "dtype"), [(2**31 - 1, np.int32), (2**31, np.int64)])
+def test_counts_of_more_than_2_31_parts_keep_wide_indices(n_columns, dtype):
+    last = np.array([n_columns - 1], dtype=np.int64)
+    matrix = _narrow(sparse.csr_array((np.ones(1), (np.zeros(1, int), last)), (1, n_columns)))
+    assert matrix.indices.dtype == matrix.indptr.dtype == dtype
+    assert matrix.indices.tolist() == last.tolist()

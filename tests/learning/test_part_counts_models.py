@@ -14,9 +14,9 @@ from saen import (
     explain,
     explain_collection,
     generate_threads,
-    part_counts_probabilities,
 )
 from saen.learning.inspection import inspect_file
+from saen.learning.part_counts_models import part_counts_probabilities
 from saen.learning.prediction import predict_chunks
 from saen.learning.presets import load_preset
 from tests.cli.commandline import fails, invoke, run
@@ -54,6 +54,40 @@ def test_several_classes_have_a_logit_each():
     assert logits.shape == (60, 3)
     assert model.classes_[logits.argmax(axis=1)].tolist() == model.predict(THREADS).tolist()
     assert model.score(THREADS, KINDS) > 0.9
+
+
+def several(numbers: bool) -> np.ndarray:
+    """Two targets of the threads, the second unknown for every third of them."""
+    table = np.column_stack([THREADS.sizes, THREADS.targets == "discussion"]).astype(float)
+    if not numbers:
+        table[:, 0] = table[:, 0] > 20
+    table[::3, 1] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("kind", [PartCountsClassifier, PartCountsRegressor])
+def test_several_targets_are_those_of_one_each_where_known(kind, tmp_path):
+    table = several(numbers=kind is PartCountsRegressor)
+    settings = {**SMALL, "inner_folds": 0, "depth": 2, "C": 1.0}
+    model = kind(**settings).fit(THREADS, table)
+    known = ~np.isnan(table[:, 1])
+    alone = kind(**settings).fit(THREADS[known], table[known, 1])
+    both, one = model.predict(THREADS[known])[:, 1], alone.predict(THREADS[known])
+    np.testing.assert_allclose(both, one, atol=0.05)
+    model.save(tmp_path / "model.saen")
+    again = saen.load(tmp_path / "model.saen")
+    np.testing.assert_array_equal(again.predict(THREADS), model.predict(THREADS))
+    assert again.target_names_ == ["0", "1"]
+    assert again.score(THREADS, table) == model.score(THREADS, table) > 0.7
+
+
+def test_several_targets_share_depth_and_temperature():
+    model = PartCountsClassifier(**SMALL, class_weight="balanced").fit(THREADS, several(False))
+    assert model.classes_.tolist() == [[0, 1], [0, 1]]
+    shares, odds = model.predict_proba(THREADS), model.decision_function(THREADS)
+    assert shares.shape == odds.shape == (60, 2)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(THREADS)), shares)
+    np.testing.assert_array_equal(model.predict(THREADS), odds > 0)
 
 
 def test_depth_and_cost_are_chosen_unless_given():

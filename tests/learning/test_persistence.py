@@ -451,6 +451,16 @@ def test_a_crafted_header_with_a_right_checksum_is_refused_at_once(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 
+def assert_refused(estimator: Any, path: Path, change: Callable[[Any, Any], Any]) -> None:
+    """A saved model whose document and tensors are changed, with a new checksum, is not loaded."""
+    estimator.save(path)
+    kind, document, tensors = container.read(path)
+    change(document, tensors)
+    container.write(path, kind, document, tensors)
+    with pytest.raises(FileError, match="damaged"):
+        saen.load(path)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -466,13 +476,7 @@ def test_a_crafted_header_with_a_right_checksum_is_refused_at_once(
 def test_contents_that_reach_outside_are_refused(
     model: SAENClassifier, tmp_path: Path, change: Callable[[Any, Any], Any]
 ) -> None:
-    path = tmp_path / "model.saen"
-    model.save(path)
-    kind, document, tensors = container.read(path)
-    change(document, tensors)
-    container.write(path, kind, document, tensors)
-    with pytest.raises(FileError, match="damaged"):
-        saen.load(path)
+    assert_refused(model, tmp_path / "model.saen", change)
 
 
 @pytest.mark.parametrize(
@@ -497,13 +501,7 @@ def test_contents_that_reach_outside_are_refused(
 def test_a_linear_model_that_does_not_fit_together_is_refused(
     linear: PartCountsClassifier, tmp_path: Path, change: Callable[[Any, Any], Any]
 ) -> None:
-    path = tmp_path / "model.saen"
-    linear.save(path)
-    kind, document, tensors = container.read(path)
-    change(document, tensors)
-    container.write(path, kind, document, tensors)
-    with pytest.raises(FileError, match="damaged"):
-        saen.load(path)
+    assert_refused(linear, tmp_path / "model.saen", change)
 
 
 @pytest.mark.parametrize("kind", ["network", "linear"])

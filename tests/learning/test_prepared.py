@@ -6,7 +6,14 @@ from sklearn.model_selection import GridSearchCV
 
 import saen
 from saen.errors import InputError
+from saen.io import container
+from saen.io.reading import ReadOptions
 from saen.learning import preparation
+from saen.learning.jobs.compress import compress_dataset
+from saen.learning.jobs.job import Job
+from saen.learning.jobs.train import train_model
+from saen.learning.preparation import load_compressed
+from tests.cli.commandline import fails, run
 
 THREADS = saen.generate_threads(40, average_nodes=15, seed=1)
 
@@ -70,3 +77,64 @@ def test_one_large_graph_is_compressed(monkeypatch):
     monkeypatch.setattr(model, "compress", lambda X: calls.append(1) or compress(X))
     np.testing.assert_allclose(model.predict_proba(THREADS[3]), small, atol=1e-6)
     assert calls
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Threads, compressed in a file."""
+    data, out = tmp_path / "graphs.saen", tmp_path / "threads.saen"
+    saen.save(THREADS, data)
+    compress_dataset(str(data), saen.Ego(node_labels="degree"), out)
+    return out
+
+
+def test_compressed_examples_train_the_model_of_the_graphs(file, tmp_path):
+    options = ("--epochs", "2", "--models", "1", "--node-labels", "degree", "--radii", "0,1")
+    direct = run("train", tmp_path / "graphs.saen", "-o", tmp_path / "direct.saen", *options)
+    report = run("train", file, "-o", tmp_path / "model.saen", *options[:4])
+    assert report["held_out"]["accuracy"] == direct["held_out"]["accuracy"]
+    assert report["levels"] == direct["levels"]
+    one, other = (saen.load(tmp_path / name) for name in ("direct.saen", "model.saen"))
+    np.testing.assert_array_equal(one.predict_proba(THREADS), other.predict_proba(THREADS))
+
+
+def test_compressed_examples_are_memory_mapped_and_sliced_with_their_targets(file):
+    examples = load_compressed(file)
+    assert examples.targets.tolist() == THREADS.targets.tolist()
+    assert not examples.compressed.hierarchy.relations[0].parts.flags.owndata
+    assert examples[3:5].targets.tolist() == THREADS.targets[3:5].tolist()
+    assert len(examples[3:5]) == 2
+
+
+def test_compressed_examples_take_the_task_and_a_preset_that_reads_one_decomposition(
+    file, tmp_path
+):
+    message = fails("train", file, "-o", tmp_path / "m.saen", "--budget", "quick")
+    assert "budget does not apply to preset modern" in message
+    job = Job(str(file), reading=ReadOptions(task="regression"))
+    with pytest.raises(InputError, match="needs numbers as targets"):
+        train_model(job, tmp_path / "m.saen")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--radii", "0"), "threads.saen is compressed already: leave out radii"),
+        (("--node-labels", "node"), "leave out node-labels"),
+        (("--target", "y"), "option 'target' applies only to"),
+        (("--report", "page.html"), "--report shows the data themselves"),
+    ],
+)
+def test_compressed_examples_refuse_options_of_the_data(file, tmp_path, options, message):
+    assert message in fails("train", file, "-o", tmp_path / "m.saen", *options)
+
+
+def test_compressed_examples_need_targets_and_a_decomposition(file, tmp_path):
+    saen.save(saen.load(file), tmp_path / "alone.saen")
+    message = fails("train", tmp_path / "alone.saen", "-o", tmp_path / "m.saen")
+    assert "alone.saen: nothing to train on: compress the data again" in message
+    kind, document, tensors = container.read(file)
+    document["decomposition"]["vocabulary"] = [1]
+    container.write(tmp_path / "other.saen", kind, document, tensors)
+    message = fails("train", tmp_path / "other.saen", "-o", tmp_path / "m.saen")
+    assert "damaged: invalid decomposition (the vocabularies differ)" in message

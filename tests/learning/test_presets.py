@@ -17,6 +17,7 @@ from saen.learning.presets import load_preset
         ("a = " + "[" * 100_000, "not valid TOML"),
         ("[defaults]\nlayers = 3", "layers must be a list of sizes per level"),
         ("[defaults]\nlayers = []", "layers must be a list of sizes per level"),
+        ("[grid]\nlayers = [3]", "layers must be a list of sizes per level"),
         ("datasets = 3", "expected a table"),
         (f"[grid]\ndropout = {[0.5] * 200}\nepochs = {[1] * 200}", "more than 10,000 combinations"),
     ],
@@ -30,3 +31,9 @@ def test_preset_that_is_no_good_is_refused_in_one_line(
         load_preset(str(file))
     assert str(raised.value).startswith(f"{file}")
     assert len(str(raised.value)) < 1000
+
+
+def test_preset_layers_stand_for_hidden_in_the_grid_too(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text("[grid]\nlayers = [[[2], [3, 1]], [[4], [5, 1]]]\n")
+    assert load_preset(str(file)).choices() == [{"hidden": [[2], [3]]}, {"hidden": [[4], [5]]}]

@@ -31,6 +31,7 @@ def test_unused_names_everything_that_ego_ignores():
         "edge attributes",
         "1 column",
     ]
+    assert unused(graphs, node_labels="node,attribute-bins:2", edges="bins") == ["1 column"]
 
 
 def test_unused_is_empty_where_there_is_nothing_to_ignore():
@@ -38,10 +39,12 @@ def test_unused_is_empty_where_there_is_nothing_to_ignore():
 
 
 def test_unused_gives_an_option_that_works():
-    graphs = Graphs.from_edge_lists(EDGES, edge_labels=["x", "y"])
-    [line] = unused_information(graphs, Ego(radii=(0, 1)).fit(graphs))
-    spec = line.partition('--decomposition "')[2].removesuffix('")')
-    assert unused_information(graphs, make_decomposition(spec).fit(graphs)) == []
+    labelled = Graphs.from_edge_lists(EDGES, edge_labels=["x", "y"])
+    weighted = Graphs.from_edge_lists(EDGES, edge_attributes=[[0.5], [1.5]])
+    for graphs in (labelled, weighted):
+        [line] = unused_information(graphs, Ego(radii=(0, 1)).fit(graphs))
+        spec = line.partition('--decomposition "')[2].removesuffix('")')
+        assert unused_information(graphs, make_decomposition(spec).fit(graphs)) == []
 
 
 @pytest.mark.parametrize("name", ["ego", "neighbourhoods", "paths"])

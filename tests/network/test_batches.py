@@ -3,9 +3,22 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 import torch
 
-from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Task, Vocabulary, compress
+from saen import (
+    SAEN,
+    Architecture,
+    Attributes,
+    Hierarchy,
+    Relation,
+    Settings,
+    Task,
+    Vocabulary,
+    compress,
+    train,
+)
+from saen.network import batches
 from saen.network.batches import cut_batches, seen_in_training
 from tests.references.networks import assert_close, make_network, random_hierarchy
 
@@ -28,8 +41,8 @@ def test_batches_are_a_partition_of_the_examples_drawn_from_the_seed() -> None:
     network = make_network(hierarchy, 1)
 
     def members(seed: int, batch_size: int | None) -> list[list[float]]:
-        batches = cut_batches(network, hierarchy, task, batch_size, seed)
-        return [batch.targets[:, 0, 2].tolist() for batch in batches]
+        cut = cut_batches(network, hierarchy, task, batch_size, seed)
+        return [batch.targets[:, 0, 2].tolist() for batch in cut]
 
     assert members(0, 8) == members(0, 8) != members(1, 8)
     assert sorted(row for batch in members(0, 8) for row in batch) == list(range(n))
@@ -101,3 +114,38 @@ def test_many_labels_take_no_more_memory_than_their_table() -> None:
     assert network.bottom.table.grad.shape == (2, n + 1, 4)
     # One byte for every pair of object and label would be 10 GB.
     assert peak < 200e6
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_batches_that_are_cut_anew_train_the_same_networks(
+    monkeypatch: pytest.MonkeyPatch, patience: int | None
+) -> None:
+    n = 32
+    hierarchy = random_hierarchy(0, n=n, patterns=20, kind="both")
+    held_out = None if patience is None else np.eye(n, 2)
+    task = Task.regression(np.arange(n, dtype=np.float64), n_models=2, validation=held_out)
+    settings = Settings(epochs=3, batch_size=8, patience=patience, learning_rate=1e-3)
+    results = []
+    for limit in (1 << 23, 0):
+        monkeypatch.setattr(batches, "MAX_KEPT_ENTRIES", {"cpu": limit})
+        assert len(cut_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, task, 8, 0).kept) == (
+            4 if limit else 1
+        )
+        network = make_network(hierarchy, 1, (0, 1))
+        history = train(network, hierarchy, task, settings)
+        results.append((history, network.state_dict()))
+    (one, state), (other, again) = results
+    assert one == other
+    assert all(torch.equal(tensor, again[key]) for key, tensor in state.items())
+
+
+def test_labels_and_roles_are_counted_in_chunks_as_in_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compressed = compress(random_hierarchy(1, n=30, patterns=12, kind="codes"))
+    weights = (np.arange(60).reshape(30, 2) % 3 > 0).astype(np.float64)
+    whole, roles = seen_in_training(compressed.hierarchy, compressed.top, weights, 2)
+    monkeypatch.setattr(batches, "MAX_SEEN_ENTRIES", 3)
+    parts, again = seen_in_training(compressed.hierarchy, compressed.top, weights, 2)
+    assert torch.equal(whole, parts)
+    assert all(map(torch.equal, roles, again))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 from saen import SAENClassifier, generate_threads
 from saen.network import ensemble
@@ -52,6 +55,19 @@ def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
     for one, other in zip(first.outputs, second.outputs, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_networks_are_made_on_the_device_of_the_plan():
+    plan = replace(make_plan(), device=torch.device("meta"))
+    assert next(plan.network([0]).parameters()).device == plan.device
+
+
+def test_parts_are_trained_until_the_epoch_that_is_asked_for():
+    plan = make_plan()
+    results = train_parts(plan, TASK, PARTS, until=1)
+    assert results.loss.shape == (1, 6)
+    assert results.test_accuracy is None
+    assert results.test_loss is None
 
 
 def test_curves_on_tests_are_measured_on_request():

@@ -293,5 +293,5 @@ def test_network_is_pickled_and_copied_without_its_tensors() -> None:
     fresh = len(pickle.dumps(network))
     outputs = network.eval()(hierarchy)
     assert len(pickle.dumps(network)) == fresh
-    for twin in (pickle.loads(pickle.dumps(network)), copy.deepcopy(network)):
-        assert torch.equal(twin(hierarchy), outputs)
+    for copied in (pickle.loads(pickle.dumps(network)), copy.deepcopy(network)):
+        assert torch.equal(copied(hierarchy), outputs)

@@ -24,7 +24,7 @@ from saen.learning.jobs.evaluate import Protocol
 from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
 from saen.paper import kernel, reproduce, tables, timing
-from saen.paper.reproduce import AS_WRITTEN, RUNS, Run, Table
+from saen.paper.reproduce import AS_WRITTEN, RUNS, Missing, Run, Table
 from tests.properties.strategies import DrawnGraphs, graph_collections
 from tests.references.hierarchies import refined
 from tests.refusals import refuses
@@ -59,8 +59,8 @@ def write_runs(folder: Path, name: str = "MUTAG") -> None:
         write_json(folder / kind / name / "summary.json", summary(name, kind))
 
 
-def never(name: str, run: Run, folder: Path) -> None:
-    raise AssertionError(f"{folder} was made again")
+def never(missing: Missing) -> None:
+    raise AssertionError(f"{missing} were made again")
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -92,14 +92,15 @@ def test_runs_that_are_not_there_are_made_in_their_own_way(tmp_path: Path) -> No
     write_runs(tmp_path)
     asked = {}
 
-    def evaluate(name: str, run: Run, folder: Path) -> None:
-        kind = folder.parent.name
-        asked[kind] = (name, run)
-        write_json(folder / "summary.json", summary(name, kind))
+    def make(missing: Missing) -> None:
+        for name, run, folder in missing:
+            kind = folder.parent.name
+            asked[kind] = (name, run)
+            write_json(folder / "summary.json", summary(name, kind))
 
     for kind in ("written", "paper", "best"):
         (tmp_path / kind / "MUTAG" / "summary.json").unlink()
-    reproduce.accuracy(["MUTAG", "PTC_MR"], tmp_path, evaluate)
+    reproduce.accuracy(["MUTAG", "PTC_MR"], tmp_path, make)
     assert asked == {
         "written": ("MUTAG", Run("paper", 10, "fixed", AS_WRITTEN)),
         "paper": ("MUTAG", Run("paper", 10, "fixed")),
@@ -183,20 +184,25 @@ def test_the_command_makes_missing_runs_as_the_table_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
+    threads = generate_threads(20, seed=0)
+    monkeypatch.setattr(Job, "load", lambda _: threads)
 
-    def evaluate_dataset(job: Job, protocol: Protocol, out: Path) -> None:
+    def evaluate_dataset(job: Job, protocol: Protocol, out: Path, **given: Any) -> None:
         asked.append((job, protocol))
+        assert given["preparations"].data is threads  # loaded once
+        assert given["preparations"].known  # while the last run trained
+        given["progress"](1, 2)
         out.mkdir(parents=True)
         write_json(out / "summary.json", summary(job.data, out.parent.name))
 
     monkeypatch.setattr(reproduce, "evaluate_dataset", evaluate_dataset)
-    arguments = ["reproduce", "accuracy", "--datasets", "MUTAG", "--device", "cpu"]
+    arguments = ["reproduce", "accuracy", "--datasets", "IMDB-BINARY", "--device", "cpu"]
     CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)], catch_exceptions=False)
     assert asked == [
-        (Job("MUTAG", "paper", AS_WRITTEN, device="cpu"), Protocol("fixed", 10, 10)),
-        (Job("MUTAG", "paper", device="cpu"), Protocol("fixed", 10, 10)),
-        (Job("MUTAG", "modern", device="cpu"), Protocol("fixed", 3, 10)),
-        (Job("MUTAG", "best", device="cpu"), Protocol("nested", 3, 10)),
+        (Job("IMDB-BINARY", "paper", AS_WRITTEN, device="cpu"), Protocol("fixed", 10, 10)),
+        (Job("IMDB-BINARY", "paper", device="cpu"), Protocol("fixed", 10, 10)),
+        (Job("IMDB-BINARY", "modern", device="cpu"), Protocol("fixed", 3, 10)),
+        (Job("IMDB-BINARY", "best", device="cpu"), Protocol("nested", 3, 10)),
     ]
 
 

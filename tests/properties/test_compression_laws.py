@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import saen.data.compression
 import saen.data.content_hash
-from saen import Compressed, Ego, Hierarchy, compress, compress_graphs, merge
+import saen.decompositions.ball_counts
+from saen import Compressed, Decomposition, Ego, Hierarchy, Paths, compress, compress_graphs, merge
 from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import level_keys
 from tests.properties.strategies import (
@@ -262,6 +263,40 @@ def test_compress_graphs_in_chunks_gives_what_compressing_everything_gives(
     with blocks_of(entries):
         chunked = compress_graphs(graphs, ego, lower_inverse=lower)
     assert same_arrays(chunked, direct if lower else direct.top_only())
+
+
+CUT = [
+    Ego(radii=(0, 1, 2)),
+    Ego(radii=(2, 3), node_labels="degree", direction="out"),
+    Ego(radii=(1, 2), edges="auto"),
+    Ego(radii=(0, 2), edges="objects"),
+    Paths(radii=(1, 2), max_length=3, cap=2),
+    Paths(radii=(2,), max_length=2, direction="in", both_ways=True),
+    Paths(radii=(0, 2), max_length=2, edges="objects"),
+    Paths(radii=(1, 2), max_length=2, edges="auto"),
+]
+
+
+@given(
+    graph_collections(),
+    st.sampled_from(CUT),
+    st.sampled_from([1, 2, 5, 30, 200]),
+    st.sampled_from([1, 8, 1 << 22]),
+    st.booleans(),
+)
+def test_compress_graphs_in_chunks_of_roots_gives_what_compressing_the_graph_gives(
+    drawn: DrawnGraphs, decomposition: Decomposition, entries: int, table: int, lower: bool
+) -> None:
+    fitted = decomposition.fit(drawn.graphs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saen.decompositions.ball_counts, "_MAX_TABLE", table)  # none or more hubs
+        for graph in (drawn.graphs[i : i + 1] for i in range(len(drawn.graphs))):
+            direct = compress(fitted.decompose(graph))
+            with blocks_of(entries):
+                cut = compress_graphs(graph, fitted, lower_inverse=lower)
+            assert same_arrays(cut, direct if lower else direct.top_only())
+            for kept, computed in zip(cut.keys, direct.keys, strict=True):
+                np.testing.assert_array_equal(kept, computed)
 
 
 @given(hierarchies(), st.data())

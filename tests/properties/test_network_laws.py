@@ -88,7 +88,7 @@ def tasks(draw: st.DrawFn, n: int) -> Task:
     return Task(loss, targets, weights, class_weights=class_weights, n_classes=n_classes)
 
 
-def twin(network: SAEN) -> SAEN:
+def copied(network: SAEN) -> SAEN:
     """Another network with the same weights and statistics."""
     other = SAEN(network.architecture, [0] * network.n_models, dtype=network.dtype)
     other.load_state_dict(network.state_dict())
@@ -250,7 +250,7 @@ def test_compressed_outputs_losses_and_gradients_are_those_of_the_original(
     compressed = compress(hierarchy)
     task = data.draw(tasks(len(hierarchy)))
     network = data.draw(networks(hierarchy, task.n_outputs, device))
-    other = twin(network)
+    other = copied(network)
     outputs, losses, gradients = learn_from(network, hierarchy, task)
     rows, losses_comp, gradients_comp = learn_from(other, compressed, task)
     if len(hierarchy):
@@ -265,7 +265,7 @@ def test_compressed_levels_expand_to_those_of_the_original(data: st.DataObject) 
     hierarchy = data.draw(random_hierarchies)
     training = data.draw(st.booleans())
     network = data.draw(networks(hierarchy)).train(training)
-    other = twin(network).train(training)
+    other = copied(network).train(training)
     compressed = compress(hierarchy)
     for level in [*range(hierarchy.depth + 1), None]:
         h = network(hierarchy, level=level)
@@ -300,7 +300,7 @@ def test_permutation_of_objects_and_entries_changes_nothing(data: st.DataObject)
     network = data.draw(networks(hierarchy, task.n_outputs))
     order = data.draw(orders(hierarchy))
     shuffled = replace(task, targets=task.targets[order[-1]], weights=task.weights[order[-1]])
-    other = twin(network)
+    other = copied(network)
     outputs, losses, gradients = learn_from(network, hierarchy, task)
     permuted, losses_too, gradients_too = learn_from(other, reordered(hierarchy, order), shuffled)
     assert_close(permuted, outputs[order[-1]], TOLERANCE)

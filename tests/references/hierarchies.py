@@ -33,24 +33,24 @@ def contents(hierarchy: Hierarchy) -> list[list[Hashable]]:
     for relation in hierarchy.relations:
         below = levels[-1]
         parents: list[Hashable] = []
-        for whole in range(relation.n_parents):
+        for parent in range(relation.n_parents):
             parts: Counter[Hashable] = Counter()
-            for role, part, count in entries_of(relation, whole):
+            for role, part, count in entries_of(relation, parent):
                 parts[relation.alphabet[role], below[part]] += count
             parents.append(frozenset(parts.items()))
         levels.append(parents)
     return levels
 
 
-def entries_of(relation: Relation, whole: int) -> list[tuple[int, int, int]]:
-    """(role, part, count) of every entry of a whole."""
+def entries_of(relation: Relation, parent: int) -> list[tuple[int, int, int]]:
+    """(role, part, count) of every entry of a parent."""
     return [
         (
             int(relation.roles[e]),
             int(relation.parts[e]),
             1 if relation.counts is None else int(relation.counts[e]),
         )
-        for e in range(int(relation.indptr[whole]), int(relation.indptr[whole + 1]))
+        for e in range(int(relation.indptr[parent]), int(relation.indptr[parent + 1]))
     ]
 
 
@@ -90,9 +90,9 @@ def attribute_matrix(hierarchy: Hierarchy) -> np.ndarray:
 def relation_matrices(relation: Relation) -> list[np.ndarray]:
     """R_{l,π} for every role π."""
     matrices = [np.zeros((relation.n_parents, relation.n_parts)) for _ in relation.alphabet]
-    for whole in range(relation.n_parents):
-        for role, part, count in entries_of(relation, whole):
-            matrices[role][whole, part] += count
+    for parent in range(relation.n_parents):
+        for role, part, count in entries_of(relation, parent):
+            matrices[role][parent, part] += count
     return matrices
 
 
@@ -121,11 +121,11 @@ def network(hierarchy: Hierarchy, seed: int, width: int = 3) -> list[np.ndarray]
     H = [_extract(attribute_matrix(hierarchy), rng, width)]
     for relation in hierarchy.relations:
         A = np.zeros((relation.n_parents, relation.n_roles * width))
-        for whole in range(relation.n_parents):
-            for role, part, count in entries_of(relation, whole):
+        for parent in range(relation.n_parents):
+            for role, part, count in entries_of(relation, parent):
                 z = np.zeros(relation.n_roles)
                 z[role] = 1
-                A[whole] += count * np.kron(z, H[-1][part])
+                A[parent] += count * np.kron(z, H[-1][part])
         H.append(_extract(A, rng, width))
     return H
 

@@ -39,7 +39,7 @@ def collections(draw: st.DrawFn, min_size: int = 0) -> tuple[list[Item], tuple[s
 
 
 def written(item: Item, form: Callable[[int], int], depth: int) -> Any:
-    """The same structure as lists, mappings and generators, as `form` chooses for every whole."""
+    """The same structure as lists, mappings and generators, as `form` chooses for every parent."""
     pairs = [(role, part if depth == 1 else written(part, form, depth - 1)) for role, part in item]
     chosen = form(3)
     if chosen == 0:
@@ -53,7 +53,7 @@ def written(item: Item, form: Callable[[int], int], depth: int) -> Any:
 
 
 def shuffled(item: Item, order: Callable[[int], Sequence[int]], depth: int) -> Item:
-    """The same structure with the parts of every whole in another order."""
+    """The same structure with the parts of every parent in another order."""
     pairs = [
         (role, part if depth == 1 else shuffled(part, order, depth - 1)) for role, part in item
     ]
@@ -61,10 +61,10 @@ def shuffled(item: Item, order: Callable[[int], Sequence[int]], depth: int) -> I
 
 
 def content(item: Item, depth: int) -> Hashable:
-    """What a whole is: the multiset of its (role, part)."""
+    """What a parent is: the multiset of its (role, part)."""
     parts: Counter[Hashable] = Counter()
     for role, part in item:
-        # Labels with their types: 1 is not "1", and a label is never a whole.
+        # Labels with their types: 1 is not "1", and a label is never a parent.
         parts[role, ("label", repr(part)) if depth == 1 else content(part, depth - 1)] += 1
     return frozenset(parts.items())
 
@@ -78,27 +78,27 @@ def of_mapping(mapping: dict[str, Any], depth: int) -> Item:
     ]
 
 
-def wholes_within(item: Item, depth: int, level: int) -> Iterator[Item]:
+def parents_within(item: Item, depth: int, level: int) -> Iterator[Item]:
     """All parents of a level inside a structure, itself included."""
     if depth == level:
         yield item
     elif depth > 1:
         for _, part in item:
-            yield from wholes_within(part, depth - 1, level)
+            yield from parents_within(part, depth - 1, level)
 
 
 def labels_within(item: Item, depth: int) -> Iterator[Any]:
     """All labels of a structure."""
-    for whole in wholes_within(item, depth, 1):
-        for _, label in whole:
+    for parent in parents_within(item, depth, 1):
+        for _, label in parent:
             yield label
 
 
 def roles_within(structures: list[Item], depth: int, level: int) -> list[str]:
     """The roles that parts of the parents of a level have."""
     found = {
-        role for item in structures for whole in wholes_within(item, depth, level)
-        for role, _ in whole
+        role for item in structures for parent in parents_within(item, depth, level)
+        for role, _ in parent
     }  # fmt: skip
     return sorted(found)
 

@@ -177,7 +177,35 @@ def is_temporary(path: Path) -> bool:
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
-def swap_folder(scratch: Path, path: Path) -> None:
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """An empty folder beside `path`, which is removed when the block ends."""
+    scratch = make_folder(temporary_beside(path))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """An empty folder to write to, which replaces `path` and all that is in it when the block ends.
+
+    >>> toys = getfixture("tmp_path") / "toys"
+    >>> with atomic_folder(toys) as new:
+    ...     _ = (new / "note.txt").write_text("whole")
+    >>> [file.name for file in toys.iterdir()]
+    ['note.txt']
+    """
+    try:
+        with scratch_folder(path) as scratch:
+            yield make_folder(scratch / "new")
+            _swap_folder(scratch, path)
+    except OSError as error:
+        raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
+
+
+def _swap_folder(scratch: Path, path: Path) -> None:
     """Put `scratch / "new"` in the place of the folder `path`, if need be by way of "old"."""
     new, old = scratch / "new", scratch / "old"
     if path.exists():

@@ -17,7 +17,7 @@ class Commands(LazyGroup):
     summaries: ClassVar = {
         "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
         "decompositions": "List the decompositions, installed ones included, and their parameters.",
-        "validate": "Say what a file holds, and name every line that cannot be used.",
+        "validate": "Check a file: describe its content and list every line with a problem.",
         "convert": "Convert graphs from any format that can be read, or any JSON to nested data.",
         "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
         "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
@@ -28,7 +28,7 @@ class Commands(LazyGroup):
         "predict": "Predict graphs or other data, with or without targets, with a trained model.",
         "embed": "Write the learned vectors (embeddings) of graphs or other data, or of their "
         "parts.",
-        "inspect": "Say what a file is: its kind, versions, sizes and settings.",
+        "inspect": "Describe a file: its kind, versions, sizes and settings.",
         "explain": "Explain a model's prediction for one example by the contributions of its "
         "parts.",
         "explore": "Explore a dataset with a model: one page with a map, all graphs and all "

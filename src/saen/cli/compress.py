@@ -25,7 +25,9 @@ def command(
     cluster: options.Cluster = None,
     partitions: Annotated[
         int | None,
-        typer.Option(help="Merge shards by this many ranges into a folder: none holds the whole."),
+        typer.Option(
+            help="Merge shards by this many ranges of keys into a folder: no task holds everything."
+        ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot objects before and after.")] = None,
     force: options.Force = False,
@@ -80,7 +82,10 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
     }
     if report["ceiling"] is not None:
         lines["ceiling"] = describe_ceiling(report["ceiling"])
-    lines["time"] = ", ".join(f"{step} {s:.2f} s" for step, s in report["seconds"].items())
+    seconds = report["seconds"]
+    rate = top["objects"] / max(sum(seconds.values()), 1e-9)
+    steps = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
+    lines["time"] = f"{steps}: {rate:,.0f} {top['name']} per second"
     if report["peak_memory_bytes"] is not None:
         lines["memory"] = f"peak {human_bytes(report['peak_memory_bytes'])}"
     if out is not None:

@@ -1,4 +1,4 @@
-"""`saen decompositions`: ways to take structures apart, and their parameters."""
+"""`saen decompositions`: ways to decompose data, and their parameters."""
 
 from __future__ import annotations
 

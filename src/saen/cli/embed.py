@@ -41,13 +41,13 @@ def command(
 
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
-    from saen.cluster.predict import embed_on_cluster
+    from saen.cluster.predict import embed_shards
     from saen.learning.jobs.predict import embed_dataset
 
     if cluster is not None and reading.skip_bad:
         raise InputError("option 'skip-bad' is for files that are not shards yet")
     result = (
-        embed_on_cluster(model, data, cluster, out, level=level, device=device, force=force)
+        embed_shards(model, data, cluster, out, level=level, device=device, force=force)
         if cluster is not None
         else embed_dataset(
             model, data, out, reading, level=level, device=device, force=force, vectors=vectors

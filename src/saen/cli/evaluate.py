@@ -60,11 +60,11 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Run directory: keeps all results, and is resumed."),
+        typer.Option("--out", "-o", help="Run directory: keeps all results, to resume from."),
     ] = None,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
-    plot: Annotated[Path | None, typer.Option(help="Plot curves and confusion here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Plot learning curves and confusion.")] = None,
     page: options.ReportPage = None,
     force: options.Force = False,
     json: options.AsJson = False,

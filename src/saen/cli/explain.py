@@ -14,7 +14,8 @@ from saen.cli.output import console, heading, print_json, print_line, say, table
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
-    from saen.explanations.explanation import CollectionExplanation, Explanation
+    from saen.explanations.collection import CollectionExplanation
+    from saen.explanations.explanation import Explanation
 
 
 @options.reads_data
@@ -27,10 +28,7 @@ def command(
     ] = None,
     explain_target: Annotated[
         str | None,
-        typer.Option(
-            "--explain-target",
-            help="The class to explain. [default: the predicted one]",
-        ),
+        typer.Option(help="The class to explain. [default: the predicted one]"),
     ] = None,
     parts: Annotated[int, typer.Option(min=1, help="How many of the strongest parts.")] = 10,
     out: Annotated[
@@ -53,7 +51,8 @@ def command(
     Example: saen explain model.saen MUTAG --graph 17 --out report.html
     """
     from saen.cluster.executors import open_executor
-    from saen.explanations.explanation import explain, explain_collection
+    from saen.explanations.collection import explain_collection
+    from saen.explanations.explanation import explain
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_facts, model_takes
     from saen.learning.runs import versions

@@ -18,9 +18,9 @@ def command(
     file: Annotated[Path, typer.Argument(help="A file or run directory that saen wrote.")],
     json: options.AsJson = False,
 ) -> None:
-    """Say what a file is: its kind, versions, sizes and settings.
+    """Describe a file: its kind, versions, sizes and settings.
 
-    Knows collections, hierarchies, models, checkpoints, predictions, embeddings and run
+    Recognises datasets, hierarchies, models, checkpoints, predictions, embeddings and run
     directories. Large arrays are not read, and so not checked for damage.
 
     Example: saen inspect mutag.saen

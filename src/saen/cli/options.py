@@ -63,7 +63,8 @@ Radii = Annotated[
 NodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Node labels: node, degree, log-degree:b, attributes, or several separated by commas. "
+        help="Node labels: node, degree, log-degree:b, attributes, attribute-bins:b, or several "
+        "separated by commas. "
         "[default: the paper's, else node labels, else the degree]"
     ),
 ]
@@ -109,11 +110,11 @@ Metric = Annotated[
     ]
     | None,
     typer.Option(
-        help="What is shown first, and decides under nested: accuracy, balanced_accuracy, f1, "
-        "roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2."
+        help="The metric shown first, used to select under nested: accuracy, balanced_accuracy, "
+        "f1, roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2."
     ),
 ]
-Epochs = Annotated[int | None, typer.Option(help="Instead of the preset's.")]
+Epochs = Annotated[int | None, typer.Option(help="Epochs of training instead of the preset's.")]
 Seed = Annotated[int, typer.Option(help="Random seed of splits, weights and batches.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 ReportPage = Annotated[
@@ -186,7 +187,7 @@ READING: dict[str, Any] = {
     "task": Annotated[
         Literal["classification", "regression"] | None,
         typer.Option(
-            help="Whether targets are classes or numbers. [default: whole numbers are classes]"
+            help="Whether targets are classes or numbers. [default: integers and text are classes]"
         ),
     ],
     "directed": Annotated[
@@ -204,7 +205,7 @@ READING: dict[str, Any] = {
     ],
     "targets": Annotated[
         Path | None,
-        typer.Option(help="The table of targets of graphs. [default: targets.csv beside]"),
+        typer.Option(help="The table of targets of graphs. [default: targets.csv next to them]"),
     ],
     "skip_bad": Annotated[
         bool, typer.Option("--skip-bad", help="Skip unreadable records and list them.")

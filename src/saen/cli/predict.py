@@ -51,14 +51,14 @@ def command(
     """Predict graphs or other data, with or without targets, with a trained model.
 
     Writes one row per example: its id, the prediction, one probability per class, and the
-    agreement, which is the share of the model's networks that predict the same alone; for numbers
+    agreement, which is the share of the model's networks that predict the same class; for numbers
     the prediction and the ends of an interval that holds nine of ten true numbers; of several
     targets, these columns for each. If the data have targets, the score is printed on standard
     error.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
-    from saen.cluster.predict import predict_on_cluster
+    from saen.cluster.predict import predict_shards
     from saen.learning.jobs.predict import predict_dataset
 
     path = None if out == "-" else Path(out)
@@ -68,7 +68,7 @@ def command(
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
     columns = keep.split(",") if keep else ()
     result = (
-        predict_on_cluster(model, data, cluster, path, device=device, force=force)
+        predict_shards(model, data, cluster, path, device=device, force=force)
         if cluster is not None
         else predict_dataset(
             model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors

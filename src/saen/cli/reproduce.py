@@ -20,7 +20,8 @@ What = Literal["statistics", "parameters", "accuracy", "compression", "kernel", 
 def command(
     what: Annotated[What, typer.Argument(help="Which of the paper's tables.")] = "all",
     datasets: Annotated[
-        str | None, typer.Option(help="Names separated by commas. [default: all that are here]")
+        str | None,
+        typer.Option(help="Names separated by commas. [default: all that are available]"),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for tables, plots and runs.")

@@ -19,6 +19,7 @@ from saen.cli.output import (
     print_tried,
     say,
 )
+from saen.errors import InputError
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -56,22 +57,26 @@ def command(
 ) -> None:
     """Train a model on your data, estimate how good it is, and write it to one file.
 
-    Predicts classes if the targets are classes, numbers if they are real numbers. If interrupted,
-    run the same command again: training resumes and produces the same model.
+    Predicts classes if the targets are classes, numbers if they are real numbers. A file of saen
+    compress need not fit into memory. Interrupted, the same command resumes to the same model.
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
     from saen.learning.jobs.job import Job, default_preset
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
+    from saen.learning.preparation import is_compressed
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
     from saen.report.summaries import describe_hold_out, describe_model, describe_times
 
     if page is not None:
+        if is_compressed(data):
+            raise InputError("--report shows the data themselves: it cannot be of compressed ones")
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    preset = preset or default_preset(overrides, reading.target)
+    limited = preset is None and budget is None
+    preset = preset or default_preset(overrides)
 
     def show(part: str | DataFacts | HoldOut) -> None:
         if isinstance(part, str):
@@ -83,7 +88,7 @@ def command(
 
     job = Job(data, preset, overrides, seed, device, reading)
     size = test_size if holdout else None
-    result = train_model(job, out, test_size=size, force=force, notify=show)
+    result = train_model(job, out, test_size=size, force=force, limited=limited, notify=show)
     if page is not None:
         write_training_report(page, result, command_line(), preset)
     if json:

@@ -28,9 +28,9 @@ def command(
     *,
     reading: ReadOptions,
 ) -> None:
-    """Say what a file holds, and name every line that cannot be used.
+    """Check a file: describe its content and list every line with a problem.
 
-    Exit code 2 where there is any. Example: saen validate my-graphs.jsonl
+    The exit code is 2 if there are problems. Example: saen validate my-graphs.jsonl
     """
     from saen.data.graphs import Graphs
     from saen.io.loading import data_kind, load_data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,12 +18,18 @@ from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import work_folder
 from saen.data.compression import ceiling, compress_graphs, merge
 from saen.decompositions import Decomposition
+from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.io.container import load, save
+from saen.io.container import load, save, save_examples
 from saen.io.shards import Shards, read_shards
 from saen.learning.jobs.compress import CompressionReport, peak_memory
-from saen.learning.preparation import check_edges
+from saen.learning.preparation import (
+    DifferentKindsError,
+    check_edges,
+    fitted_fields,
+    joined_fit,
+)
 from saen.learning.runs import open_run, versions
 
 
@@ -65,7 +71,7 @@ def compress_shards(
     *,
     force: bool = False,
 ) -> CompressionReport:
-    """Compress every shard in a task, merge the results, and write the whole to `out`.
+    """Compress every shard in a task, merge the results, and write the result to `out`.
 
     The file is what `compress_dataset` writes for the same graphs in one piece. What the tasks
     leave is kept in the folder `OUT.parts` until `out` is written; if the work is interrupted,
@@ -91,13 +97,13 @@ def compress_shards(
         times.append(perf_counter())
         compressed = merge([load(file) for file in files])
         times.append(perf_counter())
+        fitted = replace(fitted, vocabulary=compressed.hierarchy.attributes.vocabulary)
         if out is not None:
-            save(compressed, out)
+            save_examples(compressed, shards.targets(), decomposition_to_json(fitted), out)
             times.append(perf_counter())
-    known = compressed.hierarchy.attributes.vocabulary
     return CompressionReport(
         shards.name or str(folder),
-        replace(fitted, vocabulary=known),
+        fitted,
         compressed,
         _ceiling(shards, compressed.top),
         _seconds(("fit", "compress", "merge", "save"), times),
@@ -116,7 +122,7 @@ def compress_into_partitions(
 ) -> PartitionReport:
     """Compress every shard in a task and merge the results by ranges of keys into a folder.
 
-    Nobody holds the whole: see `saen.cluster.partitions`. If the work is interrupted, only what
+    No task holds everything: see `saen.cluster.partitions`. If the work is interrupted, only what
     is missing in the folder is done again; a folder with a run of other settings is overwritten
     only with `force`.
     """
@@ -181,22 +187,15 @@ def resolve_over_shards(
         )
     first = _resolve(shards.one(0), decomposition)
     check_edges(decomposition, first)
-    fitted = [f.name for f in fields(first) if "fitted" in f.metadata]
-    if all(getattr(first, name) is None for name in fitted):
+    if not fitted_fields(first):
         return first
     for number in range(1, len(shards)):
         executor.submit(shards.shards[number].file, _resolve, shards.one(number), decomposition)
     for file, other in executor.completed():
-        if other.settings() != first.settings():
-            raise InputError(f"{file}: its labels or edges are of other kinds than those before")
-        first = replace(
-            first,
-            **{
-                name: getattr(first, name).union(getattr(other, name))
-                for name in fitted
-                if getattr(first, name) is not None
-            },
-        )
+        try:
+            first = joined_fit(first, other)
+        except DifferentKindsError as error:
+            raise InputError(f"{file}: {error}") from None
     return first
 
 
@@ -232,11 +231,7 @@ def _compress_shard(shard: Shards, decomposition: Decomposition, file: Path) -> 
 
 def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:
     """What decides the result."""
-    fitted = {
-        f.name: getattr(decomposition, f.name)
-        for f in fields(decomposition)
-        if "fitted" in f.metadata and getattr(decomposition, f.name) is not None
-    }
+    fitted = {name: getattr(decomposition, name) for name in fitted_fields(decomposition)}
     return {
         "shards": shards.digest(),
         "decomposition": decomposition.settings(),

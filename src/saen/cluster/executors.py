@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
 
 @contextmanager
-def open_executor(spec: str) -> Iterator[Executor]:
+def open_executor(spec: str | Executor) -> Iterator[Executor]:
     """The executor that a specification names, closed when the block ends.
 
     - `serial`: one task after the other, in this process;
@@ -50,6 +50,8 @@ def open_executor(spec: str) -> Iterator[Executor]:
       one that is started on this machine and stopped at the end; `ray:N` starts one with N workers;
     - `ray://HOST:PORT`: a Ray cluster elsewhere.
 
+    An executor is yielded as it is, and not closed.
+
     Raises `InputError` for other words, and `MissingExtraError` where Ray is not installed.
 
     >>> with open_executor("serial") as executor:
@@ -57,6 +59,9 @@ def open_executor(spec: str) -> Iterator[Executor]:
     ...     list(executor.completed())
     [('the larger', 4)]
     """
+    if not isinstance(spec, str):
+        yield spec
+        return
     executor = _make(spec)
     try:
         yield executor

@@ -1,4 +1,4 @@
-"""Merge compressed shards by ranges of keys, level by level: nobody holds the whole result.
+"""Merge compressed shards by ranges of keys, level by level: no task holds the full result.
 
 The unique objects of a level are numbered in the order of their content keys, so a range of keys is
 a range of numbers. On every level, each shard writes its objects, over the unique parts of the
@@ -76,7 +76,7 @@ class Partitions:
         ]
 
     def join(self) -> Compressed:
-        """The whole as one: what merging all shards at once gives."""
+        """All ranges as one: what merging all shards at once gives."""
         arrays = [
             [
                 container.read(_range_file(self.folder, level, number))[2]

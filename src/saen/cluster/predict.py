@@ -28,25 +28,10 @@ from saen.learning.prediction import embed_chunks, level_number, predict_chunks
 from saen.learning.runs import versions
 
 
-def predict_on_cluster(
-    model_file: Path,
-    folder: str | Path,
-    cluster: str,
-    out: Path | None = None,
-    *,
-    device: str = "auto",
-    force: bool = False,
-) -> PredictionReport:
-    """Predict a folder of shards with the executor that `cluster` names, see `open_executor`."""
-    read_shards(folder)  # before a cluster is started
-    with open_executor(cluster) as executor:
-        return predict_shards(model_file, folder, executor, out, device=device, force=force)
-
-
 def predict_shards(
     model_file: Path,
     folder: str | Path,
-    executor: Executor,
+    executor: Executor | str,
     out: Path | None = None,
     *,
     device: str = "auto",
@@ -54,6 +39,7 @@ def predict_shards(
 ) -> PredictionReport:
     """Predict every shard in a task, and write one row per graph to `out`, or to standard output.
 
+    `executor` is one that is open, or what `open_executor` opens, once the input has been checked.
     Rows are those of `predict_dataset`. If the work is interrupted, only what is missing in the
     folder `OUT.parts` is done again. An existing file is overwritten only with `force`.
     """
@@ -67,11 +53,12 @@ def predict_shards(
     unseen = objects = 0
     predicted: list[Array] = []
     with (
+        open_executor(executor) as tasks,
         work_folder(out, _settings("predict", model_file, shards, device)) as work,
         open_table(out) as write,
     ):
         for file in _run(
-            shards, executor, work, _predict_shard, (Path(model_file).absolute(), device)
+            shards, tasks, work, _predict_shard, (Path(model_file).absolute(), device)
         ):
             _, document, tensors = container.read(file)
             columns = _unpack(document, tensors)
@@ -95,28 +82,10 @@ def predict_shards(
     )
 
 
-def embed_on_cluster(
-    model_file: Path,
-    folder: str | Path,
-    cluster: str,
-    out: Path,
-    *,
-    level: str | None = None,
-    device: str = "auto",
-    force: bool = False,
-) -> EmbeddingReport:
-    """Embed a folder of shards with the executor that `cluster` names, see `open_executor`."""
-    read_shards(folder)  # before a cluster is started
-    with open_executor(cluster) as executor:
-        return embed_shards(
-            model_file, folder, executor, out, level=level, device=device, force=force
-        )
-
-
 def embed_shards(
     model_file: Path,
     folder: str | Path,
-    executor: Executor,
+    executor: Executor | str,
     out: Path,
     *,
     level: str | None = None,
@@ -125,7 +94,7 @@ def embed_shards(
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level, every shard in a task.
 
-    Rows are those of `embed_dataset`; interrupted work resumes as in `predict_shards`.
+    Rows are those of `embed_dataset`; `executor` and interrupted work are as in `predict_shards`.
     """
     shards = read_shards(folder)
     check_format(out, EMBEDDING_FORMATS)
@@ -136,9 +105,9 @@ def embed_shards(
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]
     settings = _settings("embed", model_file, shards, device) | {"level": number}
-    with work_folder(out, settings) as work:
+    with open_executor(executor) as tasks, work_folder(out, settings) as work:
         arguments = (Path(model_file).absolute(), device, number)
-        files = list(_run(shards, executor, work, _embed_shard, arguments))
+        files = list(_run(shards, tasks, work, _embed_shard, arguments))
         ids = np.concatenate([shards.one(n).read(0).ids for n in range(len(shards))])
 
         def parts() -> Iterator[Embedded]:

@@ -15,12 +15,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, row_blocks, segment_ids
+from saen._util.arrays import (
+    Array,
+    Ints,
+    distinct_with_inverse,
+    frozen,
+    narrow,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+    segment_reduce,
+    smallest_unsigned,
+)
 from saen._util.lazy import LazyModule
 from saen.data._collection import equal_columns
 from saen.data.content_hash import Keys, attribute_keys, level_keys, row_keys
@@ -37,9 +50,13 @@ else:
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
 _MAX_THREADS = 4
+Apply = Callable[..., Iterable["Compressed"]]
+"""`map`, or that of a pool of threads."""
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
 MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
+_MIN_CUT = 16  # chunks below this fraction of the largest are decomposed at once
+_MAX_INVERSE = 1 << 30  # objects of a level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,24 +196,32 @@ def compress(hierarchy: Hierarchy) -> Compressed:
             f"compress takes a Hierarchy, not {type(hierarchy).__name__}: decompose first, as in "
             "compress(Ego().decompose(graphs)), or use compress_graphs(graphs, Ego())"
         )
-    return _compress(hierarchy)
+    return _compress(hierarchy.attributes, hierarchy.relations, hierarchy.names)
 
 
-def _compress(hierarchy: Hierarchy, known: Sequence[Keys] | None = None) -> Compressed:
-    """Merge identical objects; the keys of all objects, level by level, may be `known`."""
-    attributes, inverse, keys = _compress_attributes(hierarchy.attributes)
-    relations, columns, unique_keys = [], [inverse], [keys]
-    for level, relation in enumerate(hierarchy.relations, start=1):
-        own = None if known is None else known[level]
-        compressed, inverse, keys = _compress_relation(relation, inverse, keys, own)
+def _compress(
+    bottom: Attributes,
+    levels: Iterable[Relation],
+    names: tuple[str, ...],
+    known: Iterable[Keys | None] = repeat(None),
+) -> Compressed:
+    """Merge identical objects; the keys of the objects above the bottom may be `known`.
+
+    Each of `levels` can be dropped before the next is made.
+    """
+    attributes, inverse, keys = _compress_attributes(bottom)
+    relations, columns, unique_keys, entries = [], [narrow(inverse)], [keys], [0]
+    for relation, own in zip(levels, known, strict=False):
+        compressed, inverse, keys = _compress_relation(relation, columns[-1], keys, own)
         relations.append(compressed)
-        columns.append(inverse)
+        columns.append(narrow(inverse))
         unique_keys.append(keys)
+        entries.append(relation.n_entries)
     out = Compressed(
-        Hierarchy(attributes, tuple(relations), hierarchy.names),
-        tuple(narrow(column) for column in columns),
-        hierarchy.sizes,
-        (0, *(relation.n_entries for relation in hierarchy.relations)),
+        Hierarchy(attributes, tuple(relations), names),
+        tuple(columns),
+        tuple(map(len, columns)),
+        tuple(entries),
     )
     vars(out)["keys"] = unique_keys  # so that nobody computes them again
     return out
@@ -265,8 +290,9 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
     if len(parts) == 1:
         return parts[0]
     joined = _compress(
-        Hierarchy.concatenate([part.hierarchy for part in parts]),
-        [np.concatenate(keys) for keys in zip(*(part.keys for part in parts), strict=True)],
+        *Hierarchy.concatenated_levels([part.hierarchy for part in parts]),
+        parts[0].hierarchy.names,
+        (np.concatenate(keys) for keys in zip(*(part.keys[1:] for part in parts), strict=True)),
     )
     columns: list[Ints | None] = []
     for level in range(joined.hierarchy.depth + 1):
@@ -279,12 +305,14 @@ def merge(shards: Iterable[Compressed]) -> Compressed:
         ]
         present = [column for column in renumbered if column is not None]
         columns.append(np.concatenate(present) if len(present) == len(parts) else None)
-    return Compressed(
+    out = Compressed(
         joined.hierarchy,
         tuple(columns),
         tuple(np.sum([part.objects for part in parts], axis=0).tolist()),
         tuple(np.sum([part.entries for part in parts], axis=0).tolist()),
     )
+    vars(out)["keys"] = joined.keys
+    return out
 
 
 def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
@@ -308,6 +336,32 @@ def merge_parents(relation: Relation, keys: Keys) -> tuple[Relation, NDArray[np.
     return merged, inverse
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A hierarchy that is made in chunks of the objects just below its top.
+
+    These objects are made one *root* after another (an ego graph has the roots of all its radii
+    together); roots that are known to give identical objects are made once.
+
+    - `bottom`, `inverse`: the unique bottom objects and the inverse, from `merge_objects`;
+    - `costs`: about how many entries it takes to make what belongs to each root;
+    - `relations(start, stop)`: the relations below the top for these roots alone. The bottom
+      objects are the unique ones, and the objects of a level stand in the order of their parents;
+      every one belongs to one parent;
+    - `numbers`: of every object just below the top, its number among those that are made;
+    - `top`: the last relation, of all examples;
+    - `names`: of all levels.
+    """
+
+    bottom: Attributes
+    inverse: Ints
+    costs: Ints
+    relations: Callable[[int, int], Sequence[Relation]]
+    numbers: Ints
+    top: Relation
+    names: tuple[str, ...]
+
+
 class Decomposer(Protocol):
     """What compression needs to know of a decomposition."""
 
@@ -321,6 +375,9 @@ class Decomposer(Protocol):
     def decompose(self, data: Any, /) -> Hierarchy:
         """The hierarchy of a part of the data."""
 
+    def cut(self, data: Any, /) -> Cut | None:
+        """The same in chunks, where that is possible."""
+
 
 def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
     """Compress hierarchies that arrive one after another, holding one of them at a time.
@@ -329,7 +386,7 @@ def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = T
     of the top level is kept. Raises `InputError` if there are none.
     """
     shards = (compress(hierarchy) for hierarchy in hierarchies)
-    return _gathered(shard if lower_inverse else shard.top_only() for shard in shards)
+    return merge_stream(shard if lower_inverse else shard.top_only() for shard in shards)
 
 
 def compress_graphs(
@@ -343,8 +400,12 @@ def compress_graphs(
 
     `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
     compressed in parallel; the result does not depend on how many, except that the lower objects
-    of `inverse` are in the order of the chunks. Without `lower_inverse`, only the inverse of the
-    top level is kept. `progress` is called with the number of graphs done after each chunk.
+    of `inverse` are in the order of the chunks. Decompositions that can be cut (see
+    `Decomposition.cut`) make even one large graph in chunks. Without `lower_inverse`, only the
+    inverse of the top level is kept; that of a cut level with more than a billion objects is
+    dropped in any case. `progress` is called with the number of graphs done after each chunk.
+
+    Raises `InputError` with a forecast for work that would never end or never fit.
 
     >>> from saen import Ego, generate_threads
     >>> threads = generate_threads(20, seed=1)
@@ -353,7 +414,7 @@ def compress_graphs(
     True
     """
     costs = decomposition.costs(graphs)
-    _refuse_hopeless(costs)
+    _refuse_hopeless(costs, lambda example: decomposition.cut(graphs[example : example + 1]))
     n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
@@ -361,41 +422,108 @@ def compress_graphs(
         limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
     ends = chunk_ends(costs, limit)
 
-    def shard(start: int, stop: int) -> Compressed:
-        compressed = compress(decomposition.decompose(graphs[start:stop]))
+    def shard(start: int, stop: int, apply: Apply = map) -> Compressed:
+        part = graphs[start:stop]
+        worthwhile = costs[start:stop].sum() > limit // _MIN_CUT
+        cut = decomposition.cut(part) if worthwhile else None
+        if cut is not None:
+            return _compress_cut(cut, limit, lower_inverse, apply)
+        compressed = compress(decomposition.decompose(part))
         return compressed if lower_inverse else compressed.top_only()
 
-    def shards(apply: Callable[..., Iterator[Compressed]]) -> Iterator[Compressed]:
-        for stop, compressed in zip(ends, apply(shard, [0, *ends[:-1]], ends), strict=True):
+    def shards(results: Iterable[Compressed]) -> Iterator[Compressed]:
+        for stop, compressed in zip(ends, results, strict=True):
             yield compressed
             if progress is not None:
                 progress(stop)
 
-    if len(ends) == 1:  # starting a thread takes longer than a small graph
-        return _gathered(shards(map))
+    if costs.sum() <= limit:  # starting a thread takes longer than a small graph
+        return merge_stream(shards(map(shard, [0], ends)))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(n_threads)
     try:
-        return _gathered(shards(pool.map))
+        if len(ends) == 1:  # the threads share one large graph
+            return merge_stream(shards([shard(0, ends[0], pool.map)]))
+        return merge_stream(shards(pool.map(shard, [0, *ends[:-1]], ends)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
 
 
-def _refuse_hopeless(costs: NDArray[Any]) -> None:
+def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Compressed:
+    """What `compress` makes of the whole hierarchy, from chunks of its roots."""
+    depth = len(cut.names) - 1
+
+    def part(start: int, stop: int) -> Compressed:
+        relations = cut.relations(start, stop)
+        compressed = _compress(cut.bottom, relations, cut.names[:-1])
+        return compressed if lower_inverse else compressed.top_only()
+
+    ends = chunk_ends(cut.costs, limit)
+    merged = merge_stream(apply(part, [0, *ends[:-1]], ends))
+    unique = merged.top[cut.numbers]
+    top, inverse, keys = _compress_relation(cut.top, unique, merged.keys[-1])
+
+    # The original has what is made once as often as it is used. Its entries have no counts, and
+    # every object below the roots is a part of one parent, so there are as many as entries.
+    columns: list[Ints | None] = [inverse, unique if lower_inverse else None]
+    objects, entries = [len(inverse), len(unique)], [cut.top.n_entries]
+    uses: Array = np.bincount(unique, minlength=merged.hierarchy.sizes[-1])
+    which: Ints | None = cut.numbers if lower_inverse else None  # of the objects that are made
+    for level in range(depth - 1, 0, -1):
+        relation = merged.hierarchy.relations[level - 1]
+        sizes = segment_reduce(np.add, relation.multiplicity.astype(np.int64), relation.indptr)
+        entries.append(round(float(uses @ sizes)))
+        if level == 1:
+            break
+        objects.append(entries[-1])
+        weights = relation.multiplicity * uses[relation.parents]
+        uses = np.bincount(relation.parts, weights, minlength=relation.n_parts)
+        if which is not None and objects[-1] <= _MAX_INVERSE:
+            lengths = sizes[merged.unique_of(level)]
+            which = ranges(offsets(lengths)[:-1][which], lengths[which])
+            columns.append(merged.unique_of(level - 1)[which])
+        else:
+            which = None
+            columns.append(None)
+    columns.append(cut.inverse if lower_inverse else None)
+    out = Compressed(
+        Hierarchy(merged.hierarchy.attributes, (*merged.hierarchy.relations, top), cut.names),
+        tuple(None if column is None else narrow(column) for column in columns[::-1]),
+        (len(cut.inverse), *objects[::-1]),
+        (0, *entries[::-1]),
+    )
+    vars(out)["keys"] = [*merged.keys, keys]
+    return out
+
+
+def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> None:
     """Raise `InputError` with a forecast if a decomposition would have far too many entries."""
-    total = float(np.sum(costs, dtype=np.float64))
-    if total == 0:
+    totals = costs.astype(np.float64)
+    pieces = totals.copy()  # what is made at once
+    if not _hopeless(totals, pieces):
         return
-    largest = int(np.argmax(costs))
-    alone = float(costs[largest])
-    # Collections are decomposed in chunks, but an example is never cut.
-    if total > MAX_ENTRIES or alone * MIN_ENTRY_BYTES > physical_memory():
+    certain = 0.0
+    for example in np.argsort(-costs, kind="stable")[: np.sum(costs > _MAX_CHUNK_ENTRIES)]:
+        in_chunks = cut(int(example))
+        if in_chunks is not None:
+            totals[example] = in_chunks.costs.sum(dtype=np.float64)
+            pieces[example] = in_chunks.costs.max()
+        certain += totals[example]
+        if certain > MAX_ENTRIES:
+            break
+    if _hopeless(totals, pieces):
+        largest = int(np.argmax(totals))
         limit = f"at most {MAX_ENTRIES:.0e}, and what fits into memory for one example"
         raise InputError(
-            f"the decomposition would have up to {total:.1e} entries ({limit}), "
-            f"{alone:.1e} of them in example {largest}: choose smaller radii, "
+            f"the decomposition would have up to {totals.sum():.1e} entries ({limit}), "
+            f"{totals[largest]:.1e} of them in example {largest}: choose smaller radii, "
             "another decomposition such as neighbourhoods, or fewer or smaller examples"
         )
+
+
+def _hopeless(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
+    held = pieces.max(initial=0) * MIN_ENTRY_BYTES
+    return bool(totals.sum() > MAX_ENTRIES or held > physical_memory())
 
 
 def physical_memory() -> float:
@@ -406,8 +534,11 @@ def physical_memory() -> float:
         return float("inf")
 
 
-def _gathered(shards: Iterable[Compressed]) -> Compressed:
-    """The shards merged as they come."""
+def merge_stream(shards: Iterable[Compressed]) -> Compressed:
+    """What `merge` gives, of shards that come one after another: they are merged as they come.
+
+    Raises `InputError` if there are none.
+    """
     merged: Compressed | None = None
     waiting: list[Compressed] = []
     for shard in shards:
@@ -506,6 +637,7 @@ class _Rows:
         `unique_parts` is None where the parts are unique already.
         """
         n_codes = max(relation.n_roles * n_unique, 1)
+        width = np.uint32 if n_codes < 2**32 else np.int64
         indptr = relation.indptr.astype(np.int64)
         lengths: list[Ints] = []
         codes: list[Ints] = []
@@ -519,7 +651,7 @@ class _Rows:
             weights = None if relation.counts is None else relation.counts[entries]
             merged = _merge_entries(local, block, weights, n_codes)
             lengths.append(merged[0])
-            codes.append(merged[1])
+            codes.append(merged[1].astype(width, copy=False))
             counts.append(merged[2])
         if not codes:
             return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -633,7 +765,7 @@ def _compress_attributes(
     if attributes.vectors is None:
         # Equal codes are equal values: nothing to hash per object.
         assert attributes.codes is not None
-        present, inverse = np.unique(attributes.codes, return_inverse=True)
+        present, inverse = distinct_with_inverse(attributes.codes)
         small = Attributes(present.astype(np.int32), attributes.vocabulary)
     else:
         small, inverse = attributes, np.arange(len(attributes))
@@ -685,11 +817,17 @@ def _merged(
     """The unique parents in the order of their keys, the inverse, and one parent of each."""
     inverse, representatives = _group(keys, rows.equal, rows.content)
     lengths = np.diff(rows.indptr)[representatives]
-    entries = ranges(rows.indptr[representatives], lengths)
-    roles, parts = np.divmod(rows.codes[entries].astype(np.int64), max(n_parts, 1))
-    counts = rows.counts[entries]
+    indptr = offsets(lengths)
+    parts = np.empty(indptr[-1], dtype=smallest_unsigned(n_parts - 1))
+    roles = np.empty(indptr[-1], dtype=smallest_unsigned(len(alphabet) - 1))
+    counts = np.empty(indptr[-1], dtype=rows.counts.dtype)
+    for start, stop in row_blocks(indptr):
+        entries = ranges(rows.indptr[representatives[start:stop]], lengths[start:stop])
+        own = slice(indptr[start], indptr[stop])
+        roles[own], parts[own] = np.divmod(rows.codes[entries], max(n_parts, 1))
+        counts[own] = rows.counts[entries]
     merged = Relation(
-        offsets(lengths),
+        indptr,
         narrow(parts),
         narrow(roles),
         alphabet,

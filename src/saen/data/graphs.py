@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, offsets, owned, ranges, segment_ids, segment_reduce
+from saen._util.arrays import (
+    Array,
+    index_dtype,
+    offsets,
+    owned,
+    ranges,
+    segment_ids,
+    segment_reduce,
+)
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data._adjacency import Entries, is_symmetric
@@ -89,7 +97,7 @@ class Graphs(Dataset):
         object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
         _check_content(self)
         _check_symmetric(self)
-        width = _width(self.n_nodes)
+        width = index_dtype(self.n_nodes)
         if self.indices.dtype != width:
             object.__setattr__(self, "indices", owned(self.indices.astype(width)))
 
@@ -142,7 +150,7 @@ class Graphs(Dataset):
                     f"{_words(key)}: expected {len(pairs)} rows, one for each edge, "
                     f"found shape {column.shape}"
                 )
-        width = _width(n_nodes)
+        width = index_dtype(n_nodes)
         entries = Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
         if not directed:
             entries = entries.symmetrised()
@@ -221,7 +229,7 @@ class Graphs(Dataset):
         if len({part.directed for part in parts}) > 1:
             raise InputError("cannot concatenate directed with undirected graphs")
         nodes = offsets(np.array([part.n_nodes for part in parts]))
-        width = _width(int(nodes[-1]))
+        width = index_dtype(int(nodes[-1]))
         return Graphs._unchecked(
             **per_graph,
             node_offsets=offsets(np.concatenate([part.sizes for part in parts])),
@@ -436,7 +444,7 @@ class Graphs(Dataset):
         return self._with(
             node_offsets=node_offsets,
             indptr=offsets(np.diff(self.indptr)[nodes]),
-            indices=(self.indices[entries] + shift).astype(_width(int(node_offsets[-1]))),
+            indices=(self.indices[entries] + shift).astype(index_dtype(int(node_offsets[-1]))),
             **self._columns(nodes, entries, rows),
         )
 
@@ -554,10 +562,6 @@ def _column(key: str, values: ArrayLike) -> Array:
 
 def _words(key: str) -> str:
     return key.replace("_", " ")
-
-
-def _width(n_nodes: int) -> np.dtype[np.signedinteger[Any]]:
-    return np.dtype(np.int32 if n_nodes < 2**31 else np.int64)
 
 
 def _n_distinct(labels: Array) -> int:

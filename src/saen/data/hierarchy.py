@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, frozen, offsets, ranges, segment_ids, smallest_unsigned
+from saen._util.arrays import (
+    Array,
+    Ints,
+    frozen,
+    narrow,
+    offsets,
+    ranges,
+    segment_ids,
+    smallest_unsigned,
+)
 from saen._util.lazy import LazyModule
 from saen.data._collection import Collection, Rows, check_pointers, equal_columns
 from saen.data.vocabulary import UNSEEN, Vocabulary
@@ -19,6 +28,10 @@ if TYPE_CHECKING:
     from scipy import sparse
 else:
     sparse = LazyModule("scipy.sparse")
+
+
+MAX_SORTED_SHARE = 0.1
+"""Of entries to the parts of a level: up to it, sorting them is faster than a mask of all parts."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,15 +333,12 @@ class Hierarchy(Collection):
         return self.sizes[-1]
 
     def _take(self, rows: Rows) -> Hierarchy:
-        wanted = np.arange(len(self))[rows]
+        wanted: Ints = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         relations: list[Relation] = []
         for relation in reversed(self.relations):
             taken = relation.take(wanted)
-            used = np.zeros(relation.n_parts, dtype=np.bool_)
-            used[taken.parts] = True
-            number = np.cumsum(used) - 1
-            relations.append(taken.with_parts(number[taken.parts], int(used.sum())))
-            wanted = np.flatnonzero(used)
+            wanted, numbers = _distinct(taken.parts, relation.n_parts)
+            relations.append(taken.with_parts(numbers, len(wanted)))
         return Hierarchy(self.attributes.take(wanted), tuple(reversed(relations)), self.names)
 
     @staticmethod
@@ -338,6 +348,14 @@ class Hierarchy(Collection):
         Role alphabets and level names must agree; vocabularies are merged.
         """
         parts = list(hierarchies)
+        attributes, relations = Hierarchy.concatenated_levels(parts)
+        return Hierarchy(attributes, tuple(relations), parts[0].names)
+
+    @staticmethod
+    def concatenated_levels(
+        parts: Sequence[Hierarchy],
+    ) -> tuple[Attributes, Iterator[Relation]]:
+        """What `concatenate` holds, one relation after another, bottom first."""
         if not parts:
             raise InputError("nothing to concatenate: the list of hierarchies is empty")
         first = parts[0]
@@ -348,11 +366,11 @@ class Hierarchy(Collection):
                 if r.alphabet != s.alphabet:
                     raise InputError(f"roles of level {level} differ: {r.alphabet}, {s.alphabet}")
         attributes = _joined_attributes([part.attributes for part in parts])
-        relations = [
+        relations = (
             _joined_relations([part.relations[level] for part in parts])
             for level in range(first.depth)
-        ]
-        return Hierarchy(attributes, tuple(relations), first.names)
+        )
+        return attributes, relations
 
     def levels(self) -> list[dict[str, Any]]:
         """Statistics per level, bottom first: name, objects, entries below, roles."""
@@ -388,6 +406,16 @@ class Hierarchy(Collection):
         return " → ".join(f"{n:,} {name}" for n, name in zip(self.sizes, self.names, strict=True))
 
 
+def _distinct(parts: Ints, n_parts: int) -> tuple[Ints, Ints]:
+    """The distinct ones of some parts in ascending order, and the position of each among them."""
+    if len(parts) < n_parts * MAX_SORTED_SHARE:  # nothing as long as the whole level
+        distinct, numbers = np.unique(parts, return_inverse=True)
+        return distinct.astype(np.int64), numbers
+    used = np.zeros(n_parts, dtype=np.bool_)
+    used[parts] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[parts]
+
+
 def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
     if len({part.kind for part in parts}) > 1:
         raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
@@ -405,14 +433,19 @@ def _joined_attributes(parts: Sequence[Attributes]) -> Attributes:
 
 def _joined_relations(parts: Sequence[Relation]) -> Relation:
     below = offsets(np.array([part.n_parts for part in parts]))
-    role = smallest_unsigned(parts[0].n_roles - 1)
+    part, role = smallest_unsigned(below[-1]), smallest_unsigned(parts[0].n_roles - 1)
     counts: Array | None = None
     if any(part.counts is not None for part in parts):
-        counts = np.concatenate([part.multiplicity for part in parts])
+        counts = np.concatenate(
+            [
+                np.ones(p.n_entries, np.uint8) if p.counts is None else narrow(p.counts)
+                for p in parts
+            ]
+        )
     return Relation(
         offsets(np.concatenate([np.diff(part.indptr) for part in parts])),
         np.concatenate(
-            [p.parts.astype(np.int64) + b for p, b in zip(parts, below[:-1], strict=True)]
+            [p.parts.astype(part) + part.type(b) for p, b in zip(parts, below[:-1], strict=True)]
         ),
         # One type for all: numpy joins signed and unsigned 64-bit integers as floats.
         np.concatenate([p.roles.astype(role, copy=False) for p in parts]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, distinct_with_inverse
 from saen.errors import InputError
 
 Value = int | str | tuple[Any, ...]
@@ -110,9 +110,9 @@ def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]
             raise InputError(f"label columns must be flat and equally long, not {column.shape}")
         if column.dtype.kind not in "Uiu":
             raise InputError(f"labels must be integers or strings, not {column.dtype}")
-        uniques, inverse = np.unique(column, return_inverse=True)
+        uniques, inverse = distinct_with_inverse(column)
         parts.append((inverse, uniques.tolist()))
-        _, codes = np.unique(codes * max(len(uniques), 1) + inverse, return_inverse=True)
+        _, codes = distinct_with_inverse(codes * max(len(uniques), 1) + inverse)
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes] = np.arange(len(codes))
     rows = [[uniques[i] for i in inverse[first].tolist()] for inverse, uniques in parts]

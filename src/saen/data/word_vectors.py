@@ -158,7 +158,7 @@ def _shape(lines: Lines, path: Path) -> tuple[int | None, int, Lines]:
 
 def _entry(line: bytes, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
     """The word of a line and its vector, shape (d,)."""
-    word, *fields = line.rsplit(b" ", width)
+    word, *fields = line.rsplit(b" ", min(width, len(line)))
     # An extra number would look like the end of a word with spaces.
     surplus = word.split(b" ")[1:]
     if len(fields) < width or (surplus and _reals(surplus) is not None):

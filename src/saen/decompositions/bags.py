@@ -80,7 +80,7 @@ class Edges(GraphDecomposition):
         words = [kind for kind in kinds if kind != "attributes"]
         codes = known = vectors = None
         if words:
-            local, values = edge_values(graphs, ",".join(words), self.direction)
+            local, values = edge_values(graphs, ",".join(words), self.direction, self.node_bins)
             known = Vocabulary(values) if self.vocabulary is None else self.vocabulary
             codes = known.codes(values)[local]
         if len(words) < len(kinds):

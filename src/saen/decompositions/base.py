@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import segment_reduce
 from saen._util.strings import did_you_mean
+from saen.data.compression import Cut
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import Vocabulary
@@ -77,6 +78,11 @@ class Decomposition(ABC):
         fresh = self.resolved(data)
         return replace(fresh, vocabulary=fresh.bottom_vocabulary(data))
 
+    @property
+    def learns_bins(self) -> bool:
+        """Whether `fit` makes bins of attributes, which depend on the values that it sees."""
+        return False
+
     def resolved(self, data: Any) -> Self:
         """A copy whose settings fit these data, with everything fitted except the vocabulary."""
         return replace(
@@ -101,6 +107,13 @@ class Decomposition(ABC):
             return np.ones(len(data), dtype=np.int64)
         entries = np.diff(data.indptr) + 1
         return segment_reduce(np.add, entries, data.node_offsets).astype(np.int64)
+
+    def cut(self, data: Any) -> Cut | None:
+        """The hierarchy of `data` in chunks of what lies below the top, if that is possible.
+
+        What `compress_graphs` makes of it is what `compress` makes of `decompose(data)`.
+        """
+        return None
 
     def settings(self) -> dict[str, Any]:
         """Name and parameters as JSON, without what `fit` fills."""

@@ -13,14 +13,16 @@ from saen.data._adjacency import by_column
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import UNSEEN, Value, Vocabulary
+from saen.decompositions.bins import Bins
 from saen.decompositions.node_labels import label_columns
 from saen.errors import InputError
 
 EDGES_HELP = (
-    "use of edges: none, roles (their labels and directions), auto (roles where there are any) or "
-    "objects (parts themselves)"
+    "use of edges: none, roles (their labels and directions), auto (roles where there are any), "
+    "bins (roles, with edge attributes in four bins) or objects (parts themselves)"
 )
-EDGE_MODES = ("none", "roles", "auto", "objects")
+EDGE_MODES = ("none", "roles", "auto", "bins", "objects")
+EDGE_BINS = 4
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,29 @@ def kind_names(kinds: Vocabulary) -> list[str]:
     ]
 
 
+def with_binned_edges(graphs: Graphs, bins: Bins | None) -> Graphs:
+    """The graphs with the bins of their edge attributes as another edge label.
+
+    The bins are by default those of these graphs.
+
+    >>> weighted = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_attributes=[[0.0], [1.0]])
+    >>> with_binned_edges(weighted, Bins(edges=(0.5,))).edge_labels.tolist()
+    ['< 0.5', '< 0.5', '≥ 0.5', '≥ 0.5']
+    """
+    values = graphs.edge_attributes
+    if values is None:
+        raise InputError("edges='bins' needs edge attributes, but these graphs have none")
+    known = Bins.fit(values, EDGE_BINS) if bins is None else bins
+    codes = known.encode(values)
+    names = np.array([known.describe(code) for code in range(int(codes.max(initial=-1)) + 1)])
+    own = names[codes] if len(codes) else np.zeros(0, dtype=np.str_)
+    if graphs.edge_labels is not None:
+        own = np.column_stack([graphs.edge_labels.astype(np.str_), own])
+    return graphs.with_columns(edge_labels=own)
+
+
 def edge_values(
-    graphs: Graphs, labels: str, direction: Direction = "both"
+    graphs: Graphs, labels: str, direction: Direction = "both", bins: Bins | None = None
 ) -> tuple[NDArray[np.int64], list[Value]]:
     """The label of every edge of `graphs.edges()`: codes into a list of distinct values.
 
@@ -136,7 +159,7 @@ def edge_values(
     >>> edge_values(path, "degree")
     (array([0, 0]), [('edge', 1, 2)])
     """
-    ends, codes = Vocabulary.fit(label_columns(graphs, labels, direction))
+    ends, codes = Vocabulary.fit(label_columns(graphs, labels, direction, bins))
     pairs = codes[graphs.edges()].astype(np.int64).reshape(-1, 2)
     if not graphs.directed:
         pairs.sort(axis=1)
@@ -158,14 +181,18 @@ def edge_values(
 
 
 def nodes_and_edges(
-    graphs: Graphs, labels: str, vocabulary: Vocabulary | None, direction: Direction = "both"
+    graphs: Graphs,
+    labels: str,
+    vocabulary: Vocabulary | None,
+    direction: Direction = "both",
+    bins: Bins | None = None,
 ) -> Attributes:
     """Bottom attributes of all nodes, followed by all edges of `graphs.edges()`."""
-    columns = label_columns(graphs, labels, direction)
+    columns = label_columns(graphs, labels, direction, bins)
     if "attributes" in [kind.strip() for kind in labels.split(",")]:
         raise InputError("edges as objects have no node attributes: leave 'attributes' out")
     own, codes = Vocabulary.fit(columns)
-    local, values = edge_values(graphs, labels, direction)
+    local, values = edge_values(graphs, labels, direction, bins)
     known = vocabulary if vocabulary is not None else Vocabulary([*own, *values])
     return Attributes(np.concatenate([known.codes(own)[codes], known.codes(values)[local]]), known)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import (
     Ints,
+    index_dtype,
     offsets,
     ranges,
     row_blocks,
@@ -18,9 +19,11 @@ from saen._util.arrays import (
     smallest_unsigned,
 )
 from saen._util.lazy import LazyModule
+from saen.data.compression import MIN_ENTRY_BYTES, Cut, merge_objects, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
+from saen.decompositions.ball_counts import BallCounts
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
@@ -85,13 +88,46 @@ class Ego(GraphDecomposition):
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = None
         if self.reads_kinds:
-            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
-            bottom, egos = self._detailed(graphs, links)
+            bottom, egos = self._detailed(graphs, links, 0, graphs.n_nodes)
         relations = (egos, by_radius(graphs, self.radii))
-        return Hierarchy(bottom, relations, (self.bottom_name(), "ego graphs", "graphs"))
+        return Hierarchy(bottom, relations, self._names())
+
+    def cut(self, graphs: Graphs) -> Cut | None:
+        """One graph in chunks of its nodes, unless distances are labels.
+
+        Where the parts are nodes by label alone, they are counted (see `BallCounts`). Graphs whose
+        ego graphs would not fit into memory even then are not cut.
+        """
+        if len(graphs) != 1 or uses_distance(self.node_labels):
+            return None
+        bottom, inverse = merge_objects(self.bottom(graphs))
+        costs = self._root_costs(graphs).astype(np.int64)
+        held = np.minimum(costs, len(bottom) * len(self.radii)).sum(dtype=np.float64)
+        if held * MIN_ENTRY_BYTES > physical_memory():
+            return None
+        links = KnownLinks.of(graphs, self.direction, self.kinds) if self.reads_kinds else None
+        if links is None and self.edges != "objects":
+            counts = BallCounts.of(graphs.adjacency(self.direction), inverse, len(bottom))
+            if max(self.radii) <= 2:
+                costs = sum(map(counts.costs, self.radii), np.zeros_like(costs))
+
+            def relations(start: int, stop: int) -> tuple[Relation]:
+                return (_counted(counts, self.radii, start, stop),)
+        else:
+
+            def relations(start: int, stop: int) -> tuple[Relation]:
+                _, egos = self._detailed(graphs, links, start, stop)
+                return (egos.with_parts(inverse[egos.parts], len(bottom)),)
+
+        top = by_radius(graphs, self.radii)
+        return Cut(bottom, inverse, costs, relations, np.arange(top.n_parts), top, self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        return (self.bottom_name(), "ego graphs", "graphs")
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Ego graphs are centred on their roots; a node at a distance is that node."""
@@ -100,6 +136,11 @@ class Ego(GraphDecomposition):
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
+        costs = self._root_costs(graphs)
+        return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
+
+    def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
+        """The same per node, shape (N,)."""
         adjacency = graphs.adjacency(self.direction)
         size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
         ball = np.ones(graphs.n_nodes)
@@ -115,16 +156,16 @@ class Ego(GraphDecomposition):
                     total += _max_edges(graphs, ball)
                 elif self.reads_kinds and radius:  # neighbours both ways stand twice
                     total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
-        return segment_reduce(np.add, total, graphs.node_offsets).astype(np.int64)
+        return total
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: nodes within every radius of every node, rows interleaved by node."""
-        balls = _balls(graphs.adjacency(self.direction), self.radii)
+        balls = _balls(graphs.adjacency(self.direction), self.radii, 0, graphs.n_nodes)
         n, width = graphs.n_nodes, len(self.radii)
         lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
         indptr = offsets(lengths.ravel())
         starts = indptr[:-1].reshape(n, width)
-        parts = np.empty(indptr[-1], dtype=np.int32 if n < 2**31 else np.int64)
+        parts = np.empty(indptr[-1], dtype=index_dtype(n))
         roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
         for i, ball in enumerate(balls):
             # In blocks, because fresh memory for whole-length temporaries costs more than the work.
@@ -139,17 +180,23 @@ class Ego(GraphDecomposition):
                 roles[place[roots]] = 0  # root
         return Relation(indptr, parts, roles, ROLES, n)
 
-    def _detailed(self, graphs: Graphs, links: KnownLinks | None) -> tuple[Attributes, Relation]:
-        """Bottom and R_1 where neighbours have kinds, edges are parts, or distances are labels."""
-        balls = self._all_balls(graphs)
+    def _detailed(
+        self, graphs: Graphs, links: KnownLinks | None, start: int, stop: int
+    ) -> tuple[Attributes, Relation]:
+        """Bottom and R_1 where neighbours have kinds, edges are parts, or distances are labels.
+
+        The ego graphs are those of the nodes from `start` to `stop`.
+        """
+        balls = self._all_balls(graphs, start, stop)
         alphabet = ROLES if links is None else ROLES + links.roles
         runs: list[_Run] = []
         for distance, ring in enumerate(_rings(balls)):
             places = [place for place, radius in enumerate(self.radii) if radius >= distance]
             if links is not None and distance == 1:
-                near = offsets(np.bincount(links.nodes, minlength=graphs.n_nodes))
-                kinds = len(ROLES) + links.codes
-                runs += [_Run(p, near, links.neighbours, kinds, 1) for p in places]
+                own = slice(*np.searchsorted(links.nodes, [start, stop]))
+                near = offsets(np.bincount(links.nodes[own] - start, minlength=stop - start))
+                kinds = len(ROLES) + links.codes[own]
+                runs += [_Run(p, near, links.neighbours[own], kinds, 1) for p in places]
             else:
                 role = min(distance, 1)
                 runs += [_Run(p, ring.indptr, ring.indices, role, distance) for p in places]
@@ -158,10 +205,16 @@ class Ego(GraphDecomposition):
             for place, radius in enumerate(self.radii):
                 pointers, edges = _induced(balls[radius], graphs)
                 runs.append(_Run(place, pointers, graphs.n_nodes + edges, len(ROLES), 0))
-        indptr, parts, roles, distances = _interleaved(runs, graphs.n_nodes, len(self.radii))
+        indptr, parts, roles, distances = _interleaved(runs, stop - start, len(self.radii))
         if uses_distance(self.node_labels):
             bottom, parts = rooted_attributes(
-                graphs, self.node_labels, self.vocabulary, self.direction, parts, distances
+                graphs,
+                self.node_labels,
+                self.vocabulary,
+                self.direction,
+                parts,
+                distances,
+                self.node_bins,
             )
         else:
             bottom = self.bottom(graphs)
@@ -170,13 +223,14 @@ class Ego(GraphDecomposition):
 
     def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
-        rings = _rings(self._all_balls(graphs))
+        rings = _rings(self._all_balls(graphs, 0, graphs.n_nodes))
         nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
         return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
 
-    def _all_balls(self, graphs: Graphs) -> list[sparse.csr_array]:
+    def _all_balls(self, graphs: Graphs, start: int, stop: int) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
-        return _balls(graphs.adjacency(self.direction), tuple(range(max(self.radii) + 1)))
+        radii = tuple(range(max(self.radii) + 1))
+        return _balls(graphs.adjacency(self.direction), radii, start, stop)
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
@@ -189,21 +243,37 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
     return Relation(indptr, np.arange(n_parts, dtype=np.int64), roles, names, n_parts)
 
 
-def _balls(adjacency: sparse.csr_array, radii: tuple[int, ...]) -> list[sparse.csr_array]:
-    """For every radius the Boolean matrix of nodes within that distance, shape (N, N).
+def _balls(
+    adjacency: sparse.csr_array, radii: tuple[int, ...], start: int, stop: int
+) -> list[sparse.csr_array]:
+    """For every radius the Boolean matrix of nodes within that distance, shape (stop - start, N).
 
     Every node is in its own ball, so self-loops change nothing.
     """
     n = adjacency.shape[0]
     identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
     step = adjacency + identity
-    balls, ball = [], identity
+    balls, ball = [], identity[start:stop]
     for radius in range(max(radii) + 1):
         if radius:
-            ball = step if radius == 1 else ball @ step
+            ball = step[start:stop] if radius == 1 else ball @ step
         if radius in radii:
             balls.append(ball)
     return balls
+
+
+def _counted(counts: BallCounts, radii: tuple[int, ...], start: int, stop: int) -> Relation:
+    """R_1 over labels instead of nodes, for the nodes from `start` to `stop`."""
+    n, n_labels = stop - start, counts.labels.shape[1]
+    roots = counts.labels[start:stop]
+    balls = [
+        sparse.hstack([roots, counts.within(radius, start, stop) - roots], format="csr")
+        for radius in radii
+    ]
+    by_node = (np.arange(n)[:, None] + n * np.arange(len(radii))).ravel()
+    rows = sparse.csr_array(sparse.vstack(balls, format="csr")[by_node])
+    roles, parts = np.divmod(rows.indices, n_labels)
+    return Relation(rows.indptr, parts, roles.astype(np.uint8), ROLES, n_labels, counts=rows.data)
 
 
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:

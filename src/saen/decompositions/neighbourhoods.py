@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, offsets, segment_ids, segment_reduce, smallest_unsigned
+from saen._util.arrays import (
+    Ints,
+    index_dtype,
+    offsets,
+    segment_ids,
+    segment_reduce,
+    smallest_unsigned,
+)
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
@@ -91,7 +98,7 @@ class Neighbourhoods(GraphDecomposition):
     def _around(self, graphs: Graphs) -> _Around:
         """The neighbours of every node, by kind of link where edges are roles."""
         if self.reads_kinds:
-            links = KnownLinks.of(graphs, self.direction, self.kinds)
+            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
             if links is not None:
                 n, ends = graphs.n_nodes, (links.nodes, links.neighbours)
                 return _Around(n, *ends, links.codes + 1, links.roles)
@@ -150,7 +157,7 @@ class _Around:
         lengths[:, level] += np.bincount(self.nodes, minlength=n)
         indptr = offsets(lengths.ravel())
         carry = len(self.names) + 1
-        parts = np.empty(indptr[-1], dtype=np.int32 if n_parts < 2**31 else np.int64)
+        parts = np.empty(indptr[-1], dtype=index_dtype(n_parts))
         roles = np.empty(indptr[-1], dtype=smallest_unsigned(carry))
         # Every object begins with its own node: carried, or the root of the new depth.
         own = np.minimum(np.arange(width), level - 1)

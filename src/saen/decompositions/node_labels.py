@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, offsets, ranges, row_blocks, segment_ids
+from saen._util.arrays import (
+    Array,
+    Ints,
+    distinct_with_inverse,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+)
 from saen._util.lazy import LazyModule
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
+from saen.decompositions.bins import MAX_BINS, Bins
 from saen.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +36,17 @@ AUTO = "auto"
 """Stands for the labels that suit the graphs, see `resolve_labels`."""
 COUNTS = ("degree", "core", "triangles")
 """Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
-KINDS = ("node", *COUNTS, *(f"log-{count}" for count in COUNTS), "distance", "attributes")
+ATTRIBUTE_BINS = "attribute-bins"
+"""Node attributes as labels: `attribute-bins:b` puts them into b bins, see `Bins`."""
+USUAL_BINS = 16
+KINDS = (
+    "node",
+    *COUNTS,
+    *(f"log-{count}" for count in COUNTS),
+    "distance",
+    "attributes",
+    ATTRIBUTE_BINS,
+)
 
 NEEDS_ROOT = "the label 'distance' needs a root: use it with ego or paths"
 
@@ -59,10 +78,41 @@ def check_labels(labels: str) -> None:
         if name not in known:
             hint = did_you_mean(name, known)
             raise InputError(f"unknown label {name!r}{hint}: choose from {', '.join(known)}")
+        if argument and name == ATTRIBUTE_BINS:
+            _check_bins(argument)
+            continue
         if argument and not name.startswith("log-"):
             raise InputError(f"the label {name!r} takes no argument, found {kind!r}")
         if argument and not (argument.isdecimal() and int(argument) > 0):
             raise InputError(f"{name}:b needs an integer ≥ 1, the bins per doubling, not {kind!r}")
+
+
+def _check_bins(argument: str) -> None:
+    if not (argument.isdecimal() and len(argument) < 5 and 2 <= int(argument) <= MAX_BINS):
+        raise InputError(
+            f"{ATTRIBUTE_BINS}:b needs an integer from 2 to {MAX_BINS}, the number of bins, "
+            f"not {argument!r:.40}"
+        )
+
+
+def fit_bins(graphs: Graphs, labels: str) -> Bins | None:
+    """The bins of the attributes of these graphs, where they are among the labels.
+
+    >>> path = Graphs.from_edge_lists([[(0, 1)]], node_attributes=[[0.0], [1.0]])
+    >>> fit_bins(path, "degree,attribute-bins:2").edges
+    (0.5,)
+    """
+    for kind in _listed(labels):
+        name, _, argument = kind.partition(":")
+        if name == ATTRIBUTE_BINS:
+            return Bins.fit(_attributes_of(graphs), int(argument or USUAL_BINS))
+    return None
+
+
+def _attributes_of(graphs: Graphs) -> Array:
+    if graphs.node_attributes is None:
+        raise InputError("these graphs have no node attributes")
+    return graphs.node_attributes
 
 
 def uses_distance(labels: str) -> bool:
@@ -70,16 +120,24 @@ def uses_distance(labels: str) -> bool:
     return "distance" in _listed(labels)
 
 
+def uses_bins(labels: str) -> bool:
+    """Whether attributes are among the labels in bins, which are fitted."""
+    return any(kind.partition(":")[0] == ATTRIBUTE_BINS for kind in _listed(labels))
+
+
 def _listed(labels: str) -> list[str]:
     return [kind.strip() for kind in labels.split(",")]
 
 
-def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") -> list[Array]:
+def label_columns(
+    graphs: Graphs, labels: str, direction: Direction = "both", bins: Bins | None = None
+) -> list[Array]:
     """One array of shape (N,) per categorical label of a specification such as `node,degree`.
 
     `core` is the core number of a node and `triangles` the number of triangles through it, both
     in the undirected graph without loops, whatever `direction` says. `log-degree:b`, `log-core:b`
-    and `log-triangles:b` are floor(b · log2(1 + x)), with b = 1 where it is left out.
+    and `log-triangles:b` are floor(b · log2(1 + x)), with b = 1 where it is left out. For
+    `attribute-bins:b`, `bins` are those that were fitted, by default those of these graphs.
 
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
     >>> [column.tolist() for column in label_columns(path, "degree,log-degree:2,core")]
@@ -97,6 +155,10 @@ def label_columns(graphs: Graphs, labels: str, direction: Direction = "both") ->
         elif count in COUNTS:
             values = _counts(graphs, count, direction)
             columns.append(values if name == count else _log_bins(values, int(argument or 1)))
+        elif name == ATTRIBUTE_BINS:
+            known = fit_bins(graphs, kind) if bins is None else bins
+            assert known is not None
+            columns.append(known.encode(_attributes_of(graphs)))
         elif name == "distance":
             raise InputError(NEEDS_ROOT)
     return columns
@@ -114,12 +176,12 @@ def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]
     >>> _log_bins(np.array([0, 1, 6, 7]), 1).tolist()
     [0, 1, 2, 3]
     """
-    values, inverse = np.unique(counts, return_inverse=True)
+    values, inverse = distinct_with_inverse(counts)
     bins = [((1 + count) ** per_doubling).bit_length() - 1 for count in values.tolist()]
     return np.array(bins, dtype=np.int64)[inverse]
 
 
-def describe_label(labels: str, label: Any) -> Any:
+def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
     """A label of such a specification, with the range of numbers that a bin stands for.
 
     >>> describe_label("log-degree:4", 13), describe_label("node,log-degree", ("C", 2))
@@ -127,7 +189,7 @@ def describe_label(labels: str, label: Any) -> Any:
     """
     kinds = [kind for kind in _listed(labels) if kind != "attributes"]
     values = label if isinstance(label, tuple) else (label,)
-    if not any(kind.startswith("log-") for kind in kinds):
+    if not any(kind.startswith(("log-", ATTRIBUTE_BINS)) for kind in kinds):
         return label
     if "node" in kinds:  # may be several labels
         several = ["node"] * (len(values) - len(kinds) + 1)
@@ -135,10 +197,15 @@ def describe_label(labels: str, label: Any) -> Any:
         kinds[place : place + 1] = several
     if len(kinds) != len(values):  # of an edge
         return label
-    texts = tuple(
-        _bin_range(value, int(kind.partition(":")[2] or 1)) if kind.startswith("log-") else value
-        for kind, value in zip(kinds, values, strict=True)
-    )
+
+    def text(kind: str, value: Any) -> Any:
+        if kind.startswith(ATTRIBUTE_BINS):
+            return value if bins is None else bins.describe(value)
+        if kind.startswith("log-"):
+            return _bin_range(value, int(kind.partition(":")[2] or 1))
+        return value
+
+    texts = tuple(text(kind, value) for kind, value in zip(kinds, values, strict=True))
     return texts if len(texts) > 1 else texts[0]
 
 
@@ -220,13 +287,17 @@ def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
 
 
 def node_attributes(
-    graphs: Graphs, labels: str, vocabulary: Vocabulary | None, direction: Direction = "both"
+    graphs: Graphs,
+    labels: str,
+    vocabulary: Vocabulary | None,
+    direction: Direction = "both",
+    bins: Bins | None = None,
 ) -> Attributes:
     """Bottom attributes of all nodes: categorical labels, and vectors for `attributes`.
 
     With a fitted `vocabulary`, labels that it lacks are unseen; without one it is built here.
     """
-    columns = label_columns(graphs, labels, direction)
+    columns = label_columns(graphs, labels, direction, bins)
     return _attributes(columns, vocabulary, _vectors(graphs, labels))
 
 
@@ -237,6 +308,7 @@ def rooted_attributes(
     direction: Direction,
     nodes: Ints,
     distances: Ints,
+    bins: Bins | None = None,
 ) -> tuple[Attributes, NDArray[np.int64]]:
     """Bottom attributes of nodes at distances from a root, for labels with `distance`.
 
@@ -254,7 +326,7 @@ def rooted_attributes(
     """
     node, distance, parts = distance_pairs(graphs.n_nodes, nodes, distances)
     others = ",".join(kind for kind in _listed(labels) if kind != "distance")
-    columns = label_columns(graphs, others, direction) if others else []
+    columns = label_columns(graphs, others, direction, bins) if others else []
     vectors = _vectors(graphs, labels)
     return (
         _attributes(
@@ -289,9 +361,7 @@ def _vectors(graphs: Graphs, labels: str) -> Array | None:
     """Node attributes, where they are among the labels."""
     if "attributes" not in _listed(labels):
         return None
-    if graphs.node_attributes is None:
-        raise InputError("these graphs have no node attributes")
-    return graphs.node_attributes
+    return _attributes_of(graphs)
 
 
 def _attributes(

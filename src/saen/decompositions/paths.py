@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, offsets, ranges, segment_ids, segment_reduce
+from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
 from saen._util.lazy import LazyModule
+from saen.data.compression import (
+    MIN_ENTRY_BYTES,
+    Cut,
+    compress_stream,
+    merge_objects,
+    physical_memory,
+)
 from saen.data.graphs import Direction, Graphs
-from saen.data.hierarchy import Attributes, Hierarchy
+from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, distinct_integers, integer, true_or_false
 from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links
-from saen.decompositions.ego import by_radius
+from saen.decompositions.ego import Ego, by_radius
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import (
     DIRECTION_HELP,
@@ -30,6 +38,9 @@ if TYPE_CHECKING:
     from scipy import sparse
 else:
     sparse = LazyModule("scipy.sparse")
+
+MAX_MEMBERS = 10**9
+"""Of all subgraphs together, where equal ones are looked for."""
 
 
 @dataclass(frozen=True)
@@ -91,22 +102,60 @@ class Paths(GraphDecomposition):
         """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
         subgraphs = self._subgraphs(graphs)
         attributes, members = self._members(graphs, subgraphs)
+        relations = self._relations(graphs, attributes)(subgraphs, members)
+        return Hierarchy(attributes, (*relations, by_radius(graphs, self.radii)), self._names())
+
+    def cut(self, graphs: Graphs) -> Cut | None:
+        """These graphs in chunks of subgraphs, unless distances are labels.
+
+        Subgraphs with the same members are made once: around a hub there are very many. Very large
+        graphs are not cut if most of their labels differ, since most of their paths then do too.
+        """
+        if uses_distance(self.node_labels):
+            return None
+        if Ego(self.radii, direction=self.direction).costs(graphs).sum() > MAX_MEMBERS:
+            return None
+        attributes = self.bottom(graphs)
+        bottom, inverse = merge_objects(attributes)
+        large = self.costs(graphs).sum() * MIN_ENTRY_BYTES > physical_memory()
+        if large and 2 * len(bottom) > len(inverse):
+            return None
+        made = self._relations(graphs, attributes)
+        numbers, firsts, sizes = _distinct_subgraphs(graphs, self.radii, self.direction)
+
+        def relations(start: int, stop: int) -> tuple[Relation, Relation]:
+            subgraphs = self._subgraphs(graphs, firsts[start:stop])
+            paths, owners = made(subgraphs, subgraphs.nodes)
+            return paths.with_parts(inverse[paths.parts], len(bottom)), owners
+
+        radii = np.array(self.radii)[firsts % len(self.radii)]
+        costs = np.ceil(self._subgraph_costs(graphs, radii, sizes)).astype(np.int64)
+        top = by_radius(graphs, self.radii)
+        return Cut(bottom, inverse, costs, relations, numbers, top, self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        return (self.bottom_name(), "paths", "subgraphs", "graphs")
+
+    def _relations(
+        self, graphs: Graphs, attributes: Attributes
+    ) -> Callable[[_Subgraphs, Ints], tuple[Relation, Relation]]:
+        """Makes R_1 and R_2 of subgraphs, whose members are these bottom objects."""
         steps = self._steps(graphs, attributes)
-        induced, entries = subgraphs.induced(steps.adjacency)
-        reader = Reader.of(induced, content_ranks(attributes)[members])
+        ranks = content_ranks(attributes)
         all_ways = self.both_ways or self._one_way(graphs)
-        paths = shortest_paths(
-            induced, self.max_length, both_ways=all_ways, cap=self.cap, ranks=reader.ranks
-        )
-        if not all_ways:
-            paths = [reader.oriented(rows) for rows in paths]
-        sizes = len(attributes), subgraphs.n
-        relations = path_relations(paths, steps, reader, subgraphs.owners, sizes, members, entries)
-        return Hierarchy(
-            attributes,
-            (*relations, by_radius(graphs, self.radii)),
-            (self.bottom_name(), "paths", "subgraphs", "graphs"),
-        )
+
+        def made(subgraphs: _Subgraphs, members: Ints) -> tuple[Relation, Relation]:
+            induced, entries = subgraphs.induced(steps.adjacency)
+            reader = Reader.of(induced, ranks[members])
+            paths = shortest_paths(
+                induced, self.max_length, both_ways=all_ways, cap=self.cap, ranks=reader.ranks
+            )
+            if not all_ways:
+                paths = [reader.oriented(rows) for rows in paths]
+            sizes = len(attributes), subgraphs.n
+            return path_relations(paths, steps, reader, subgraphs.owners, sizes, members, entries)
+
+        return made
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Subgraphs are centred on nodes; paths on none."""
@@ -120,12 +169,8 @@ class Paths(GraphDecomposition):
         """
         near = graphs.without_loops().adjacency(self.direction).astype(np.float64)
         degrees, size = np.diff(near.indptr), np.repeat(graphs.sizes, graphs.sizes)
-        one_way = self._one_way(graphs)
         # Of the edges at a node that was just reached, one may lead back.
-        onward = 1.0 if one_way else 1 - 1 / np.maximum(degrees, 1)
-        readings = 1.0 if one_way or self.both_ways else 0.5
-        links = 2 if graphs.directed and self.direction == "both" else 1
-        parts = {"none": 1, "objects": 1 + links}.get(self.edges, links)
+        onward = 1.0 if self._one_way(graphs) else 1 - 1 / np.maximum(degrees, 1)
         ball = sphere = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
@@ -133,17 +178,29 @@ class Paths(GraphDecomposition):
                 sphere = np.minimum(near @ (sphere if radius == 1 else sphere * onward), size)
                 ball = np.minimum(ball + sphere, size)
             if radius in self.radii:
-                length = self.max_length if one_way else min(self.max_length, 2 * radius)
-                pairs = readings * ball * (ball - 1) * (length > 0)
-                total += 1 + 2 * ball + pairs * (2 + parts * length)
+                total += self._subgraph_costs(graphs, radius, ball)
         return np.ceil(segment_reduce(np.add, total, graphs.node_offsets)).astype(np.int64)
+
+    def _subgraph_costs(
+        self, graphs: Graphs, radius: Ints | int, sizes: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """About how many entries subgraphs with so many members have."""
+        one_way = self._one_way(graphs)
+        readings = 1.0 if one_way or self.both_ways else 0.5
+        links = 2 if graphs.directed and self.direction == "both" else 1
+        parts = {"none": 1, "objects": 1 + links}.get(self.edges, links)
+        length = self.max_length if one_way else np.minimum(self.max_length, 2 * radius)
+        pairs = readings * sizes * (sizes - 1.0) * (length > 0)
+        return np.asarray(1 + 2 * sizes + pairs * (2 + parts * length), dtype=np.float64)
 
     def _one_way(self, graphs: Graphs) -> bool:
         """Whether paths can be read in one direction only."""
         return graphs.directed and self.direction != "both"
 
-    def _subgraphs(self, graphs: Graphs) -> _Subgraphs:
-        return _Subgraphs.of(graphs, self.radii, self.direction)
+    def _subgraphs(self, graphs: Graphs, which: Ints | None = None) -> _Subgraphs:
+        if which is None:
+            which = np.arange(graphs.n_nodes * len(self.radii))
+        return _Subgraphs.of(graphs, self.radii, self.direction, which)
 
     def _members(self, graphs: Graphs, subgraphs: _Subgraphs) -> tuple[Attributes, Ints]:
         """Bottom attributes, and the bottom object of every member of every subgraph."""
@@ -156,6 +213,7 @@ class Paths(GraphDecomposition):
             self.direction,
             subgraphs.nodes,
             subgraphs.distances,
+            self.node_bins,
         )
 
     def _steps(self, graphs: Graphs, attributes: Attributes) -> Steps:
@@ -166,7 +224,7 @@ class Paths(GraphDecomposition):
             objects = graphs.n_nodes + links.edges
             return Steps.through_objects(links, objects, attributes.codes[objects], self.max_length)
         if self.reads_kinds:
-            coded = coded_links(graphs, self.direction, self.kinds)
+            coded = coded_links(self.with_kinds(graphs), self.direction, self.kinds)
             if coded is not None:
                 return Steps.by_kind(*coded, self.max_length)
         adjacency = graphs.without_loops().adjacency(self.direction)
@@ -183,21 +241,30 @@ class _Subgraphs:
     distances: NDArray[np.int64]
 
     @staticmethod
-    def of(graphs: Graphs, radii: tuple[int, ...], direction: Direction) -> _Subgraphs:
-        """Subgraph v · len(radii) + i holds the nodes within the i-th radius of v."""
-        n, farthest = graphs.n_nodes, max(radii, default=0)
-        ball = sparse.eye_array(n, dtype=np.bool_, format="csr")
-        step = sparse.csr_array(graphs.adjacency(direction) + ball)
+    def of(graphs: Graphs, radii: tuple[int, ...], direction: Direction, which: Ints) -> _Subgraphs:
+        """Subgraph v · len(radii) + i holds the nodes within the i-th radius of v.
+
+        Those numbered `which` are wanted.
+        """
+        centres, place = np.divmod(which, len(radii))
+        roots, row = np.unique(centres, return_inverse=True)
+        wanted = np.full((len(roots), len(radii)), -1, dtype=np.int64)
+        wanted[row, place] = np.arange(len(which))
+        farthest = max(radii)
+        step = _step(graphs, direction)
+        ball = sparse.eye_array(graphs.n_nodes, dtype=np.bool_, format="csr")[roots]
         inside = ball.astype(np.int64)  # in how many of the balls of radius 0, 1, … a node is
         for _ in range(farthest):
             ball = sparse.csr_array(ball @ step)
             inside = inside + ball.astype(np.int64)
         distances = farthest + 1 - inside.data
-        entry, place = np.nonzero(distances[:, None] <= np.array(radii, dtype=np.int64))
-        owners = segment_ids(inside.indptr)[entry] * len(radii) + place
+        root = segment_ids(inside.indptr)
+        holds = (distances[:, None] <= np.array(radii, dtype=np.int64)) & (wanted[root] >= 0)
+        entry, place = np.nonzero(holds)
+        owners = wanted[root[entry], place]
         nodes = inside.indices[entry].astype(np.int64)
         order = np.lexsort((nodes, owners))
-        return _Subgraphs(n * len(radii), owners[order], nodes[order], distances[entry[order]])
+        return _Subgraphs(len(which), owners[order], nodes[order], distances[entry[order]])
 
     def induced(self, adjacency: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.int64]]:
         """The induced subgraphs side by side as one graph over the M members, shape (M, M).
@@ -218,6 +285,69 @@ class _Subgraphs:
         entries = entries[inside]
         graph = sparse.csr_array((adjacency.data[entries], heads[inside], indptr), shape=(m, m))
         return graph, entries
+
+
+def _step(graphs: Graphs, direction: Direction) -> sparse.csr_array:
+    """Who is at most one edge away, shape (N, N)."""
+    identity = sparse.eye_array(graphs.n_nodes, dtype=np.bool_, format="csr")
+    return sparse.csr_array(graphs.adjacency(direction) + identity)
+
+
+def _distinct_subgraphs(
+    graphs: Graphs, radii: tuple[int, ...], direction: Direction
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Which subgraphs have the same members.
+
+    For every subgraph its number among the distinct ones, and of these the first subgraph and the
+    number of members.
+    """
+    n, step = graphs.n_nodes, _step(graphs, direction)
+    near = graphs.without_loops().adjacency(direction)
+    alike, _ = _same_rows(near, np.arange(n), 1)
+    alike[np.diff(near.indptr) == 0] = n + np.flatnonzero(np.diff(near.indptr) == 0)
+    numbers = np.empty((n, len(radii)), dtype=np.int64)
+    firsts, sizes = [], []
+    count = 0
+    for place, radius in enumerate(radii):
+        # Nodes with the same neighbours have the same nodes within every radius from 2 on, if
+        # all neighbours have an edge back.
+        shared = alike if radius > 1 and not graphs.directed else np.arange(n)
+        _, some, every = np.unique(shared, return_index=True, return_inverse=True)
+        groups, lengths = _same_rows(step, some, radius)
+        _, first = np.unique(groups, return_index=True)
+        numbers[:, place] = count + groups[every]
+        firsts.append(some[first] * len(radii) + place)
+        sizes.append(lengths)
+        count += len(first)
+    return numbers.ravel(), np.concatenate(firsts), np.concatenate(sizes)
+
+
+def _same_rows(
+    matrix: sparse.csr_array, rows: Ints, power: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of a power of a Boolean matrix: a number of each, the same for equal ones alone.
+
+    Returns these numbers and, for each of them, the number of entries of the row.
+    """
+    n = matrix.shape[0]
+    if power == 0:
+        return np.arange(len(rows)), np.ones(len(rows), dtype=np.int64)
+    # Compressing a hierarchy whose bottom objects all differ merges exactly the equal rows.
+    bottom = Attributes(vectors=np.arange(n, dtype=np.float64)[:, None])
+    sizes = np.diff(matrix.indptr).astype(np.float64)
+    for _ in range(power - 1):
+        sizes = np.minimum(matrix @ sizes, n)
+
+    def hierarchies() -> Iterator[Hierarchy]:
+        for start, stop in row_blocks(offsets(sizes[rows].astype(np.int64)) // 16):
+            block = matrix[rows[start:stop]]
+            for _ in range(power - 1):
+                block = sparse.csr_array(block @ matrix)
+            roles = np.zeros(block.nnz, dtype=np.uint8)
+            yield Hierarchy(bottom, (Relation(block.indptr, block.indices, roles, ("member",), n),))
+
+    merged = compress_stream(hierarchies(), lower_inverse=False)
+    return merged.top.astype(np.int64), np.diff(merged.hierarchy.relations[0].indptr)
 
 
 def content_ranks(attributes: Attributes) -> NDArray[np.int64]:

@@ -18,16 +18,14 @@ from saen.data.compression import Compressed, chunk_ends, compress
 from saen.data.content_hash import Keys
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.explanations.describe import DecomposedExample, singular
-from saen.explanations.explanation import (
-    Estimator,
+from saen.explanations.collection import (
     TopContributions,
-    checked,
     contrasts,
-    largest_member,
     part_totals,
     top_contributions,
 )
+from saen.explanations.describe import DecomposedExample, singular
+from saen.explanations.goal import Estimator, checked, largest_member
 from saen.learning.prediction import predict_chunks
 from saen.learning.preparation import Data
 from saen.learning.presets import Classifier

@@ -138,4 +138,9 @@ def _built(value: Any, depth: int) -> Any:
         return [(CARRY, _built(value, depth - 1))]
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else float(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError("an integer is too large for a number") from None

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from saen._util.arrays import Array, narrow, smallest_unsigned
+from saen._util.arrays import Array, index_dtype, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.strings import short_label
 from saen.data.compression import Compressed
@@ -101,6 +101,39 @@ def load(path: str | Path) -> Any:
         return unpack(document, tensors)
     except UNPACK_ERRORS as error:
         raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
+
+
+def save_examples(
+    compressed: Compressed, targets: Array | None, decomposition: Mapping[str, Any], path: Path
+) -> int:
+    """Write a compressed hierarchy with what training on it needs; the size of the file in bytes.
+
+    `targets` (n,) or (n, t) are those of the examples, `decomposition` is the fitted one as JSON.
+    `load` reads the hierarchy alone, `load_examples` all of it.
+    """
+    document, tensors = _pack_compressed(compressed)
+    _pack_column("targets", targets, document, tensors)
+    return write(path, "compressed", document | {"decomposition": decomposition}, tensors)
+
+
+def load_examples(path: str | Path) -> tuple[Compressed, Array | None, dict[str, Any]]:
+    """What `save_examples` wrote, memory-mapped: hierarchy, targets, decomposition as JSON.
+
+    Raises `FileError` as `load` does, and if the file has a hierarchy alone.
+    """
+    kind, document, tensors = read(path)
+    if kind != "compressed" or not isinstance(document.get("decomposition"), dict):
+        raise FileError(
+            "nothing to train on: compress the data again, with saen compress", path=path
+        )
+    try:
+        compressed = _unpack_compressed(document, tensors)
+        targets = _unpack_column("targets", document, tensors)
+        if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(compressed)):
+            raise InputError(f"{len(compressed)} examples, but targets of shape {targets.shape}")
+    except UNPACK_ERRORS as error:
+        raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
+    return compressed, targets, document["decomposition"]
 
 
 def file_bytes(data: Hierarchy | Compressed) -> int:
@@ -316,21 +349,37 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
         "indices": narrow(graphs.indices),
     }
     for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
-        column = getattr(graphs, key)
-        if column is None:
-            continue
-        if column.dtype.kind == "U":
-            values, codes = np.unique(column, return_inverse=True)
-            tensors[key] = narrow(codes.reshape(column.shape))
-            document[f"{key}.values"] = values.tolist()
-        elif column.dtype.kind in "iu":
-            natural = column.min(initial=0) >= 0
-            tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
-        else:
-            tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
+        _pack_column(key, getattr(graphs, key), document, tensors)
     if not np.array_equal(graphs.ids, np.arange(len(graphs))):
         tensors |= _pack_ids(graphs.ids)
     return document, tensors
+
+
+def _pack_column(
+    key: str, column: Array | None, document: dict[str, Any], tensors: dict[str, Array]
+) -> None:
+    """Add labels, attributes or targets, if there are any; strings are codes of their values."""
+    if column is None:
+        return
+    if column.dtype.kind == "U":
+        values, codes = np.unique(column, return_inverse=True)
+        tensors[key] = narrow(codes.reshape(column.shape))
+        document[f"{key}.values"] = values.tolist()
+    elif column.dtype.kind in "iu":
+        natural = column.min(initial=0) >= 0
+        tensors[key] = narrow(column) if natural else _at_least(np.int32, column)
+    else:
+        tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
+
+
+def _unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]) -> Array | None:
+    """The inverse of `_pack_column`."""
+    if key not in tensors:
+        return None
+    column = tensors[key]
+    if f"{key}.values" in document:
+        return _strings(document[f"{key}.values"], column.size)[column]
+    return _signed(column) if column.dtype.kind == "u" else column
 
 
 def _pack_ids(ids: Array) -> dict[str, Array]:
@@ -363,18 +412,13 @@ def _strings(texts: list[str], n_rows: int) -> Array:
 
 
 def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
-    columns: dict[str, Any] = {}
-    for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
-        if key not in tensors:
-            continue
-        column = tensors[key]
-        if f"{key}.values" in document:
-            columns[key] = _strings(document[f"{key}.values"], column.size)[column]
-        else:
-            columns[key] = _signed(column) if column.dtype.kind == "u" else column
+    columns: dict[str, Any] = {
+        key: _unpack_column(key, document, tensors)
+        for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets")
+    }
     indices = tensors["indices"]
     # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
-    wide = np.dtype(np.int32 if len(tensors["indptr"]) <= 2**31 else np.int64)
+    wide = index_dtype(len(tensors["indptr"]) - 1)
     same = indices.dtype.itemsize == wide.itemsize
     _check_below(len(tensors["indptr"]), indices)
     # The checksum vouches for symmetry, which takes longer to check than everything else.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from saen.io.tables import (
     ID_COLUMNS,
     SUFFIXES,
     TARGET_COLUMNS,
+    ParquetRows,
     Table,
     find_column,
     read_table,
@@ -39,6 +40,9 @@ else:
 
 EDGES = ("graph", "source", "target")
 NODES = ("graph", "node")
+
+ROWS_PER_PART = 1 << 19
+"""Edges of the graphs that a stream holds at a time, about."""
 
 # The names under which pandas writes its row index.
 _INDEX = ("", "__index_level_0__")
@@ -82,12 +86,15 @@ def read_targets(path: Path, options: ReadOptions) -> Targets:
 
     They are `target` (or its alias `label`) and `id` or `name`, or those that `options` name.
     """
-    table = read_table(path)
+    return _targets_of(read_table(path), options)
+
+
+def _targets_of(table: Table, options: ReadOptions) -> Targets:
     columns = target_columns(table, options.target)
     own_id = find_column(table, options.id, ID_COLUMNS)
     require(table, ("graph", *(columns if columns or own_id else TARGET_COLUMNS[:1])))
     options.found(
-        path.name,
+        table.path.name,
         targets=columns[0] if columns and options.target is None else None,
         ids=own_id if options.id is None else None,
     )
@@ -117,16 +124,106 @@ def read_edge_table(table: Table, options: ReadOptions, bad_graph: BadGraphs) ->
     >>> graphs.sizes.tolist(), graphs.targets.tolist()
     ([2, 3], ['short', 'long'])
     """
-    nodes, targets = (
-        _find_beside(table.path, *kinds) if file is None else expand_user(file)
-        for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
-    )
+    nodes, targets = _other_tables(table.path, options)
     node_table = None if nodes is None else read_table(nodes, NODES)
-    wanted = options.target or options.id
-    if wanted is not None and targets is None:
-        raise FileError(f"no table of targets with the column {wanted!r}", path=table.path)
     rows = None if targets is None else read_targets(targets, options)
     return _Tables(table, node_table, rows, bad_graph).graphs(options.directed)
+
+
+def stream_edge_tables(
+    path: Path, options: ReadOptions, bad_graph: BadGraphs
+) -> Iterator[Graphs] | None:
+    """What `read_edge_table` reads from Parquet, in parts; None if that needs the whole.
+
+    All tables must be Parquet and list the graphs in the same order, the rows of each together, as
+    `saen convert` writes them.
+    """
+    nodes, targets = _other_tables(path, options)
+    paths = [file for file in (targets, nodes, path) if file is not None]
+    if any(file.suffix != ".parquet" for file in paths):
+        return None
+    files = [ParquetRows(file, whole=False) for file in paths]
+    for file, required in zip(reversed(files), (EDGES, NODES), strict=False):
+        if file.path != targets:
+            require(file, required)
+    if not all("graph" in file.columns and len(file) for file in files):
+        return None
+    ends = _common_ends(files)
+    if ends is None:
+        return None
+
+    def parts() -> Iterator[Graphs]:
+        said = options
+        streams = [file.parts(each.tolist()) for file, each in zip(files, ends, strict=True)]
+        for tables in zip(*streams, strict=True):
+            rows = None if targets is None else _targets_of(tables[0], said)
+            listed = None if nodes is None else tables[-2]
+            yield _Tables(tables[-1], listed, rows, bad_graph).graphs(options.directed)
+            said = replace(options, notify=None)  # say once what was found
+
+    return parts()
+
+
+def _common_ends(files: Sequence[ParquetRows]) -> list[Ints] | None:
+    """Where to cut each table so that its parts have the same graphs; None if there is no way.
+
+    The first table names the graphs; the others may lack some.
+    """
+    runs = [_runs(file) for file in files]
+    names = pd.Index(runs[0][0])
+    if not names.is_unique or names.hasnans:
+        return None
+    stops = np.zeros((len(files), len(names)), dtype=np.int64)  # rows up to each graph's last
+    for table, (graphs, lengths) in enumerate(runs):
+        place = names.get_indexer(pd.Index(graphs))
+        if (place < 0).any() or (np.diff(place) <= 0).any():
+            return None
+        stops[table, place] = lengths
+    stops = np.cumsum(stops, axis=1)
+    cuts, start = [], np.zeros(len(files), dtype=np.int64)
+    while (start < stops[:, -1]).all():
+        # As many graphs as have ROWS_PER_PART rows of edges, but some rows of every table.
+        cut = int(np.searchsorted(stops[-1], start[-1] + ROWS_PER_PART, side="right")) - 1
+        least = max(
+            int(np.searchsorted(row, s, side="right")) for row, s in zip(stops, start, strict=True)
+        )
+        cuts.append(max(cut, least))
+        start = stops[:, cuts[-1]]
+    if not cuts:
+        return None
+    cuts[-1] = len(names) - 1  # graphs without edges at the end
+    return list(stops[:, cuts])
+
+
+def _runs(file: ParquetRows) -> tuple[Array, Ints]:
+    """The graphs of a table in order, and how many rows in a row each has."""
+    names: list[Array] = []
+    lengths: list[Ints] = []
+    for values in file.column("graph"):
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        own = np.diff(starts, append=len(values))
+        if names and names[-1][-1] == values[0]:
+            lengths[-1][-1] += own[0]
+            starts, own = starts[1:], own[1:]
+        if len(own):
+            names.append(values[starts])
+            lengths.append(own)
+    joined = np.concatenate(names)
+    if joined.dtype.kind not in "iu":
+        joined = pd.Series(joined).str.strip().to_numpy()
+    return joined, np.concatenate(lengths)
+
+
+def _other_tables(path: Path, options: ReadOptions) -> tuple[Path | None, Path | None]:
+    """The tables of nodes and of targets that belong to a table of edges, if there are any."""
+    nodes, targets = (
+        _find_beside(path, *kinds) if file is None else expand_user(file)
+        for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
+    )
+    wanted = options.target or options.id
+    if wanted is not None and targets is None:
+        raise FileError(f"no table of targets with the column {wanted!r}", path=path)
+    return nodes, targets
 
 
 def _find_beside(path: Path, *kinds: str) -> Path | None:

@@ -37,7 +37,7 @@ class ReadOptions:
         default the labels, or else the attributes.
     id : the column or key with the ids, by default `id` or `name`.
     smiles : the column of a table with molecules, by default `smiles`.
-    task : whether targets are classes or real numbers; by default whole numbers and text are
+    task : whether targets are classes or real numbers; by default integers and text are
         classes.
     directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
         formats say it themselves.

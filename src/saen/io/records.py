@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -351,7 +351,8 @@ def _plain_column(values: Sequence[Any]) -> Array:
     if kinds in ({bool}, {int}) and all(abs(value) < 2**63 for value in values):
         return np.array(values)
     if kinds <= {int, float, type(None)} and kinds != {type(None)}:
-        return np.array(values, dtype=np.float64)
+        with suppress(OverflowError):  # an integer beyond all floats is kept as text
+            return np.array(values, dtype=np.float64)
     texts = [v if isinstance(v, str) else "" if v is None else json.dumps(v) for v in values]
     check_text(texts, "values")
     return np.array(texts, dtype=np.str_)
@@ -375,7 +376,7 @@ def targets_for(targets: Array, task: Task) -> Array:
         fractions = known[known != np.floor(known)]
         if len(fractions):
             raise InputError(
-                f"classes are text or whole numbers, but a target is {fractions[0]:g}: use "
+                f"classes are text or integers, but a target is {fractions[0]:g}: use "
                 "task regression"
             )
         whole = np.array([f"{value:.0f}" for value in targets.ravel()]).reshape(targets.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from saen._util.arrays import offsets, segment_ids
+from saen._util.arrays import index_dtype, offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.records import one_way_nodes
@@ -62,7 +62,7 @@ def from_scipy(
     return Graphs(
         node_offsets=starts,
         indptr=whole.indptr.astype(np.int64),
-        indices=whole.indices.astype(np.int32 if starts[-1] < 2**31 else np.int64),
+        indices=whole.indices.astype(index_dtype(starts[-1])),
         node_labels=None if node_labels is None else _labels(node_labels, sizes.tolist()),
         edge_attributes=whole.data.astype(np.float64)[:, None] if weights else None,
         targets=None if targets is None else np.asarray(targets),

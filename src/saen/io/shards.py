@@ -1,6 +1,6 @@
 """Shards: a large collection of graphs as a folder of parts, which tasks read one by one.
 
-`shards.json` lists the parts in order; it is written last, so a folder that has it is complete.
+`shards.json` lists the parts in order. The folder appears when all of it is written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import safe_open
 
 from saen._util.arrays import Array
-from saen._util.atomic import expand_user, make_folder
+from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
 from saen.data.graphs import Graphs
 from saen.data.vocabulary import Vocabulary
@@ -127,8 +127,15 @@ def write_shards(
     Raises `InputError` for parts without graphs or that differ in their columns, and `FileError`
     if the folder cannot be written.
     """
-    path = make_folder(expand_user(folder))
-    _make_place(path, force=force)
+    path = expand_user(folder)
+    _check_place(path, force=force)
+    make_folder(path.parent)
+    with atomic_folder(path) as new:
+        return replace(_write(parts, new), folder=path)
+
+
+def _write(parts: Iterable[Graphs], path: Path) -> Shards:
+    """Every part as a shard, then the index."""
     shards: list[Shard] = []
     labels: dict[str, Vocabulary] = {}
     first: Graphs | None = None
@@ -216,20 +223,21 @@ def split_graphs(graphs: Graphs, n_shards: int) -> Iterator[Graphs]:
         yield graphs[start:stop]
 
 
-def _make_place(path: Path, *, force: bool) -> None:
-    """Remove the shards of before; the index goes first."""
-    files = sorted(path.iterdir())
-    if not files:
+def _check_place(path: Path, *, force: bool) -> None:
+    """Raise unless `path` is absent, an empty folder, or with `force` one of shards alone."""
+    try:
+        files = sorted(path.iterdir())
+    except FileNotFoundError:
         return
-    if not force:
+    except OSError as error:
+        raise FileError(f"cannot be used as a folder ({error.strerror})", path=path) from None
+    if files and not force:
         raise FileError("already exists (use --force to overwrite)", path=path)
     ours = {INDEX, *(shard.file for shard in read_shards(path).shards)} if is_shards(path) else ()
     for file in files:
         unfinished = file.name.startswith("part-") and file.suffix == ".saen"
         if file.name not in ours and not unfinished:
             raise FileError(f"contains {file.name}, which would be lost", path=path)
-    for file in sorted(files, key=lambda file: file.name != INDEX):
-        file.unlink()
 
 
 def _columns(column: Array) -> list[Array]:

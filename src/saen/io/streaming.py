@@ -13,11 +13,12 @@ from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
 from saen.data.graphs import Graphs
 from saen.io import jsonl
+from saen.io.edge_tables import stream_edge_tables
 from saen.io.loading import load_dataset, warn_repeated_ids
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, bad_graphs, targets_for
-from saen.io.tables import read_table
+from saen.io.tables import SUFFIXES, ParquetRows, Table, read_table
 from saen.io.text_files import numbered_lines
 
 MOLECULES_PER_PART = 20_000
@@ -28,8 +29,9 @@ def stream_dataset(
 ) -> Iterator[Graphs]:
     """What `load_dataset` loads, in parts that are read while the caller works on the last one.
 
-    JSON lines and tables of molecules come in several parts, everything else in one. A bad graph
-    raises when its part is read.
+    JSON lines, tables of molecules, and Parquet tables of edges that list the rows of each graph
+    together come in several parts, everything else in one. A bad graph raises when its part is
+    read.
 
     >>> file = getfixture("tmp_path") / "toy.jsonl"
     >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
@@ -38,36 +40,57 @@ def stream_dataset(
     """
     options = options or ReadOptions()
     path = expand_user(name_or_path)
-    molecules = path.suffix in (".csv", ".tsv") and path.is_file() and _has_molecules(path, options)
-    if not (path.is_file() and (molecules or path.suffix in jsonl.SUFFIXES)):
-        yield load_dataset(name_or_path, options)
-        return
     ids: list[Array] = []
     with bad_graphs(options.skip_bad, options.report) as bad_graph:
-        if molecules:
-            options.only(path.name, "target", "id", "smiles", "chem")
-            parts = _molecules(path, replace(options, progress=False), bad_graph)
-        else:
-            options.only(path.name, "target", "id")
-            parts = jsonl.stream_jsonl(path, replace(options, progress=False), bad_graph)
-        for part in ahead(parts):
+        quiet = replace(options, progress=False)
+        parts = _parts(path, quiet, bad_graph) if path.is_file() else None
+        for part in () if parts is None else ahead(parts):
             ids.append(part.ids)
             if options.task is not None and part.targets is not None:
                 part = part.with_targets(targets_for(part.targets, options.task))
             yield part
-    warn_repeated_ids(concatenate_values(ids), "graph")
+    if parts is None:
+        yield load_dataset(name_or_path, options)
+    else:
+        warn_repeated_ids(concatenate_values(ids), "graph")
+
+
+def _parts(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[Graphs] | None:
+    """The graphs of a file in parts, or None if it has to be read at once."""
+    if path.suffix in jsonl.SUFFIXES:
+        options.only(path.name, "target", "id")
+        return jsonl.stream_jsonl(path, options, bad_graph)
+    if path.suffix in SUFFIXES and _has_molecules(path, options):
+        options.only(path.name, "target", "id", "smiles", "chem")
+        return _molecules(path, options, bad_graph)
+    if path.suffix == ".parquet":
+        options.only(path.name, "directed", "target", "id", "nodes", "targets")
+        return stream_edge_tables(path, options, bad_graph)
+    return None
 
 
 def _has_molecules(path: Path, options: ReadOptions) -> bool:
-    """Whether a table of text has a column of molecules, by its first line."""
+    """Whether a table has a column of molecules, by its header."""
+    if options.smiles is not None:
+        return True
+    if path.suffix == ".parquet":
+        return SMILES in ParquetRows(path, whole=False).columns
     _, header = next(numbered_lines(path), (0, b""))
-    return options.smiles is not None or SMILES.encode() in header.lower()
+    return SMILES.encode() in header.lower()
 
 
-def _molecules(
-    path: os.PathLike[str], options: ReadOptions, bad_graph: BadGraphs
-) -> Iterator[Graphs]:
-    table = read_table(expand_user(path))
-    for start in range(0, len(table), MOLECULES_PER_PART):
-        yield read_smiles(table.part(start, start + MOLECULES_PER_PART), options, bad_graph)
+def _molecules(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[Graphs]:
+    for table in _table_parts(path):
+        yield read_smiles(table, options, bad_graph)
         options = replace(options, notify=None)  # say once what was found
+
+
+def _table_parts(path: Path) -> Iterator[Table]:
+    if path.suffix == ".parquet":
+        file = ParquetRows(path, whole=False)
+        if len(file):
+            ends = range(MOLECULES_PER_PART, len(file), MOLECULES_PER_PART)
+            return file.parts([*ends, len(file)])
+    table = read_table(path)
+    starts = range(0, len(table), MOLECULES_PER_PART)
+    return (table.part(start, start + MOLECULES_PER_PART) for start in starts)

@@ -45,6 +45,8 @@ FORMATS = (".csv", ".jsonl", ".parquet")
 """Tables that `open_table` writes."""
 
 MAX_COLUMNS = 10_000
+PARQUET_ROWS = 1 << 16
+"""Rows of a Parquet file that are decoded at a time."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
@@ -167,7 +169,7 @@ def read_table(path: Path, required: Sequence[str] = ()) -> Table:
     >>> read_table(file, ["graph", "target"]).columns
     ('graph', 'target')
     """
-    table: Table = _ParquetTable(path) if path.suffix == ".parquet" else _CsvTable(path)
+    table = ParquetRows(path).read() if path.suffix == ".parquet" else _CsvTable(path)
     require(table, required)
     if not len(table):
         no_rows = FileError("no rows below the header", path=path)
@@ -175,7 +177,7 @@ def read_table(path: Path, required: Sequence[str] = ()) -> Table:
     return table
 
 
-def require(table: Table, columns: Sequence[str]) -> None:
+def require(table: Table | ParquetRows, columns: Sequence[str]) -> None:
     """Raise `FileError` if a table lacks one of these columns."""
     for column in columns:
         if column not in table.columns:
@@ -413,39 +415,88 @@ class _TextTable(Table):
 
 
 class _ParquetTable(Table):
-    """A Parquet file, read by pyarrow."""
+    """Rows of a Parquet file, read by pyarrow; the first of them is row `start` of the file."""
 
-    def __init__(self, path: Path) -> None:
-        arrow, parquet = pyarrow()
-        data = read_bytes(path)
-        if not data:
-            raise FileError("the file is empty", path=path)
-        self.path = path
-        self.n_bytes = len(data)
+    def __init__(self, file: ParquetRows, rows: Any, start: int = 0) -> None:
+        self.path, self.n_bytes, self._start = file.path, file.n_bytes, start
         self.broken = []
-        try:
-            source = arrow.BufferReader(data)
+        self.never_integers = file.never_integers
+        with _invalid_parquet(file.path):
+            self.frame = rows.to_pandas(integer_object_nulls=True, ignore_metadata=True)
+        self.frame.columns = pd.Index(file.columns)
+
+    def texts(self, column: str) -> pd.Series[str]:
+        codes, distinct = pd.factorize(self.frame[column])
+        texts = np.array([*map(str, distinct), ""], dtype=object)  # the last is for code -1
+        return pd.Series(texts[codes], dtype=object)
+
+    def place(self, row: int) -> str:
+        return f"row {self._start + row}"
+
+    def error(self, row: int, message: str) -> FileError:
+        return FileError(f"{self.place(row)}: {message}", path=self.path)
+
+
+class ParquetRows:
+    """An open Parquet file whose types are checked, to be read whole or in ranges of rows."""
+
+    def __init__(self, path: Path, *, whole: bool = True) -> None:
+        self._arrow, parquet = pyarrow()
+        types = self._arrow.types
+        data = read_bytes(path) if whole else None
+        self.path = path
+        self.n_bytes = path.stat().st_size if data is None else len(data)
+        if not self.n_bytes:
+            raise FileError("the file is empty", path=path)
+        with _invalid_parquet(path):
+            arrow = self._arrow
+            source = arrow.OSFile(str(path)) if data is None else arrow.BufferReader(data)
             schema = parquet.read_schema(source)
-            columns = _names(schema.names, path)
-            texts = [f.name for f in schema if _is_text(arrow.types, f.type)]
+            self.columns = _names(schema.names, path)
+            self._stored = dict(zip(self.columns, schema.names, strict=True))
+            texts = [f.name for f in schema if _is_text(types, f.type)]
             self.never_integers = frozenset(
                 column
-                for column, field in zip(columns, schema, strict=True)
-                if not arrow.types.is_integer(field.type)
+                for column, field in zip(self.columns, schema, strict=True)
+                if not types.is_integer(field.type)
             )
             # As codes of their distinct values: a few bytes may repeat a long text many times.
-            file = parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
-            self._check(file.metadata, schema, arrow.types)
+            self._file = parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False)
+            self._check(self._file.metadata, schema, types)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return int(self._file.metadata.num_rows)
+
+    def read(self) -> Table:
+        """All rows."""
+        with _invalid_parquet(self.path):
             # Several threads crashed after a damaged file had been refused.
-            table = file.read(use_threads=False)
-            self.frame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
-            self.frame.columns = pd.Index(columns)
-        except FileError:
-            raise
-        except Exception as error:
-            # pyarrow raises errors of any kind for a damaged file.
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise FileError(f"invalid Parquet: {reason}", path=path) from None
+            rows = self._file.read(use_threads=False)
+        return _ParquetTable(self, rows)
+
+    def column(self, name: str) -> Iterator[Array]:
+        """The values of one column, some rows at a time."""
+        for batch in self._batches([self._stored[name]]):
+            yield batch.column(0).to_pandas(integer_object_nulls=True).to_numpy()
+
+    def parts(self, ends: Sequence[int]) -> Iterator[Table]:
+        """The rows up to each of `ends`, from the end before; none of the parts is empty."""
+        batches, start = self._batches(None), 0
+        waiting: list[Any] = []
+        for end in ends:
+            while sum(batch.num_rows for batch in waiting) < end - start:
+                waiting.append(next(batches))
+            with _invalid_parquet(self.path):
+                rows = self._arrow.Table.from_batches(waiting)
+                waiting = rows.slice(end - start).to_batches()
+                rows = rows.slice(0, end - start)
+            yield _ParquetTable(self, rows, start)
+            start = end
+
+    def _batches(self, columns: list[str] | None) -> Iterator[Any]:
+        with _invalid_parquet(self.path):
+            yield from self._file.iter_batches(PARQUET_ROWS, columns=columns, use_threads=False)
 
     def _check(self, claims: Any, schema: Any, types: Any) -> None:
         groups = (claims.row_group(group).total_byte_size for group in range(claims.num_row_groups))
@@ -464,16 +515,17 @@ class _ParquetTable(Table):
                     path=self.path,
                 )
 
-    def texts(self, column: str) -> pd.Series[str]:
-        codes, distinct = pd.factorize(self.frame[column])
-        texts = np.array([*map(str, distinct), ""], dtype=object)  # the last is for code -1
-        return pd.Series(texts[codes], dtype=object)
 
-    def place(self, row: int) -> str:
-        return f"row {row}"
-
-    def error(self, row: int, message: str) -> FileError:
-        return FileError(f"row {row}: {message}", path=self.path)
+@contextmanager
+def _invalid_parquet(path: Path) -> Iterator[None]:
+    """Errors of any kind, which pyarrow raises for a damaged file, become a `FileError`."""
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FileError(f"invalid Parquet: {reason}", path=path) from None
 
 
 def _is_text(types: Any, kind: Any) -> bool:

@@ -6,21 +6,20 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from saen._util.atomic import (
+    atomic_folder,
     atomic_write,
     check_output,
     expand_user,
     holds_input,
-    make_folder,
-    swap_folder,
-    temporary_beside,
+    scratch_folder,
 )
 from saen._util.lazy import LazyModule
 from saen.data.graphs import Graphs
@@ -85,7 +84,8 @@ def write_graphs(
         elif file.suffix == ".zip":
             _write_zip(graphs, file)
         else:
-            with _atomic_folder(file) as temporary:
+            _check_replaceable(file)
+            with atomic_folder(file) as temporary:
                 if format == "tu":
                     write_tu(graphs, temporary, file.name)
                 else:
@@ -197,7 +197,7 @@ def _check_text(graphs: Graphs, format: str) -> None:
 
 
 def _write_zip(graphs: Graphs, path: Path) -> None:
-    with atomic_write(path) as temporary, _scratch_folder(path) as scratch:
+    with atomic_write(path) as temporary, scratch_folder(path) as scratch:
         write_tu(graphs, scratch, path.stem)
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(scratch.iterdir()):
@@ -207,27 +207,6 @@ def _write_zip(graphs: Graphs, path: Path) -> None:
                 member.file_size = file.stat().st_size
                 with file.open("rb") as source, archive.open(member, "w") as sink:
                     shutil.copyfileobj(source, sink)
-
-
-@contextmanager
-def _scratch_folder(path: Path) -> Iterator[Path]:
-    scratch = make_folder(temporary_beside(path))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-@contextmanager
-def _atomic_folder(path: Path) -> Iterator[Path]:
-    """An empty folder to write to, which replaces `path` when the block ends."""
-    _check_replaceable(path)
-    try:
-        with _scratch_folder(path) as scratch:
-            yield make_folder(scratch / "new")
-            swap_folder(scratch, path)
-    except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror or error})", path=path) from error
 
 
 def _check_replaceable(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +23,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.calibration import IntervalMixin, temperature_of, tempered
+from saen.learning.calibration import temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
 from saen.learning.estimators import (
     InterruptedTrainingWarning,
@@ -34,6 +35,7 @@ from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
 from saen.learning.parameters import Parameters, parameter
+from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
 from saen.learning.selection import (
     INNER_FOLDS,
@@ -59,7 +61,7 @@ class Member(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
+class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     """What classifier and regressor share: candidates, their trials, and the members."""
 
     _: KW_ONLY
@@ -122,11 +124,11 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
 
     # -- fitting -----------------------------------------------------------------------------
 
-    def _fit(self, X: Data, y: Array, problem: Classes | Numbers, weights: Floats) -> Self:
+    def _fit(self, X: Data, y: Any, problem: Classes | Numbers, weights: Floats) -> Self:
         preparations = self.prepare(X)
         n = len(preparations)
-        if n != len(y):
-            raise InputError(f"{n} examples, but {len(y)} targets")
+        if n != len(problem.targets):
+            raise InputError(f"{n} examples, but {len(problem.targets)} targets")
         candidates = self.listed(preparations.data)
         seed = integer_seed(self.random_state) % 2**31
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
@@ -160,7 +162,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
                 if checkpoint is not None:
                     file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
-            _fit_member(member, preparations.of(member), y, weights[:, 0])
+            prepared = preparations.fitted_on(member, part.train)
+            _fit_member(member, prepared, y, weights[:, 0])
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],
@@ -171,9 +174,9 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
             )
         return self
 
+    @abstractmethod
     def _calibrate(self, held_out: Floats, truth: Array) -> None:
         """Learn from the blended predictions for the held-out examples of the inner folds."""
-        raise NotImplementedError
 
     # -- using -------------------------------------------------------------------------------
 
@@ -182,6 +185,12 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
         """The weights of the members, largest first, (members,)."""
         check_is_fitted(self, "members_")
         return np.array([member.weight for member in self.members_])
+
+    @property
+    def target_names_(self) -> list[str]:
+        """The names of several targets."""
+        names: list[str] = self.members_[0].estimator.target_names_
+        return names
 
     @property
     def decomposition_(self) -> Decomposition | None:
@@ -212,7 +221,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
         """Every member with the data as it takes them; equal decompositions are made once."""
         check_is_fitted(self, "members_")
         if isinstance(X, Preparations):
-            yield from ((each.estimator, X.of(each.estimator)) for each in self.members_)
+            yield from ((each.estimator, X.as_fitted(each.estimator)) for each in self.members_)
             return
         data = as_data(X, self.spec.takes)
         known: list[Prepared] = []
@@ -230,7 +239,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator):
         return tags
 
 
-def _fit_member(member: Estimator, prepared: Prepared, y: Array, weights: Floats) -> None:
+def _fit_member(member: Estimator, prepared: Prepared, y: Any, weights: Floats) -> None:
     """Fit a member; Ctrl-C is passed on, where the estimator alone would keep what it has."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedTrainingWarning)
@@ -240,12 +249,13 @@ def _fit_member(member: Estimator, prepared: Prepared, y: Array, weights: Floats
 
 
 @dataclass(eq=False, repr=False)
-class BlendClassifier(ClassifierMixin, BlendEstimator):
+class BlendClassifier(ClassPredictor, BlendEstimator):
     """Classify graphs and other structured data with the best of several models, averaged.
 
     Networks and linear models over part counts are tried on inner folds of the training examples;
     greedy selection on their log loss gives every candidate a weight. Those with a weight are
-    fitted on all training examples, and their probabilities averaged.
+    fitted on all training examples, and their probabilities averaged. Of several targets, all have
+    the same members and weights.
 
     Parameters
     ----------
@@ -275,51 +285,43 @@ class BlendClassifier(ClassifierMixin, BlendEstimator):
     temperature_: float = field(init=False)
 
     def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit data X with classes y, shape (n,).
+        """Fit data X with classes y, shape (n,), or (n, t) for t targets of two classes.
 
         Examples of weight 0 are not looked at; other weights count for the members, not for the
         choice among the candidates.
         """
         self.validate()
         problem = Classes(given(y))
-        if problem.several:
-            raise InputError("several targets at once are learned by networks: use SAENClassifier")
         self.classes_ = problem.classes
         weights = sample_weights(sample_weight, len(problem.targets))
-        return self._fit(X, problem.labels, problem, weights)
+        return self._fit(X, y, problem, weights)
 
     def predict_each(self, X: Data) -> Floats:
-        """Class probabilities by every member, shape (n, members, classes)."""
+        """Class probabilities by every member, shape (n, members, classes or targets)."""
         return np.stack([model.predict_proba(data) for model, data in self._inputs(X)], axis=1)
 
     def _calibrate(self, held_out: Floats, truth: Array) -> None:
         self.temperature_ = temperature_of(held_out, truth, np.ones(len(truth)))
 
     def combine(self, each: Floats) -> Floats:
-        """The calibrated mean, by weight, of what `predict_each` gives, (n, classes)."""
-        return tempered(np.tensordot(self.weights_, each, (0, 1)), self.temperature_)
+        """The calibrated mean, by weight, of what `predict_each` gives, (n, classes or targets)."""
+        mean = np.tensordot(self.weights_, each, (0, 1))
+        return tempered(mean, self.temperature_, several=self.several_)
 
     def predict_proba(self, X: Data) -> Floats:
-        """Class probabilities, averaged by weight over the members and calibrated, (n, classes)."""
+        """Class probabilities, averaged by weight over the members and calibrated, (n, classes).
+
+        Of several targets, the probabilities of their second classes, (n, t).
+        """
         return self.combine(self.predict_each(X))
-
-    def predict_log_proba(self, X: Data) -> Floats:
-        """Logarithms of the class probabilities, shape (n, classes)."""
-        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
-
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every example, shape (n,)."""
-        check_is_fitted(self, "members_")
-        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return result
 
 
 @dataclass(eq=False, repr=False)
-class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
+class BlendRegressor(NumberPredictor, BlendEstimator):
     """Predict real numbers with the best of several models, averaged.
 
     Parameters and attributes as for `BlendClassifier`; squared errors decide, and the inner
-    scores are mean absolute errors. `y` has shape (n,).
+    scores are mean absolute errors. `y` has shape (n,), or (n, k) with NaN where unknown.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
@@ -331,21 +333,19 @@ class BlendRegressor(IntervalMixin, RegressorMixin, BlendEstimator):
     errors_: Array = field(init=False)
 
     def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit data X with numbers y, shape (n,); weights as for `BlendClassifier`."""
+        """Fit data X with numbers y, shape (n,) or (n, k); weights as for `BlendClassifier`."""
         self.validate()
         problem = Numbers(given(y))
-        if problem.targets.ndim != 1:
-            raise InputError("several targets at once are learned by networks: use SAENRegressor")
         weights = sample_weights(sample_weight, len(problem.targets))
-        return self._fit(X, problem.targets, problem, weights)
+        return self._fit(X, y, problem, weights)
 
     def predict_each(self, X: Data) -> Floats:
-        """What every member predicts, shape (n, members)."""
+        """What every member predicts, shape (n, members) or (n, members, k)."""
         return np.stack([model.predict(data) for model, data in self._inputs(X)], axis=1)
 
     def predict(self, X: Data) -> Floats:
-        """Predicted numbers, shape (n,)."""
-        result: Floats = self.predict_each(X) @ self.weights_
+        """Predicted numbers, shape (n,) or (n, k)."""
+        result: Floats = np.tensordot(self.weights_, self.predict_each(X), (0, 1))
         return result
 
     def _calibrate(self, held_out: Floats, truth: Array) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 
 from saen.data.graphs import Graphs
+from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.learning.estimators import (
     NetworkEstimator,
     SAENClassifier,
@@ -30,6 +31,9 @@ neighbourhoods, which cost several times as much."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
 triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
+MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
+"""Examples, and nodes and neighbours of all graphs, above which `saen train` does not try
+candidates unless it is asked to: they take hours there."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
@@ -56,7 +60,7 @@ def default_candidates(
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, coarse degree', 'ego networks']
+    ['part counts', 'part counts, coarse degree', 'part counts, sizes', 'ego networks']
     """
     if decomposition != "auto" or not isinstance(data, Graphs):
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
@@ -69,6 +73,21 @@ def default_candidates(
         for each in listed
         if each.budget in affordable
     ]
+
+
+def too_many(data: Any) -> str | None:
+    """What of the data is too much to try candidates on without being asked to, if anything.
+
+    >>> import saen
+    >>> too_many(saen.generate_threads(40, seed=1)) is None
+    True
+    """
+    if len(data) > MAX_EXAMPLES:
+        return f"{len(data):,} examples (more than {MAX_EXAMPLES:,})"
+    entries = data.n_nodes + len(data.indices) if isinstance(data, Graphs) else 0
+    if entries > MAX_ENTRIES:
+        return f"{entries:,} nodes and neighbours (more than {MAX_ENTRIES:,})"
+    return None
 
 
 def named_candidate(name: str, estimator: Estimator) -> Candidate:
@@ -108,6 +127,9 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         yield counts("part counts, coarse degree", coarse)
     else:
         yield counts("part counts, triangles", "degree,triangles")
+    # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
+    sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
+    yield counts("part counts, sizes", sized, norm=None)
     yield networks("ego networks", own, "quick")
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")
@@ -119,7 +141,12 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         labels = own if labelled or dense else "log-degree:2"
         yield networks("neighbourhood networks", labels, "normal", **deep)
     if graphs.node_attributes is not None:
+        binned = f"node,{ATTRIBUTE_BINS}" if labelled else ATTRIBUTE_BINS
+        yield counts("part counts, attribute bins", binned)
         yield networks("ego networks, attributes", f"{own},attributes", "normal")
+    if graphs.edge_attributes is not None:
+        weighted = "neighbourhoods(edges=bins)"
+        yield counts("part counts, edge bins", own, decomposition=weighted)
     if graphs.edge_labels is not None or graphs.directed:
         plain = "neighbourhoods(edges=none)"
         yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)

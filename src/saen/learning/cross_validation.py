@@ -69,7 +69,7 @@ Grid = Sequence[dict[str, Any]]
 
 def cross_validate(
     estimator: Estimator | BlendClassifier | BlendRegressor,
-    X: Data,
+    X: Data | Preparations,
     y: ArrayLike,
     *,
     repeats: int = 10,
@@ -97,7 +97,8 @@ def cross_validate(
     Parameters
     ----------
     estimator, X, y : what to train, on which data, with one class or real number per example, or
-        several with gaps (see `SAENClassifier`).
+        several with gaps (see `SAENClassifier`). As `Preparations`, the data are decomposed once
+        for several evaluations.
     repeats, folds, seed : folds, stratified by class; `seed` also replaces the estimator's
         `random_state`.
     test_size : test one random part of this share per repeat (hold-out), instead of folds.
@@ -129,8 +130,10 @@ def cross_validate(
     _check_protocol(estimator, stop, grid, inner, models_at_once, seed)
     problem: Problem = (Numbers if is_regressor(estimator) else Classes)(y)
     score = find_metric(metric, regression=problem.classes is None)
-    data = as_data(X, estimator.spec.takes)
-    targets = problem.targets
+    preparations = X
+    if not isinstance(X, Preparations):
+        preparations = Preparations(as_data(X, estimator.spec.takes))
+    data, targets = preparations.data, problem.targets
     if len(targets) != len(data):
         raise InputError(f"{len(data)} examples, but {len(targets)} targets")
     if splits is None:
@@ -160,7 +163,7 @@ def cross_validate(
         for fold, (train, test) in enumerate(each)
     ]
     tasks = None if executor is None else Tasks(executor)
-    trainer = Trainer(Preparations(data), problem, seed, models_at_once, folder, progress, tasks)
+    trainer = Trainer(preparations, problem, seed, models_at_once, folder, progress, tasks)
     outer = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
     predicted = outer.tested.outputs
     outputs = np.full((len(splits), len(targets), *predicted[0].shape[1:]), np.nan)

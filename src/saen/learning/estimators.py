@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,17 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
-from sklearn.metrics import r2_score
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from saen._util.arrays import Array, Ints
@@ -35,28 +28,16 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.calibration import (
-    IntervalMixin,
-    logits_of,
-    probabilities,
-    temperature_of,
-    tempered,
-)
+from saen.learning.calibration import logits_of, probabilities, temperature_of, tempered
 from saen.learning.defaults import default_batch_size, default_hidden, default_inner_folds
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
+from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.learning.splits import inner_folds
-from saen.learning.targets import (
-    Targets,
-    as_numbers,
-    encode_classes,
-    given,
-    known_targets,
-    target_names,
-)
+from saen.learning.targets import Targets, as_numbers, encode_classes, given, target_names
 from saen.network.architecture import NORMALISATIONS, Architecture
 from saen.network.devices import CPU, choose_device
 from saen.network.forward import TrainedNetworks
@@ -85,14 +66,12 @@ class InterruptedTrainingWarning(UserWarning):
 MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 
-MAX_TARGET = 1e100
-"""Larger numbers to learn are refused: their squares are too large for float64."""
 MIN_INNER_EXAMPLES = 10
 """Fewer training examples are not split once more to calibrate on."""
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
+class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     """What the estimators share: from data to trained networks and back to vectors."""
 
     decomposition: str | Decomposition = _parameter(
@@ -164,13 +143,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         (40,)
         """
         self.validate()
-        if not isinstance(X, Prepared):
-            return prepare(X, self.spec, progress)
-        if X.spec not in (None, self.spec):
-            raise InputError(
-                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
-            )
-        return X
+        return prepare(X, self.spec, progress)
 
     def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
         """The shape of networks with `n_outputs` units for hierarchies like this one."""
@@ -296,7 +269,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
 
     @property
     def _continues(self) -> bool:
-        """Whether `fit` goes on with the networks of the last one."""
+        """Whether `fit` continues with the networks of the last one."""
         return self.warm_start and hasattr(self, "_network")
 
     def _prepare_again(self, data: Data) -> Prepared:
@@ -313,7 +286,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
             plan.n_models,
         ):
             raise InputError(
-                "warm_start goes on with the networks of the last fit, but the arguments ask for "
+                "warm_start continues the networks of the last fit, but the arguments ask for "
                 "others: keep n_models, hidden and the targets, or set warm_start=False"
             )
         return deepcopy(self.network_).to(plan.device, plan.dtype)
@@ -356,11 +329,11 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
         self.inner_history_ = _inner_history(results)
         self._calibrate(parts, results.outputs, task)
 
+    @abstractmethod
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
     ) -> None:
         """Learn from the outputs for the test examples of inner parts, (tests, M, k) each."""
-        raise NotImplementedError
 
     def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
         """For every model the examples that early stopping looks at, (n, M)."""
@@ -469,7 +442,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class SAENClassifier(ClassifierMixin, NetworkEstimator):
+class SAENClassifier(ClassPredictor, NetworkEstimator):
     """Classify graphs and other structured data with Shift Aggregate Extract Networks.
 
     `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
@@ -500,7 +473,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
     callback : called after every epoch with its number, from 1, and the `History` of all losses and
         accuracies so far; training stops when it returns True.
-    warm_start : a second `fit` goes on with the networks of the first, and with its vocabulary, for
+    warm_start : a second `fit` continues the networks of the first, with its vocabulary, for
         `epochs` more.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
@@ -534,7 +507,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
         if self._continues and not np.array_equal(classes, self.classes_):
             raise InputError(
-                f"warm_start goes on with the classes {', '.join(map(str, self.classes_.flat))}: "
+                f"warm_start continues with the classes {', '.join(map(str, self.classes_.flat))}: "
                 "y must hold the same ones"
             )
         self.classes_ = classes
@@ -550,12 +523,6 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
             ),
         )
 
-    @property
-    def several_(self) -> bool:
-        """Whether there are several targets, of two classes each."""
-        check_is_fitted(self, "classes_")
-        return self.classes_.ndim == 2
-
     def class_weights(
         self, codes: Array, classes: Array, weights: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
@@ -566,19 +533,7 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         """
         if self.class_weight is None:
             return None
-        if codes.ndim == 2:
-            columns = [
-                self.class_weights(codes[:, t], classes[t], weights * (codes[:, t] >= 0))
-                for t in range(codes.shape[1])
-            ]
-            return np.stack(columns, axis=1).ravel()  # type: ignore[arg-type]
-        seen = codes[weights > 0]
-        known = np.unique(seen)
-        factors = np.ones(len(classes))
-        factors[known] = compute_class_weight(
-            self.class_weight, classes=classes[known], y=classes[seen]
-        )
-        return factors
+        return class_factors(self.class_weight, codes, classes, weights).T.ravel()
 
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
@@ -610,10 +565,6 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         unique, rows = self._outputs(X)
         return self.combine(probabilities(unique, several=self.several_))[rows]
 
-    def predict_log_proba(self, X: Data) -> NDArray[np.float64]:
-        """Logarithms of the class probabilities, shape (n, classes)."""
-        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
-
     def decision_function(self, X: Data) -> NDArray[np.float64]:
         """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes).
 
@@ -624,32 +575,9 @@ class SAENClassifier(ClassifierMixin, NetworkEstimator):
         logarithms = self.predict_log_proba(X)
         return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
 
-    def classes_at(self, proba: NDArray[np.float64]) -> Array:
-        """The most probable classes, (n,) or (n, t), by probabilities as of `predict_proba`."""
-        if self.several_:
-            several: Array = np.where(proba > 0.5, self.classes_[:, 1], self.classes_[:, 0])
-            return several
-        result: Array = self.classes_[proba.argmax(axis=1)]
-        return result
-
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every example, shape (n,), or (n, t) of several targets."""
-        check_is_fitted(self, "_network")
-        return self.classes_at(self.predict_proba(X))
-
-    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy; of several targets, the mean of theirs over the examples where known."""
-        if not self.several_:
-            return float(super().score(X, given(y), sample_weight))
-        right, weights = self.predict(X) == (table := np.asarray(given(y))), known_targets(table)
-        if sample_weight is not None:
-            weights = weights * np.asarray(sample_weight)[:, None]
-        counted = weights.any(axis=0)
-        return float(np.average(right[:, counted], axis=0, weights=weights[:, counted]).mean())
-
 
 @dataclass(eq=False, repr=False)
-class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
+class SAENRegressor(NumberPredictor, NetworkEstimator):
     """Predict real numbers for graphs and other structured data.
 
     Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,), or (n, k) with
@@ -674,8 +602,6 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
         values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
-        if np.nanmax(np.abs(values)) > MAX_TARGET:
-            raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
         weights = sample_weights(sample_weight, len(values))
         self.target_names_ = target_names(y) if values.ndim == 2 else []
         if not self._continues:
@@ -692,16 +618,6 @@ class SAENRegressor(IntervalMixin, RegressorMixin, NetworkEstimator):
         """Predicted numbers, shape (n,) or (n, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
-
-    def score(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> float:
-        """R²; of several numbers, the mean of theirs over the examples where known."""
-        true, predicted = as_numbers(given(y)), self.predict(X)
-        columns = zip(
-            true.reshape(len(true), -1).T, predicted.reshape(len(true), -1).T, strict=True
-        )
-        weights = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight)
-        known = [(*pair, np.isfinite(pair[0])) for pair in columns]
-        return float(np.mean([r2_score(a[i], b[i], sample_weight=weights[i]) for a, b, i in known]))
 
     def _calibrate(
         self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task

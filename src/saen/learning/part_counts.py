@@ -25,7 +25,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Ints, distinct, offsets, ranges, segment_ids
+from saen._util.arrays import (
+    Ints,
+    distinct,
+    distinct_with_inverse,
+    index_dtype,
+    offsets,
+    ranges,
+    segment_ids,
+)
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -119,14 +127,14 @@ def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") ->
         if level == depth - 1:
             relation = hierarchy.relations[-1]
             codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
-            unique, places = np.unique(codes, return_inverse=True)
+            unique, places = distinct_with_inverse(codes)
             roles, parts = np.divmod(unique, max(relation.n_parts, 1))
             rows.append(segment_ids(relation.indptr))
             counts.append(relation.multiplicity)
             sources.append(np.arange(relation.n_entries))
         else:
             below = _counted_below(hierarchy, level)
-            parts, places = np.unique(below.indices, return_inverse=True)
+            parts, places = distinct_with_inverse(below.indices)
             roles = np.zeros(len(parts), dtype=np.int64)
             rows.append(segment_ids(below.indptr))
             counts.append(below.data)
@@ -302,6 +310,8 @@ class Encoder:
 
     def match(self, ids: PartIds) -> NDArray[np.int64]:
         """For every part its place among those that have columns, -1 where it has none."""
+        if np.array_equal(self.ids, ids):  # the parts of the training examples themselves
+            return np.arange(len(ids))
         both = np.concatenate([self.ids, ids])
         order = np.lexsort(both.T)  # stable: of equal parts, a known one stands first
         new = np.ones(len(both), dtype=np.bool_)
@@ -399,9 +409,9 @@ def scale_rows(matrix: sparse.csr_array, factors: Floats) -> sparse.csr_array:
 
 def _narrow(matrix: sparse.csr_array) -> sparse.csr_array:
     """Indices of 32 bits where they suffice: many estimators take no wider ones."""
-    if max(matrix.nnz, *matrix.shape) < 2**31:
-        matrix.indices = matrix.indices.astype(np.int32, copy=False)
-        matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
+    dtype = index_dtype(max(matrix.nnz, *matrix.shape))
+    matrix.indices = matrix.indices.astype(dtype, copy=False)
+    matrix.indptr = matrix.indptr.astype(dtype, copy=False)
     return matrix
 
 
@@ -440,13 +450,7 @@ class CountSettings(Parameters, BaseEstimator):
     def prepare(self, X: Data, *, progress: Any = None) -> Prepared:
         """Decompose and compress data, as `fit` does first; `fit` and `transform` accept it."""
         self.validate()
-        if not isinstance(X, Prepared):
-            return prepare(X, self.spec, progress)
-        if X.spec not in (None, self.spec):
-            raise InputError(
-                f"prepared with {X.spec}, but this estimator has {self.spec}: prepare the data anew"
-            )
-        return X
+        return prepare(X, self.spec, progress)
 
     def count(self, prepared: Prepared) -> PartTable:
         """The parts of prepared data, counted per example."""

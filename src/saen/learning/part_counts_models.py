@@ -4,12 +4,14 @@ Classes are told apart by linear support vector machines (scikit-learn's `Linear
 the rest), numbers predicted by ridge regression. What is left open (`depth`, `C`) is chosen on
 inner folds of the training examples, by log loss or squared error; the decision values of the
 held-out folds also give the temperature that turns decision values into probabilities. Then the
-model is fitted again on all of the training examples.
+model is fitted again on all of the training examples. Of several targets, each is fitted on the
+examples where it is known; depth, C and temperature are common to all.
 """
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
@@ -19,25 +21,20 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from scipy.special import log_expit
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 from saen.io.coerce import as_data
-from saen.learning.calibration import (
-    IntervalMixin,
-    fit_temperature,
-    log_probabilities,
-    probabilities,
-)
-from saen.learning.estimators import integer_seed, sample_weights
+from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
+from saen.learning.estimators import integer_seed, mean_and_scale, sample_weights
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
@@ -52,8 +49,16 @@ from saen.learning.part_counts import (
     row_scales,
     scale_rows,
 )
-from saen.learning.preparation import Data, Prepared
-from saen.learning.targets import Targets, as_classes, check_scores, class_codes, given
+from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
+from saen.learning.preparation import Data, Preparations, Prepared
+from saen.learning.targets import (
+    Targets,
+    as_numbers,
+    check_scores,
+    encode_classes,
+    given,
+    target_names,
+)
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[Ints, Ints]]
@@ -83,9 +88,10 @@ class LinearCounts:
     """A linear model over encoded part counts: outputs = features · coefᵀ + intercept.
 
     - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
-      log-odds of the second as the only output, and several classes one logit each;
+      log-odds of the second as the only output, several classes one logit each, and several
+      targets the log-odds of their second classes;
     - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
-    - `errors` (m, outputs): absolute errors of numbers on the inner folds;
+    - `errors` (m, outputs): absolute errors of numbers on the inner folds, NaN where unknown;
     - `typical` (outputs,): the mean output over the training examples, by weight, which is that of
       the average of their features; None in models of older versions.
     """
@@ -147,7 +153,7 @@ class _Learner:
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsEstimator(Savable, Fitted, CountSettings):
+class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
     """What classifier and regressor share: from data to a linear model and back."""
 
     _: KW_ONLY
@@ -166,6 +172,7 @@ class PartCountsEstimator(Savable, Fitted, CountSettings):
     random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
 
     linear_: LinearCounts = field(init=False)
+    target_names_: list[str] = field(init=False)
 
     @property
     def depth_(self) -> int | None:
@@ -179,21 +186,22 @@ class PartCountsEstimator(Savable, Fitted, CountSettings):
 
     # -- fitting -----------------------------------------------------------------------------
 
-    def learner(self, n_classes: int) -> _Learner:
-        """How the targets are learned; `n_classes` is 0 for numbers."""
-        raise NotImplementedError
+    @abstractmethod
+    def learner(self, n_classes: int, *, several: bool) -> _Learner:
+        """How the targets, one or several, are learned; `n_classes` is 0 for numbers."""
 
     def _fit(self, X: Data, y: Array, weights: Floats, n_classes: int = 0) -> Self:
         if not isinstance(X, Prepared):
             X = as_data(X, self.spec.takes)
         if len(X) and len(X) != len(y):
             raise InputError(f"{len(X)} examples, but {len(y)} targets")
+        used = weights.reshape(len(y), -1).any(axis=1)
+        if not isinstance(X, Prepared) and not used.all():
+            X = Preparations(X).fitted_on(self, np.flatnonzero(used))
         prepared, table = self._begin_fit(X)
-        part = np.flatnonzero(weights[:, 0] > 0), np.zeros(0, dtype=np.int64)
+        part = np.flatnonzero(used), np.zeros(0, dtype=np.int64)
         graded, seed = is_graded(prepared), integer_seed(self.random_state) % 2**31
-        self.linear_, *_ = _fit_part(
-            self, table, y, weights[:, 0], part, None, n_classes, graded, seed
-        )
+        self.linear_, *_ = _fit_part(self, table, y, weights, part, None, n_classes, graded, seed)
         return self
 
     # -- using -------------------------------------------------------------------------------
@@ -227,7 +235,7 @@ class PartCountsEstimator(Savable, Fitted, CountSettings):
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignore[misc]
+class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     """Classify graphs and other structured data by their part counts, with a linear model.
 
     Parameters
@@ -244,7 +252,11 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
     class_weight : None, `"balanced"`, or a dictionary.
     random_state : decides the inner folds.
 
-    After `fit`: `classes_`, `decomposition_`, `linear_`, `depth_`, `C_`.
+    `y` holds classes, shape (n,), or several targets of two classes each, shape (n, t), with None
+    or NaN where a target is unknown; then probabilities are those of the second classes, (n, t).
+
+    After `fit`: `classes_`, `decomposition_`, `linear_`, `depth_`, `C_`; of several targets,
+    `classes_` has shape (t, 2), and there are `target_names_`.
 
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
@@ -259,30 +271,30 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
     classes_: Array = field(init=False)
 
     def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit data X with classes y, shape (n,); examples of weight 0 are not looked at."""
+        """Fit data X with classes y, shape (n,) or (n, t); weight 0 is not looked at."""
         self.validate()
-        labels = as_classes(given(y))
-        classes, codes = class_codes(labels)
-        if len(classes) < 2:
+        y = given(y)
+        names = target_names(y) if np.ndim(y) == 2 else None
+        classes, codes = encode_classes(y, names)
+        if classes.shape[-1] < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {len(classes)}")
-        self.classes_ = classes
-        weights = sample_weights(sample_weight, len(labels))
-        return self._fit(X, codes, self.weighted(codes, classes, weights), len(classes))
+        self.classes_, self.target_names_ = classes, names or []
+        weights = sample_weights(sample_weight, len(codes))[:, 0]
+        return self._fit(X, codes, self.weighted(codes, classes, weights), classes.shape[-1])
 
     def weighted(self, codes: Array, classes: Array, weights: Floats) -> Floats:
-        """The weights of the examples times those of their classes, (n, 1)."""
+        """The weights (n,) of the examples times those of their classes, (n,) or (n, t)."""
         if self.class_weight is None:
             return weights
-        known = np.unique(codes[weights[:, 0] > 0])
-        used = weights[:, 0] > 0
-        factors = np.ones(len(classes))
-        factors[known] = compute_class_weight(
-            self.class_weight, classes=classes[known], y=classes[codes[used]]
-        )
-        return weights * factors[codes][:, None]
+        factors = class_factors(self.class_weight, codes, classes, weights)
+        if codes.ndim == 1:
+            return weights * factors[codes]
+        return weights[:, None] * np.take_along_axis(factors.T, np.maximum(codes, 0), axis=0)
 
-    def learner(self, n_classes: int) -> _Learner:
+    def learner(self, n_classes: int, *, several: bool) -> _Learner:
         """One machine against the rest for every class, or one for two classes."""
+        if several:
+            return _Learner(_fit_several, _judge_several, _shuffled, CLASS_CS)
         return _Learner(
             lambda X, y, weights, C: _fit_classes(X, y, weights, C, n_classes),
             _judge_classes,
@@ -291,31 +303,30 @@ class PartCountsClassifier(ClassifierMixin, PartCountsEstimator):  # type: ignor
         )
 
     def decision_function(self, X: Data) -> Floats:
-        """Log-odds of the second of two classes, (n,), or one logit per class, (n, classes)."""
+        """Log-odds of the second of two classes, (n,), or one logit per class, (n, classes).
+
+        Of several targets, the log-odds of their second classes, (n, t).
+        """
         outputs = self._outputs(X)
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+        return outputs[:, 0] if self.classes_.shape == (2,) else outputs
 
     def predict_proba(self, X: Data) -> Floats:
-        """Class probabilities, shape (n, classes)."""
-        return probabilities(self._outputs(X))
+        """Class probabilities, shape (n, classes); (n, t) of the second classes of t targets."""
+        outputs = self._outputs(X)
+        return probabilities(outputs, several=self.several_)
 
     def predict_log_proba(self, X: Data) -> Floats:
-        """Their logarithms, shape (n, classes)."""
-        return log_probabilities(self._outputs(X))
-
-    def predict(self, X: Data) -> Array:
-        """The most probable class of every example, shape (n,)."""
-        check_is_fitted(self, "linear_")
-        result: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return result
+        """Their logarithms, shape (n, classes) or (n, t)."""
+        return log_expit(self._outputs(X)) if self.several_ else log_probabilities(self._outputs(X))
 
 
 @dataclass(eq=False, repr=False)
-class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  # type: ignore[misc]
+class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
     """Predict real numbers for graphs and other structured data by ridge regression.
 
     Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
-    quantities grow with the size of an example. `y` has shape (n,) or (n, k).
+    quantities grow with the size of an example. `y` has shape (n,), or (n, k) with NaN where a
+    number is unknown.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -332,17 +343,17 @@ class PartCountsRegressor(IntervalMixin, RegressorMixin, PartCountsEstimator):  
     def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit data X with numbers y, shape (n,) or (n, k); weight 0 is not looked at."""
         self.validate()
-        values = np.asarray(given(y), dtype=np.float64)
-        if values.ndim not in (1, 2) or not np.isfinite(values).all():
-            raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+        y = given(y)
+        values = as_numbers(y)
         if len(values) == 0:
             raise InputError("nothing to fit: y is empty")
         self.flat_ = values.ndim == 1
-        weights = sample_weights(sample_weight, len(values))
+        self.target_names_ = [] if self.flat_ else target_names(y)
+        weights = sample_weights(sample_weight, len(values))[:, 0]
         return self._fit(X, values.reshape(len(values), -1), weights)
 
-    def learner(self, n_classes: int) -> _Learner:
-        """Ridge regression of all columns of y at once."""
+    def learner(self, n_classes: int, *, several: bool) -> _Learner:
+        """Ridge regression, of all columns of y at once where none has gaps."""
         return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
 
     @property
@@ -377,7 +388,7 @@ def part_counts_probabilities(
     Parameters
     ----------
     prepared : data as `prepare` of the settings gives them.
-    y : the class of every example, (n,).
+    y : the class of every example, (n,), or several targets with gaps, (n, t).
     parts : pairs of training and test indices.
     settings : classifiers, not fitted, of one decomposition.
     seed : decides the inner folds.
@@ -385,7 +396,7 @@ def part_counts_probabilities(
     progress : called with the number of fits done.
 
     Returns, per setting and part, probabilities of shape (tests, classes), in the order of
-    `numpy.unique(y)`.
+    `numpy.unique(y)`; of several targets, those of their second classes, (tests, t).
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -421,16 +432,17 @@ def fit_parts(
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[list[PartFit]]:
-    """Like `part_counts_probabilities`, with the fitted models, and for numbers (n,) as well.
+    """Like `part_counts_probabilities`, with the fitted models, and for numbers as well.
 
     `folds`, per part, are inner folds to choose and calibrate on, in place of the estimator's own:
     positions within the part's training examples.
     """
     numbers = isinstance(settings[0], PartCountsRegressor)
+    several = np.ndim(y) == 2
     classes, codes = (
-        (np.zeros(0), np.asarray(y, dtype=np.float64)[:, None])
+        (np.zeros(0), as_numbers(y).reshape(len(np.asarray(y)), -1))
         if numbers
-        else np.unique(np.asarray(y), return_inverse=True)
+        else encode_classes(y)
     )
     tables: dict[Any, PartTable] = {}
     jobs = []
@@ -440,12 +452,12 @@ def fit_parts(
         if levels not in tables:
             tables[levels] = estimator.count(prepared)
         for number, part in enumerate(parts):
-            used = np.zeros((len(codes), 1))
+            used = np.zeros(len(codes))
             used[part[0]] = 1.0
             if isinstance(estimator, PartCountsClassifier):
                 used = estimator.weighted(codes, classes, used)
             given = None if folds is None else folds[number]
-            jobs.append((clone(estimator), tables[levels], codes, used[:, 0], part, given))
+            jobs.append((clone(estimator), tables[levels], codes, used, part, given))
     entries = sum(len(job[1].parts) for job in jobs)
     if n_jobs is None:
         n_jobs = 1 if entries < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
@@ -453,10 +465,12 @@ def fit_parts(
     run = Parallel(n_jobs=n_jobs, return_as="generator")
 
     def predictions(rows: Floats) -> Floats:
-        return rows[:, 0] if numbers else probabilities(rows)
+        if numbers:
+            return rows if several else rows[:, 0]
+        return probabilities(rows, several=several)
 
     for fitted, rows, held_out in run(
-        delayed(_fit_part)(*job, len(classes), graded, seed) for job in jobs
+        delayed(_fit_part)(*job, classes.shape[-1], graded, seed) for job in jobs
     ):
         unseen = None if held_out is None else predictions(held_out)
         done.append(PartFit(fitted, predictions(rows), unseen))
@@ -527,9 +541,15 @@ class _Problem:
             C,
             None if best is None else best.score,
             self._errors(best, folds),
-            np.average(X @ coef.T + intercept, axis=0, weights=self.weights) * temperature,
+            self._typical(X @ coef.T + intercept) * temperature,
         )
         return linear, None if best is None else best.outputs
+
+    def _typical(self, outputs: Floats) -> Floats:
+        """The mean output, by weight; of several targets, over all examples, known or not."""
+        weights = self.weights.reshape(len(outputs), -1) + np.zeros(outputs.shape[1])
+        mean: Floats = np.average(outputs, axis=0, weights=weights)
+        return mean
 
     def _errors(self, best: _Trial | None, folds: Folds) -> Floats | None:
         """Of numbers on the inner folds."""
@@ -570,7 +590,7 @@ class _Problem:
             return [None]
         n_roles = int(self.table.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
         if isinstance(wanted, str):
-            return list(range(min(1, n_roles - 1), n_roles))
+            return list(range(n_roles))
         return [min(wanted, n_roles - 1)]
 
     def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
@@ -614,7 +634,7 @@ def _fit_part(
 ) -> tuple[LinearCounts, Floats, Floats | None]:
     """The model of one part, and its outputs for the test and the held-out inner examples."""
     train, test = part
-    learner = estimator.learner(n_classes)
+    learner = estimator.learner(n_classes, several=y.ndim == 2)
     problem = _Problem(
         estimator, table.take(train), y[train], weights[train], learner, graded, seed
     )
@@ -656,7 +676,30 @@ def _fit_classes(
     return coef, intercept
 
 
+def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, Floats]:
+    """One row of coefficients per target, from the examples where it is known."""
+    check_scores(X.shape[1], y.shape[1], "features")
+    coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.zeros(y.shape[1])
+    for target, codes in enumerate(y.T):
+        own = weights if weights.ndim == 1 else weights[:, target]
+        known = np.flatnonzero((codes >= 0) & (own > 0))
+        if len(known):
+            rows, shift = _fit_classes(X[known], codes[known], own[known], C, 2)
+            coef[target], intercept[target] = rows[0], shift[0]
+    return coef, intercept
+
+
 def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, Floats]:
+    known = np.isfinite(y)
+    if not known.all():
+        columns = [
+            _fit_numbers(X[rows], column[rows, None], weights[rows], C)
+            if rows.any()
+            else (np.zeros((1, X.shape[1])), np.zeros(1))
+            for column, rows in zip(y.T, known.T, strict=True)
+        ]
+        coefs, intercepts = zip(*columns, strict=True)
+        return np.concatenate(coefs), np.concatenate(intercepts)
     mean = np.average(y, axis=0, weights=weights)
     if X.shape[1] == 0:
         return np.zeros((y.shape[1], 0)), mean
@@ -675,10 +718,21 @@ def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, f
     return -loss, 1 / temperature
 
 
+def _judge_several(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """As `_judge_classes`, over all known targets together."""
+    known = y >= 0
+    own = np.broadcast_to(weights.reshape(len(y), -1), y.shape)[known]
+    if not own.any():
+        return 0.0, 1.0
+    return _judge_classes(outputs[known][:, None], y[known], own)
+
+
 def _judge_numbers(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
-    """Minus the squared error, relative to the spread of the targets."""
-    spread = np.maximum(y.var(axis=0), np.finfo(np.float64).tiny)
-    return -float(np.average(((outputs - y) ** 2 / spread).mean(axis=1), weights=weights)), 1.0
+    """Minus the squared error, relative to the spread of the targets, where these are known."""
+    known = np.isfinite(y)
+    _, scale = mean_and_scale(y, np.ones(len(y)))
+    squares = np.where(known, (outputs - y) / scale, 0.0) ** 2
+    return -float((weights @ squares).sum() / max((weights @ known).sum(), 1e-300)), 1.0
 
 
 def _stratified(y: Array, number: int, seed: int) -> Folds:

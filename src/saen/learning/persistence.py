@@ -92,6 +92,8 @@ def _unpack_calibration(
     """Models of older versions have no calibration: their probabilities are as they were."""
     if isinstance(estimator, SAENClassifier | BlendClassifier):
         estimator.temperature_ = float(document.get("temperature", 1.0))
+        if not 0 < estimator.temperature_ < np.inf:
+            raise ValueError("temperature")
     elif isinstance(estimator, SAENRegressor | BlendRegressor):
         shape = np.shape(getattr(estimator, "mean_", 0.0))
         estimator.errors_ = np.array(tensors.get("calibration.errors", np.empty((0, *shape))))
@@ -105,13 +107,18 @@ def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendE
         Member(
             each["name"],
             _unpack(each["model"], _under(f"{number}.", tensors)),
-            each["weight"],
+            float(each["weight"]),
             each["score"],
         )
         for number, each in enumerate(document["members"])
     ]
+    models = [member.estimator for member in estimator.members_]
     if isinstance(estimator, BlendClassifier):
-        estimator.classes_ = estimator.members_[0].estimator.classes_
+        estimator.classes_ = models[0].classes_
+        if not all(np.array_equal(model.classes_, estimator.classes_) for model in models):
+            raise ValueError("members of other classes")
+    if not np.isfinite(estimator.weights_).all() or estimator.weights_.min() < 0:
+        raise ValueError("weights of members")
     _unpack_calibration(estimator, document, tensors)
     return estimator
 
@@ -135,6 +142,7 @@ def _pack(
         if estimator.decomposition_ is None
         else decomposition_to_json(estimator.decomposition_),
         "schema": schema,
+        "targets": estimator.target_names_,
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
     pack = _pack_linear if isinstance(estimator, PartCountsEstimator) else _pack_network
@@ -157,7 +165,6 @@ def _pack_network(
     document["architecture"] = {k: _plain(v) for k, v in vars(weights.architecture).items()}
     document["history"] = asdict(estimator.history_)
     document["inner_history"] = asdict(estimator.inner_history_)
-    document["targets"] = estimator.target_names_
     tensors |= {f"network.{key}": array for key, array in weights.state.items()}
 
 
@@ -352,6 +359,10 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
         raise InputError("the vocabularies differ")
     estimator.schema_ = schema
+    names = document.get("targets", [])
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise InputError("the names of the targets are wrong")
+    estimator.target_names_ = names
     if issubclass(cls, PartCountsEstimator):
         estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
         if "flat" in document:
@@ -362,10 +373,6 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         n_outputs = estimator.weights_.architecture.layers[-1][-1]
         estimator.history_ = _unpack_history(document["history"])
         estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
-        names = document.get("targets", [])
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise InputError("the names of the targets are wrong")
-        estimator.target_names_ = names
     for key in ("mean_", "scale_"):
         if key in document:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))

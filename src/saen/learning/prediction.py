@@ -1,4 +1,4 @@
-"""Predictions and vectors of collections of any size, a few structures at a time."""
+"""Predictions and vectors of collections of any size, a few examples at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from saen.errors import InputError
 from saen.io.embeddings import Embedded
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import COVERAGE, interval_radius
-from saen.learning.estimators import NotFiniteError, SAENClassifier
+from saen.learning.estimators import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
 from saen.learning.presets import Classifier, Regressor
@@ -32,10 +32,10 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a model says of some structures, in order.
+    """What a model says of some examples, in order.
 
     - `start`: the first of them;
-    - `columns`: `prediction` and what belongs to it, one row per structure;
+    - `columns`: `prediction` and what belongs to it, one row per example;
     - `unseen`, `objects`: bottom objects with labels that the model has not seen, and all of them.
     """
 
@@ -45,8 +45,8 @@ class Predicted:
     objects: int
 
 
-def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
-    """Predict a collection in chunks: memory does not grow with the number of structures.
+def predict_chunks(model: Model, examples: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
+    """Predict a collection in chunks: memory does not grow with the number of examples.
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
     networks (of a blend: of its members, by weight) that would have said the same alone; linear
@@ -62,10 +62,10 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
     [['prediction', 'p_discussion', 'p_questions', 'agreement']]
     """
     decomposition = _decomposition(model)
-    ends = chunk_ends(decomposition.costs(structures), limit)
+    ends = chunk_ends(decomposition.costs(examples), limit)
     starts = [0, *ends[:-1]]
     chunks = (
-        (structures[start:stop], model.compress(structures[start:stop], lower_inverse=True))
+        (examples[start:stop], model.compress(examples[start:stop], lower_inverse=True))
         for start, stop in zip(starts, ends, strict=True)
     )
     blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
@@ -85,9 +85,9 @@ def predict_chunks(model: Model, structures: Any, *, limit: int = CHUNK) -> Iter
 
 
 def embed_chunks(
-    model: Model, structures: Any, level: int | None = None, *, limit: int = CHUNK
+    model: Model, examples: Any, level: int | None = None, *, limit: int = CHUNK
 ) -> Iterator[Embedded]:
-    """The learned vectors of the objects of a level (None: the structures), in chunks.
+    """The learned vectors of the objects of a level (None: the examples), in chunks.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
@@ -98,9 +98,9 @@ def embed_chunks(
     decomposition = _decomposition(model)
     top = model.schema_.depth
     start = 0
-    for stop in chunk_ends(decomposition.costs(structures), limit):
+    for stop in chunk_ends(decomposition.costs(examples), limit):
         owner, number = np.arange(stop - start), np.zeros(stop - start, dtype=np.int64)
-        data = structures[start:stop]
+        data = examples[start:stop]
         if level not in (None, top):
             assert level is not None
             hierarchy = decomposition.decompose(data)
@@ -118,7 +118,7 @@ def embed_chunks(
 def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
     """The object of the top level that every object of a level belongs to, shape (|S_l|,).
 
-    Objects of one structure lie side by side; one that is part of nothing is counted with the
+    Objects of one example lie side by side; one that is part of nothing is counted with the
     object before it.
 
     >>> from saen import Ego, Graphs
@@ -169,7 +169,6 @@ def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
         each = model.predict_each(prepared)
         proba = model.combine(each)
     if model.classes_.ndim == 2:
-        assert isinstance(model, SAENClassifier)
         values = model.classes_at(proba)
         columns: dict[str, Array] = {}
         for k, name in enumerate(model.target_names_):
@@ -191,7 +190,8 @@ def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
         columns |= {"lower": values - radius, "upper": values + radius}
     if values.ndim == 1:
         return columns
-    names = getattr(model, "target_names_", range(values.shape[1]))
+    # Older files of part counts have no names.
+    names = model.target_names_ or range(values.shape[1])
     return {
         f"{key}_{name}": column[:, k]
         for k, name in enumerate(names)

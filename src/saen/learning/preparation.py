@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
+from saen._util.arrays import Array, Ints
+from saen._util.atomic import expand_user
 from saen.data._collection import Collection, Rows
 from saen.data.compression import Compressed, compress, compress_graphs
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
-from saen.decompositions.registry import decomposition_class
-from saen.errors import InputError
+from saen.decompositions.registry import (
+    UnknownDecompositionError,
+    decomposition_class,
+    decomposition_from_json,
+)
+from saen.errors import FileError, InputError
+from saen.io import container
 from saen.io.coerce import as_data
 from saen.learning.defaults import default_depth, default_radii
 
@@ -49,6 +57,15 @@ class DecompositionSpec:
             return self.decomposition.takes
         return decomposition_class(self.decomposition).takes
 
+    @property
+    def learns_bins(self) -> bool:
+        """Whether `fit` makes labels or roles of real numbers, by the values that it sees."""
+        decomposition = self.decomposition
+        if isinstance(decomposition, str):
+            labels = None if self.node_labels == "auto" else self.node_labels
+            decomposition = make_decomposition(decomposition, overrides={"node_labels": labels})
+        return decomposition.learns_bins
+
     def resolve(self, data: Data) -> Decomposition:
         """The decomposition, not fitted yet, with `auto` replaced by what suits the data."""
         if not isinstance(self.decomposition, str):
@@ -72,7 +89,7 @@ class Prepared(Collection):
     """Data decomposed and compressed once, to fit and predict on as often as needed.
 
     It is indexed as the data are, so `cross_val_score` and `GridSearchCV` take it in their place
-    and nothing is decomposed again. A part shares the unique objects of the whole.
+    and nothing is decomposed again. A subset shares the unique objects of all data.
 
     >>> import saen
     >>> from sklearn.model_selection import cross_val_score
@@ -90,20 +107,81 @@ class Prepared(Collection):
         return len(self.compressed)
 
     def _take(self, rows: Rows) -> Prepared:
-        whole, top = self.compressed, self.compressed.top[rows]
-        part = Compressed(
-            whole.hierarchy,
-            (*[None] * whole.hierarchy.depth, top),
-            (*whole.objects[:-1], len(top)),
-            whole.entries,
+        compressed, top = self.compressed, self.compressed.top[rows]
+        subset = Compressed(
+            compressed.hierarchy,
+            (*[None] * compressed.hierarchy.depth, top),
+            (*compressed.objects[:-1], len(top)),
+            compressed.entries,
         )
-        return replace(self, compressed=part)
+        return replace(self, compressed=subset)
+
+
+@dataclass(frozen=True, repr=False)
+class CompressedExamples(Prepared):
+    """What `saen compress` writes: examples compressed, with targets, memory-mapped.
+
+    Training cuts its batches from the file, so the hierarchy need not fit into memory.
+    """
+
+    targets: Array | None
+    name: str
+
+    def _take(self, rows: Rows) -> CompressedExamples:
+        compressed = super()._take(rows).compressed
+        targets = None if self.targets is None else self.targets[rows]
+        return replace(self, compressed=compressed, targets=targets)
+
+    def __repr__(self) -> str:
+        chain = self.compressed.hierarchy.chain()
+        return f"{type(self).__name__}({self.name}: {len(self):,} examples, compressed to {chain})"
+
+
+def is_compressed(source: str | Path) -> bool:
+    """Whether a path is a file of a compressed hierarchy."""
+    path = expand_user(source)
+    if path.suffix != ".saen" or not path.is_file():
+        return False
+    return container.read_header(path).kind == "compressed"
+
+
+def load_compressed(source: str | Path) -> CompressedExamples:
+    """Examples to train on, from a file that `saen compress` wrote.
+
+    Raises `FileError` if it is damaged, or has a hierarchy alone.
+
+    >>> from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
+    >>> file = getfixture("tmp_path") / "threads.saen"
+    >>> _ = compress_dataset("threads", dataset_decomposition("threads"), file)
+    >>> load_compressed(file)
+    CompressedExamples(threads: 300 examples, compressed to ... → 300 graphs)
+    """
+    path = expand_user(source)
+    compressed, targets, document = container.load_examples(path)
+    try:
+        decomposition = decomposition_from_json(document)
+        if decomposition.vocabulary != compressed.hierarchy.attributes.vocabulary:
+            raise InputError("the vocabularies differ")
+    except UnknownDecompositionError as error:
+        raise FileError(str(error), path=path) from None
+    except container.UNPACK_ERRORS as error:
+        raise FileError(f"damaged: invalid decomposition ({error})", path=path) from error
+    return CompressedExamples(None, decomposition, compressed, targets, path.stem)
 
 
 def prepare(
     X: Data, spec: DecompositionSpec, progress: Callable[[int], object] | None = None
 ) -> Prepared:
-    """Decompose and compress data; `progress` is called with the number of examples done."""
+    """Decompose and compress data, unless that was done before with the same `spec`.
+
+    `progress` is called with the number of examples done.
+    """
+    if isinstance(X, Prepared):
+        if X.spec not in (None, spec):
+            raise InputError(
+                f"prepared with {X.spec}, but this estimator has {spec}: prepare the data anew"
+            )
+        return X
     data = as_data(X, spec.takes)
     if isinstance(data, Hierarchy):
         return Prepared(None, None, compress(data))
@@ -114,7 +192,10 @@ def prepare(
 
 @dataclass(frozen=True)
 class Preparations:
-    """Data and all that is prepared of them: every decomposition is made once, when needed."""
+    """Data and all that is prepared of them: every decomposition is made once, when needed.
+
+    But one with bins of real numbers is made anew for all training examples that these are of.
+    """
 
     data: Data
     known: dict[str, Prepared] = field(default_factory=dict)
@@ -128,6 +209,46 @@ class Preparations:
         if key not in self.known:
             self.known[key] = estimator.prepare(self.data, progress=progress)
         return self.known[key]
+
+    def fitted_on(self, estimator: Any, train: Ints) -> Prepared:
+        """As `of`, with bins of the training examples alone, if there are any."""
+        spec: DecompositionSpec = estimator.spec
+        if not spec.learns_bins:
+            return self.of(estimator)
+        decomposition = spec.resolve(self.data).fit(self.data[train])
+        compressed = compress_graphs(self.data, decomposition, lower_inverse=False)
+        return Prepared(spec, decomposition, compressed)
+
+    def as_fitted(self, model: Any) -> Prepared:
+        """The data as a fitted model decomposes them."""
+        if not model.spec.learns_bins:
+            return self.of(model)
+        compressed = compress_graphs(self.data, model.decomposition_, lower_inverse=False)
+        return Prepared(model.spec, model.decomposition_, compressed)
+
+
+class DifferentKindsError(InputError):
+    """Two parts of the data have other kinds of labels or edges, so their parts differ in kind."""
+
+
+def fitted_fields(decomposition: Decomposition) -> list[str]:
+    """What is fitted, the vocabulary of the bottom aside: the names of fields that are filled."""
+    names = (f.name for f in fields(decomposition) if "fitted" in f.metadata)
+    return [n for n in names if n != "vocabulary" and getattr(decomposition, n) is not None]
+
+
+def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
+    """The decomposition for two parts of the data together, from those resolved for each.
+
+    Raises `DifferentKindsError` if their settings differ.
+    """
+    if one.settings() != other.settings():
+        raise DifferentKindsError("its labels or edges are of other kinds than those before")
+    if one.learns_bins:
+        raise DifferentKindsError("bins of attributes are fitted to all examples at once")
+    return replace(
+        one, **{name: getattr(one, name).union(getattr(other, name)) for name in fitted_fields(one)}
+    )
 
 
 def check_edges(asked: Decomposition, fitted: Decomposition) -> None:

@@ -37,7 +37,7 @@ def open_run(
     """Enter a run directory alone; a directory with a run of other settings is refused.
 
     `settings` decide how the run ends; they are written when the run starts and compared when it
-    goes on. With `anew`, a run of other settings makes place for this one. A folder with files
+    continues. With `anew`, a run of other settings is replaced by this one. A folder with files
     that are not a run's is refused, whatever their names. The lock is the operating system's: it
     ends with the process, however that dies, and the file `.lock` that stays means nothing.
     """
@@ -124,7 +124,7 @@ def digest(*things: Any) -> str:
     state = hashlib.blake2b(digest_size=16)
     for column in _columns(things):
         state.update(f"{column.dtype.str} {column.shape}".encode())
-        state.update(np.ascontiguousarray(column).tobytes())
+        state.update(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data)
     return state.hexdigest()
 
 

@@ -72,7 +72,7 @@ class Trials:
     - `truth`: per part their targets, (n,);
     - `scores`, `losses` (candidates, parts): means over inner folds, NaN where not defined;
     - `chosen`: per candidate and part what the candidate itself chose;
-    - `tested`: what candidates that were trained on the whole parts on the way predict.
+    - `tested`: what candidates that were trained on all of each part on the way predict.
     """
 
     held_out: list[Floats]
@@ -142,7 +142,7 @@ def train_chosen(
     weights: Floats,
     tested: dict[int, PartOutputs],
 ) -> tuple[PartOutputs, list[list[dict[str, Any]]]]:
-    """Train the candidates with a weight on the whole of each part, and average their predictions.
+    """Train the candidates with a weight on all of each part, and average their predictions.
 
     Also what each candidate itself chose for each part.
     """

@@ -19,6 +19,9 @@ MAX_SCORES = 5 * 10**8
 Targets = ArrayLike | None
 """What `fit` takes as y: `graphs.targets` is None for graphs without targets, which is refused."""
 
+MAX_TARGET = 1e100
+"""Larger numbers to learn are refused: their squares are too large for float64."""
+
 
 def given(y: Targets) -> ArrayLike:
     """The targets; `InputError` where there are none."""
@@ -150,6 +153,8 @@ def as_numbers(y: ArrayLike) -> NDArray[np.float64]:
         or (values.ndim == 1 and np.isnan(values).any())
     ):
         raise InputError("y must be finite numbers of shape (n,) or (n, k)")
+    if np.nanmax(np.abs(values), initial=0) > MAX_TARGET:
+        raise InputError(f"y holds numbers beyond ±{MAX_TARGET:g}: rescale the targets")
     if values.ndim == 2 and len(values):
         empty = np.flatnonzero(np.isnan(values).all(axis=0))
         if len(empty):

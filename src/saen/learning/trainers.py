@@ -32,6 +32,7 @@ from saen.learning.part_counts_models import (
     PartCountsClassifier,
     PartCountsEstimator,
     PartCountsRegressor,
+    PartFit,
     fit_parts,
 )
 from saen.learning.preparation import Preparations, Prepared
@@ -59,11 +60,13 @@ class Problem(ABC):
 
     - `classes` (C,), or (t, 2) of t targets, None for real numbers;
     - `targets`: codes of the classes, (n,), or (n, t) with -1 where unknown; or numbers, (n,), or
-      (n, k) with NaN where unknown.
+      (n, k) with NaN where unknown;
+    - `labels`: the targets as given.
     """
 
     classes: Array | None
     targets: Array
+    labels: Array
 
     @abstractmethod
     def task(self, estimator: Any, parts: Sequence[Part]) -> Task:
@@ -88,7 +91,7 @@ class Problem(ABC):
 
 
 class Classes(Problem):
-    """One of several classes per example, or several targets; `labels` are as given."""
+    """One of several classes per example, or several targets."""
 
     classes: Array
 
@@ -147,7 +150,7 @@ class Numbers(Problem):
 
     def __init__(self, y: ArrayLike) -> None:
         self.classes = None
-        self.targets = as_numbers(y)
+        self.targets = self.labels = as_numbers(y)
         if (np.nanmin(self.targets, axis=0) == np.nanmax(self.targets, axis=0)).any():
             raise InputError("all targets are equal, there is nothing to learn")
 
@@ -372,20 +375,12 @@ class Trainer:
             self._advance(len(parts))
             chosen = document["chosen"]
         else:
-            prepared = self.prepare(estimator)
-            start = perf_counter()
-            classes, targets = self.problem.classes, self.problem.targets
-            [results] = fit_parts(
-                prepared,
-                targets if classes is None else classes[targets],
-                [(part.train, part.test) for part in parts],
-                [estimator],
-                folds=folds,
-                seed=self.seed,
-                n_jobs=self.models_at_once,
-                progress=lambda _: self._advance(1),
-            )
-            self.seconds["train"] += perf_counter() - start
+            if estimator.spec.learns_bins:
+                each = [None] * len(parts) if folds is None else [[own] for own in folds]
+                pairs = zip(parts, each, strict=True)
+                results = [r for part, own in pairs for r in self._fit(estimator, [part], own)]
+            else:
+                results = self._fit(estimator, parts, folds)
             none = np.empty(0)
             known = [(r.tested, none if r.held_out is None else r.held_out) for r in results]
             chosen = [{"depth": each.linear.depth, "C": each.linear.C} for each in results]
@@ -395,6 +390,27 @@ class Trainer:
                 container.write(file, "predictions", {"chosen": chosen}, arrays)
         tested = PartOutputs([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
         return tested, [held_out for _, held_out in known]
+
+    def _fit(
+        self, estimator: PartCountsEstimator, parts: Sequence[Part], folds: Sequence[Folds] | None
+    ) -> list[PartFit]:
+        """Part counts of some parts, which share a decomposition, or of one with its own bins."""
+        start = perf_counter()
+        prepared = self.preparations.fitted_on(estimator, parts[0].train)
+        prepared_at = perf_counter()
+        [results] = fit_parts(
+            prepared,
+            self.problem.labels,
+            [(part.train, part.test) for part in parts],
+            [estimator],
+            folds=folds,
+            seed=self.seed,
+            n_jobs=self.models_at_once,
+            progress=lambda _: self._advance(1),
+        )
+        self.seconds["compress"] += prepared_at - start
+        self.seconds["train"] += perf_counter() - prepared_at
+        return results
 
     def _advance(self, work: int) -> None:
         self.done += work

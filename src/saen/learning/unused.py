@@ -7,8 +7,9 @@ from typing import Any
 from saen._util.strings import plural
 from saen.data._collection import Dataset
 from saen.data.graphs import Graphs
-from saen.decompositions import Decomposition
+from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition
+from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.io.loading import data_kind
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.preparation import DecompositionSpec
@@ -54,22 +55,23 @@ def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
         lines.append(f"edge labels are not used ({with_roles})")
     if graphs.directed and plain and decomposition.direction == "both":
         lines.append(f"edge directions are not used ({with_roles})")
-    if graphs.edge_attributes is not None:
-        lines.append(
-            "edge attributes are not used (no decomposition reads them: turn them into edge labels)"
-        )
+    own = isinstance(decomposition, Edges) and "attributes" in decomposition.node_labels
+    if graphs.edge_attributes is not None and decomposition.edges != "bins" and not own:
+        with_bins = with_roles.replace("edges=roles", "edges=bins")
+        lines.append(f"edge attributes are not used ({with_bins})")
     return lines
 
 
 def _nodes(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
     used = [kind.strip() for kind in decomposition.node_labels.split(",")]
+    read = {"attributes" if kind.startswith(ATTRIBUTE_BINS) else kind for kind in used}
     return [
         f"node {what} are not used (use them with --node-labels {','.join([*used, kind])})"
         for what, kind, column in (
             ("labels", "node", graphs.node_labels),
             ("attributes", "attributes", graphs.node_attributes),
         )
-        if column is not None and kind not in used
+        if column is not None and kind not in read
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,19 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from saen._util.ahead import ahead
 from saen._util.arrays import Array, Ints, segment_ids
 from saen._util.seeds import derive_seed
-from saen.data.compression import Compressed
+from saen.data.compression import Compressed, chunk_ends
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN
 from saen.network.tensors import HierarchyTensors
+
+MAX_KEPT_ENTRIES = {"cpu": 1 << 23, "cuda": 1 << 27}
+"""Entries of the batches of a run that are kept on a device: 40 to 60 bytes each."""
+MAX_SEEN_ENTRIES = 1 << 22
+"""Entries of the top level whose labels and roles are looked up at a time."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,55 @@ class Batch:
     active: Tensor
 
 
+class Batches:
+    """The batches of a run: the first of them kept, the others cut anew whenever they are needed.
+
+    At least one is kept, and as many as have `MAX_KEPT_ENTRIES` entries together. A batch is the
+    same either way.
+    """
+
+    def __init__(
+        self, network: SAEN, hierarchy: Hierarchy, top: Ints, task: Task, examples: list[Ints]
+    ) -> None:
+        self._source = network, hierarchy, top, task
+        self._examples = examples
+        self.kept: list[Batch] = []
+        n_entries, limit = 0, MAX_KEPT_ENTRIES.get(network.device.type, MAX_KEPT_ENTRIES["cpu"])
+        for number in range(len(examples)):
+            if n_entries > limit:
+                break
+            self.kept.append(self._cut(number))
+            n_entries += sum(relation.n_entries for relation in self.kept[-1].tensors.relations)
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def in_order(self, numbers: Ints) -> Iterator[Batch]:
+        """These batches, each cut while the caller works on the one before."""
+        batches = (self._batch(number) for number in numbers.tolist())
+        return batches if len(self.kept) == len(self) else ahead(batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.in_order(np.arange(len(self)))
+
+    def _batch(self, number: int) -> Batch:
+        return self.kept[number] if number < len(self.kept) else self._cut(number)
+
+    def _cut(self, number: int) -> Batch:
+        network, hierarchy, top, task = self._source
+        return cut_batch(network, hierarchy, top, self._examples[number], task)
+
+
 def cut_batches(
     network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None, seed: int
-) -> list[Batch]:
-    """The batches of a run, cut once and visited in a different order every epoch.
+) -> Batches:
+    """The batches of a run, visited in a different order every epoch.
 
     Which examples go together depends on the seed and the whole dataset only, so it is the same for
     every model and every group of models.
     """
     hierarchy, top = hierarchy_and_top(data)
-    parts = batch_examples(len(top), batch_size, seed)
-    return [cut_batch(network, hierarchy, top, part, task) for part in parts]
+    return Batches(network, hierarchy, top, task, batch_examples(len(top), batch_size, seed))
 
 
 def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
@@ -89,21 +133,34 @@ def seen_in_training(
     outside the vocabulary: its own; V, shared, for rare labels (and for unseen ones, if some label
     is rare); V + 1 for unseen ones. And per relation the roles seen, (n(l), M).
     """
-    examples = np.zeros((len(hierarchy), weights.shape[1]))
+    n_models = weights.shape[1]
+    examples = np.zeros((len(hierarchy), n_models))
     np.add.at(examples, top, (weights > 0).astype(np.float64))
-    roles: list[Tensor] = []
+    vocabulary = hierarchy.attributes.vocabulary
+    counts = np.zeros((n_models, 1 + len(vocabulary or ())))
+    roles = [np.zeros((relation.n_roles, n_models)) for relation in hierarchy.relations]
+    ends = chunk_ends(np.diff(hierarchy.relations[-1].indptr), MAX_SEEN_ENTRIES)
+    for start, stop in zip([0, *ends[:-1]], ends, strict=True):
+        part = hierarchy if len(ends) == 1 else hierarchy[start:stop]
+        _count_seen(part, examples[start:stop], counts, roles)
+    entries = _label_entries(total(counts), min_count)
+    return torch.from_numpy(entries), [torch.from_numpy(total(seen) > 0) for seen in roles]
+
+
+def _count_seen(
+    hierarchy: Hierarchy, examples: Floats, counts: Floats, roles: Sequence[Floats]
+) -> None:
+    """Add the training examples (n_L, M) with each label, and the objects with each role."""
     reached = examples > 0
     contains = sparse.eye_array(len(hierarchy), dtype=np.bool_, format="csr")
-    for relation in reversed(hierarchy.relations):
+    for relation, seen in zip(reversed(hierarchy.relations), reversed(roles), strict=True):
         has_role = np.zeros((relation.n_roles, relation.n_parents), dtype=np.bool_)
         has_role[relation.roles, segment_ids(relation.indptr)] = True
-        seen = total(has_role.astype(np.float64) @ reached)
-        roles.append(torch.from_numpy(seen > 0))
+        seen += has_role.astype(np.float64) @ reached
         parts = _part_of(relation)
         reached = (parts.T.astype(np.float32) @ reached) > 0
         contains = sparse.csr_array(contains @ parts)
-    counts = total(_label_counts(hierarchy, contains, examples))
-    return torch.from_numpy(_label_entries(counts, min_count)), roles[::-1]
+    counts += _label_counts(hierarchy, contains, examples)
 
 
 def _part_of(relation: Relation) -> sparse.csr_array:

@@ -19,6 +19,8 @@ from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.network.architecture import EPSILON, Architecture, check_state
 
 Floats = NDArray[np.floating[Any]]
+MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
+"""Activations of one pass over a hierarchy that is only read, on a device."""
 MAX_ROW_ENTRIES = 1 << 12
 """Entries of a row above which it is summed in float64: float32 loses a digit per factor of ten."""
 
@@ -49,7 +51,11 @@ class TrainedNetworks:
         return cls(network.architecture, {key: t.cpu().numpy() for key, t in tensors.items()})
 
     def outputs(
-        self, hierarchy: Hierarchy, level: int | None = None, *, budget: int = 1 << 27
+        self,
+        hierarchy: Hierarchy,
+        level: int | None = None,
+        *,
+        budget: int = MAX_ACTIVATIONS["cpu"],
     ) -> Floats:
         """Outputs of the top level, (n_L, M, outputs), or the representations h_l of a `level`.
 

@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from saen._util.arrays import Ints, offsets, ranges, segment_ids
+from saen._util.arrays import Ints, index_dtype, offsets, ranges, segment_ids
 
 MAX_CACHED_ROWS = 1 << 14
 """Rows of a dense factor above which summing them in one pass falls out of the CPU cache."""
@@ -159,7 +159,7 @@ def _to_torch(matrix: sparse.csr_array, dtype: torch.dtype, device: torch.device
         warnings.filterwarnings(
             "ignore", message=".*Sparse (CSR tensor support|invariant checks).*"
         )
-        wide = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+        wide = index_dtype(max(matrix.nnz, *matrix.shape))
         return torch.sparse_csr_tensor(
             torch.from_numpy(matrix.indptr.astype(wide)),
             torch.from_numpy(matrix.indices.astype(wide)),

@@ -20,9 +20,16 @@ from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.network.batches import Batch, cut_batches, generator, hierarchy_and_top, seen_in_training
+from saen.network.batches import (
+    Batch,
+    Batches,
+    cut_batches,
+    generator,
+    hierarchy_and_top,
+    seen_in_training,
+)
 from saen.network.cuda_graphs import Recorder
-from saen.network.forward import passes
+from saen.network.forward import MAX_ACTIVATIONS, passes
 from saen.network.loss import Task
 from saen.network.memory import reused_memory
 from saen.network.model import SAEN
@@ -157,9 +164,9 @@ def _warn_of_divergence(history: History, task: Task, settings: Settings) -> Non
 
 
 @contextmanager
-def _threads_for(network: SAEN, batches: list[Batch]) -> Iterator[None]:
+def _threads_for(network: SAEN, batches: Batches) -> Iterator[None]:
     """One thread for small batches: waiting for a second one would take longer than the work."""
-    n_objects = max((batch.tensors.n_objects for batch in batches), default=0)
+    n_objects = max((batch.tensors.n_objects for batch in batches.kept), default=0)
     n_threads = torch.get_num_threads()
     if n_objects * network.n_models * network.architecture.width < MIN_PARALLEL_ACTIVATIONS:
         torch.set_num_threads(1)
@@ -248,18 +255,19 @@ class _Run:
             return torch.zeros_like(self.running)
         return self.epoch - self.best_epoch >= self.settings.patience
 
-    def train_epoch(self, batches: list[Batch]) -> None:
+    def train_epoch(self, batches: Batches) -> None:
         if not self.network.training:  # at first, and after validation or a caller's predictions
             self.network.train()
         self.running.copy_(~self.stopped())
         self.totals.zero_()
         noise = generator(self.settings.seed, f"epoch {self.epoch}")
-        for step, index in enumerate(noise.permutation(len(batches))):
+        order = noise.permutation(len(batches))
+        for step, (index, batch) in enumerate(zip(order, batches.in_order(order), strict=True)):
             self.rate.fill_(self.settings.rate(self.epoch + step / len(batches)))
-            if self.recorder is None:
-                self.step(batches[index], noise)
+            if self.recorder is not None and index < len(batches.kept):
+                self.recorder.step(int(index), partial(self.step, batch, None))
             else:
-                self.recorder.step(int(index), partial(self.step, batches[index], None))
+                self.step(batch, noise)
         loss, weight, correct = self.totals.double().cpu().numpy()
         weight = np.maximum(weight, np.finfo(np.float64).tiny)
         self.history.loss.append((loss / weight).tolist())
@@ -289,7 +297,7 @@ class _Run:
             )
 
     @torch.no_grad()
-    def validate(self, batches: list[Batch]) -> None:
+    def validate(self, batches: Batches) -> None:
         self.network.eval()
         totals = torch.zeros_like(self.totals)
         for batch in batches:
@@ -364,13 +372,14 @@ def outputs(
     hierarchy: Hierarchy,
     *,
     level: int | None = None,
-    budget: int = 1 << 27,
+    budget: int | None = None,
 ) -> Tensor:
     """Outputs of the top level, (n_L, M, outputs), or the representations h_l of a `level`.
 
     The network is set to evaluation mode. Outputs are computed in several passes if one pass would
-    need more than `budget` activations.
+    need more than `budget` activations, by default `MAX_ACTIVATIONS`.
     """
+    budget = budget or MAX_ACTIVATIONS.get(network.device.type, MAX_ACTIVATIONS["cpu"])
     network.architecture.check_fits(hierarchy)
     network.eval()
 
@@ -419,7 +428,7 @@ def _fingerprint(
             digest.update(b"none")
             continue
         digest.update(f"{array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import Any
 
 from saen._util.atomic import atomic_write, make_folder
 from saen._util.json_files import read_json, write_json
+from saen._util.progress import bar
 from saen._util.strings import did_you_mean, human_bytes
 from saen.data.compression import compress_graphs
 from saen.decompositions import Ego
@@ -19,8 +21,10 @@ from saen.errors import DatasetNotFoundError, FileError, InputError
 from saen.io.catalog import CatalogEntry, catalog, find_entry
 from saen.io.container import file_bytes, original_bytes
 from saen.io.loading import load_dataset, locate
+from saen.learning.blend import BlendEstimator
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
+from saen.learning.preparation import Preparations
 from saen.learning.presets import load_preset
 from saen.paper import tables
 from saen.paper.charts import plot_accuracy, plot_compression, plot_gain
@@ -76,7 +80,8 @@ RUNS = {
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 
 Say = Callable[[str], object]
-Evaluate = Callable[[str, Run, Path], object]
+Missing = Sequence[tuple[str, Run, Path]]
+"""Runs to make: on which dataset, of which kind, in which folder."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ def reproduce(
 ) -> dict[str, Table]:
     """Make one of the paper's tables, or `all`, with our numbers beside it; write it to a folder.
 
-    `datasets` None means all that are at hand. Tables and plots go to `out`, runs to `out/runs`.
+    `datasets` None means all that are available. Tables and plots go to `out`, runs to `out/runs`.
     """
     needs_data = what != "parameters"
     if datasets is None:
@@ -176,7 +181,9 @@ def reproduce(
     makers: dict[str, Callable[[], Table]] = {
         "statistics": lambda: statistics(names),
         "parameters": lambda: parameters(names),
-        "accuracy": lambda: accuracy(names, out / "runs", evaluator(device, say)),
+        "accuracy": lambda: accuracy(
+            names, out / "runs", lambda missing: make_runs(missing, device, say)
+        ),
         "compression": lambda: compression(names, say),
         "kernel": lambda: kernel(names, say),
     }
@@ -215,35 +222,66 @@ def _known_names(datasets: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def evaluator(device: str, say: Say) -> Evaluate:
-    """What makes a missing run of the accuracy table."""
+def make_runs(missing: Missing, device: str, say: Say) -> None:
+    """Make runs of the accuracy table, one after the other.
 
-    def evaluate(name: str, run: Run, folder: Path) -> None:
-        say(f"{name}: {run}")
-        evaluate_dataset(
-            Job(name, run.preset, run.overrides, device=device),
-            Protocol(run.stop, run.repeats, FOLDS),
-            folder,
-        )
+    While one trains, the data of the next are loaded, decomposed and compressed; all runs on a
+    dataset that come one after the other share them.
+    """
+    jobs = [Job(name, run.preset, run.overrides, device=device) for name, run, _ in missing]
+    known: dict[str, Preparations] = {}
 
-    return evaluate
+    def prepare(job: Job) -> Preparations:
+        if job.data not in known:
+            known.clear()
+            known[job.data] = Preparations(job.load())
+        preparations = known[job.data]
+        estimator = job.estimator(preparations.data.targets)
+        if not isinstance(estimator, BlendEstimator):  # which prepares what its candidates need
+            preparations.of(estimator)
+        return preparations
+
+    with ThreadPoolExecutor(1) as thread, bar("runs", len(missing)) as update:
+        coming = [thread.submit(prepare, job) for job in jobs[:1]]
+        for place, (job, (name, run, folder)) in enumerate(zip(jobs, missing, strict=True)):
+            preparations = coming.pop().result()
+            coming += [thread.submit(prepare, each) for each in jobs[place + 1 : place + 2]]
+            say(f"{name}: {run}")
+
+            def progress(done: int, total: int, place: int = place, name: str = name) -> None:
+                update(place + done / max(total, 1), note=name)
+
+            protocol = Protocol(run.stop, run.repeats, FOLDS)
+            evaluate_dataset(job, protocol, folder, preparations=preparations, progress=progress)
 
 
-def accuracy(names: Sequence[str], runs: Path, evaluate: Evaluate) -> Table:
-    """Accuracies of the paper's methods and of ours; runs that are not there are made.
+def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]) -> Table:
+    """Accuracies of the paper's methods and of ours; `make` makes the runs that are not there.
 
     `runs` holds a folder per kind of run with a run directory per dataset. Raises `InputError`
     where one holds another run than the table says.
     """
     published = tables()["accuracy"]
-    data = {}
-    for name in (n for n in names if n in published):
-        data[name] = {"published": published[name]}
-        for kind, run in ((kind, run.on(name)) for kind, run in RUNS.items()):
-            folder = runs / kind / name
-            if not (folder / "summary.json").exists():
-                evaluate(name, run, folder)
-            data[name][kind] = _result(folder / "summary.json", name, run)
+    wanted = {
+        name: {kind: (run.on(name), runs / kind / name) for kind, run in RUNS.items()}
+        for name in names
+        if name in published
+    }
+    missing = [
+        (name, run, folder)
+        for name, kinds in wanted.items()
+        for run, folder in kinds.values()
+        if not (folder / "summary.json").exists()
+    ]
+    if missing:
+        make(missing)
+    data = {
+        name: {
+            "published": published[name],
+            **{k: _result(folder / "summary.json", name, run) for k, (run, folder) in each.items()},
+        }
+        for name, each in wanted.items()
+    }
     rows = [_accuracy_row(name, row) for name, row in data.items()]
     columns = (
         "dataset", "DGK", "PATCHY-SAN", "SAEN, paper", "as written", "preset paper", "Δ",

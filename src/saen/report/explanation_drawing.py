@@ -11,8 +11,9 @@ from saen._util.arrays import Ints
 from saen._util.strings import short_label
 from saen.data.graphs import Graphs
 from saen.errors import InputError
+from saen.explanations.collection import CollectionExplanation
 from saen.explanations.describe import DecomposedExample, Part
-from saen.explanations.explanation import CollectionExplanation, Explanation
+from saen.explanations.explanation import Explanation
 from saen.report._layout import positions
 from saen.report.figures import add_note, add_text, add_title, new_figure, open_frame
 from saen.report.graph_drawing import NodeStyle, draw_graph

@@ -13,8 +13,9 @@ import numpy as np
 from saen._util.atomic import atomic_write
 from saen._util.strings import plural
 from saen.errors import InputError
+from saen.explanations.collection import CollectionExplanation
 from saen.explanations.describe import DecomposedExample, Part, singular
-from saen.explanations.explanation import CollectionExplanation, Explanation
+from saen.explanations.explanation import Explanation
 from saen.report.explanation_drawing import (
     can_draw,
     draw_as_molecule,

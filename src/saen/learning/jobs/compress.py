@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.progress import bar
-from saen.data.compression import Compressed, ceiling, compress_graphs
+from saen.data._collection import concatenate_values
+from saen.data.compression import Compressed, ceiling, compress_graphs, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
-from saen.io.container import file_bytes, original_bytes, save
+from saen.decompositions.registry import decomposition_to_json
+from saen.io.container import file_bytes, original_bytes, save_examples
 from saen.io.loading import catalog_entry, data_kind, input_files, load_data
 from saen.io.reading import ReadOptions
+from saen.io.streaming import stream_dataset
 from saen.learning.defaults import DECOMPOSITION_OF
+from saen.learning.preparation import DifferentKindsError, fitted_fields, joined_fit
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,10 @@ def compress_dataset(
 ) -> CompressionReport:
     """Load, decompose and compress a dataset, and write the result to `out`.
 
+    Files that can be read in parts (see `stream_dataset`) are, while the part before is compressed:
+    memory grows with the result and the targets, not with the file. The result is the same.
+
+    The file has the targets and the decomposition too: `saen train` reads it.
     Of the inverse, that of the top level is kept: the file does not depend on how the data were
     cut. `saen.compress_graphs` keeps all of it.
 
@@ -91,27 +102,97 @@ def compress_dataset(
     if out is not None:
         check_output(out, force=force, inputs=input_files(name))
     times = [perf_counter()]
-    data = load_data(name, decomposition.takes, reading)
+    parts = _stream(name, decomposition.takes, reading)
+    first, second = next(parts), next(parts, None)
     times.append(perf_counter())
+    if second is None:
+        result = _compress_whole(first, decomposition, times)
+    else:
+        reading = reading or ReadOptions()
+        result = _compress_parts(chain([first, second], parts), name, decomposition, reading, times)
+    fitted, compressed, targets, title = result
+    times.append(perf_counter())
+    if out is not None:
+        save_examples(compressed, targets, decomposition_to_json(fitted), out)
+        times.append(perf_counter())
+    steps = ("load", "fit", "compress", "save")
+    return CompressionReport(
+        title or name,
+        fitted,
+        compressed,
+        None if targets is None or targets.dtype.kind == "f" else ceiling(compressed.top, targets),
+        {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)},
+        peak_memory(),
+    )
+
+
+_Result = tuple[Decomposition, Compressed, Array | None, str]
+"""The fitted decomposition, the compressed data, their targets and their name."""
+
+
+def _stream(name: str, takes: str, reading: ReadOptions | None) -> Iterator[Any]:
+    """The data in parts, where the format allows it."""
+    if takes == "graphs":
+        return stream_dataset(name, reading)
+    return iter([load_data(name, takes, reading)])
+
+
+def _compress_whole(data: Any, decomposition: Decomposition, times: list[float]) -> _Result:
     fitted = decomposition.fit(data)
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
         compressed = compress_graphs(data, fitted, lower_inverse=False, progress=update)
-    times.append(perf_counter())
-    if out is not None:
-        save(compressed, out)
+    return fitted, compressed, data.targets, data.name
+
+
+def _compress_parts(
+    parts: Iterator[Any],
+    name: str,
+    decomposition: Decomposition,
+    reading: ReadOptions,
+    times: list[float],
+) -> _Result:
+    """Compress each part while the next is read, and merge the results as they come.
+
+    The vocabulary is that of all parts together. What else is fitted decides the names of roles,
+    which the parts must share: where there is any, they are read twice.
+    """
+    again = replace(reading, notify=None, report=lambda _: None)  # what was said is not repeated
+    targets: list[Array] = []
+    title = ""
+    try:
+        fitted, parts = _resolve_first(parts, decomposition)
+        if fitted_fields(fitted):
+            for part in parts:
+                fitted = joined_fit(fitted, decomposition.resolved(part))
+            parts = _stream(name, decomposition.takes, again)
         times.append(perf_counter())
-    steps = ("load", "fit", "compress", "save")
-    return CompressionReport(
-        data.name or name,
-        fitted,
-        compressed,
-        None
-        if data.targets is None or data.targets.dtype.kind == "f"
-        else ceiling(compressed.top, data.targets),
-        {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)},
-        peak_memory(),
-    )
+
+        def shards() -> Iterator[Compressed]:
+            nonlocal title
+            done = 0
+            with bar("compressing", None) as update:
+                for part in parts:
+                    joined_fit(fitted, decomposition.resolved(part))  # or it is of another kind
+                    yield compress_graphs(part, fitted, lower_inverse=False)
+                    targets.extend([] if part.targets is None else [part.targets])
+                    title, done = part.name, done + len(part)
+                    update(done)
+
+        compressed = merge_stream(shards())
+    except DifferentKindsError:  # of graphs without nodes or edges; the whole has them all
+        return _compress_whole(load_data(name, decomposition.takes, again), decomposition, times)
+    vocabulary = compressed.hierarchy.attributes.vocabulary
+    joined = concatenate_values(targets) if targets else None
+    return replace(fitted, vocabulary=vocabulary), compressed, joined, title
+
+
+def _resolve_first(
+    parts: Iterator[Any], decomposition: Decomposition
+) -> tuple[Decomposition, Iterator[Any]]:
+    """The decomposition that suits the first part, and all parts."""
+    first = next(parts)
+    return decomposition.resolved(first), chain([first], parts)
 
 
 def peak_memory() -> int | None:

@@ -23,9 +23,11 @@ from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.metrics import find_metric
+from saen.learning.preparation import Preparations
 from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import Splits, splits_from_json
+from saen.learning.trainers import Progress
 from saen.network.devices import choose_device, device_name
 
 SCAFFOLD = "scaffold"
@@ -86,10 +88,15 @@ def evaluate_dataset(
     protocol: Protocol | None = None,
     out: Path | None = None,
     executor: Executor | None = None,
+    *,
+    preparations: Preparations | None = None,
+    progress: Progress | None = None,
 ) -> EvaluationReport:
     """Cross-validate a preset on a dataset, in a run directory if `out` names one.
 
     With an `executor`, groups of networks are trained in tasks; the results are the same.
+    `preparations` are what the job loads, if it is there already, with what was prepared of it.
+    `progress` is called instead of showing a bar.
 
     >>> job = Job("threads", overrides={"epochs": 1, "n_models": 1})
     >>> report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
@@ -101,7 +108,9 @@ def evaluate_dataset(
     if preset.model == "blend" and protocol.stop == "fixed":
         protocol = replace(protocol, stop="nested")  # which a blend is by nature
     start = perf_counter()
-    data = job.load()
+    if preparations is None:
+        preparations = Preparations(job.load())
+    data = preparations.data
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
     estimator = job.estimator(targets)
@@ -129,10 +138,11 @@ def evaluate_dataset(
     }
     network = isinstance(estimator, NetworkEstimator | BlendEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
-        with bar("networks × epochs" if network else "models", 1) as update:
+        label = "networks × epochs" if network else "models"
+        with bar(label, 1, shown=None if progress is None else False) as update:
             evaluation = cross_validate(
                 estimator,
-                data,
+                preparations,
                 job.named(targets),
                 repeats=protocol.repeats,
                 folds=protocol.folds,
@@ -146,7 +156,7 @@ def evaluate_dataset(
                 metric=metric.name,
                 models_at_once=protocol.at_once,
                 folder=folder,
-                progress=lambda done, total: update(done, total=total),
+                progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
         report = EvaluationReport(

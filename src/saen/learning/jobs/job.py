@@ -66,10 +66,6 @@ class Job:
         """The model to fit, for classes or for numbers."""
         preset, settings = self.load_preset(), self.settings()
         numbers = y.dtype.kind == "f"
-        if y.ndim == 2 and preset.model != "network":
-            raise InputError(
-                f"{y.shape[1]} targets at once are learned by networks: use --preset modern"
-            )
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
@@ -94,17 +90,14 @@ class Job:
         return load_input(self.data, takes, self.reading)
 
 
-def default_preset(overrides: Mapping[str, Any], target: str | None = None) -> str:
+def default_preset(overrides: Mapping[str, Any]) -> str:
     """The preset for a training where none is named: `best`, unless options are a network's.
-
-    Several targets, separated by commas, are learned by networks too.
 
     >>> default_preset({"epochs": None, "budget": "quick"}), default_preset({"epochs": 10})
     ('best', 'modern')
     """
     given = {key for key, value in overrides.items() if value is not None}
-    several = len(split_names(target or "")) > 1
-    return "modern" if several or given - {*BlendClassifier.setting_names()} else "best"
+    return "modern" if given - {*BlendClassifier.setting_names()} else "best"
 
 
 def load_input(

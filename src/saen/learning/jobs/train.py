@@ -27,12 +27,20 @@ from saen._util.seeds import derive_seed
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
+from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
+from saen.learning.candidates import too_many
 from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
-from saen.learning.preparation import Preparations, Prepared
+from saen.learning.preparation import (
+    CompressedExamples,
+    Preparations,
+    Prepared,
+    is_compressed,
+    load_compressed,
+)
 from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.targets import encode_classes, target_names
@@ -124,16 +132,19 @@ def train_model(
     *,
     test_size: float | None = 0.1,
     force: bool = False,
+    limited: bool = False,
     notify: Notify | None = None,
 ) -> FitReport:
     """Train on a part and test on the rest, then train on everything and write the model.
 
     Parameters
     ----------
-    job : what to learn from, and how.
+    job : what to learn from, and how; data that `saen compress` wrote stay in their file, and
+        batches are cut from it.
     out : the file to write the model to; what an interrupted run has done is kept beside it.
     test_size : share of the data to hold out for the estimate, None for no estimate.
     force : overwrite `out`, and discard an interrupted run with other settings.
+    limited : train preset `modern` in place of a blend on large data.
     notify : called with messages, and with results as soon as they are known.
 
     >>> out = getfixture("tmp_path") / "threads.saen"
@@ -146,13 +157,16 @@ def train_model(
     done = not force and _is_finished(out)
     check_output(out, force=force or done, inputs=input_files(job.data))
     seconds: dict[str, float] = {}
+    compressed = is_compressed(job.data)
+    if compressed:
+        job = _job_on_compressed(job, say)
     with _timed(seconds, "load"):
-        data = job.load()
+        data = _load_compressed(job) if compressed else job.load()
     name = data.name or job.data
     y = check_targets(data.targets, len(data), name)
-    if y.ndim > 1 and job.load_preset().model == "blend":
-        say("note: blends have one target, these data several: preset modern is used")
-        job = replace(job, preset="modern")
+    if limited and job.load_preset().model == "blend" and (much := too_many(data)):
+        say(f"note: {much}: preset modern is used, --preset best would try many models")
+        job = replace(job, preset="modern", overrides={**job.overrides, "budget": None})
     settings = job.settings()
     estimator: Model = job.estimator(y)
     named = job.named(y)
@@ -176,12 +190,35 @@ def train_model(
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
-                held_out = _hold_out(estimator, prepared, named, test, folder, _seal(recorded))
+                ready = _fitted_without(estimator, prepared, data, test)
+                held_out = _hold_out(estimator, ready, named, test, folder, _seal(recorded))
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
     return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+
+
+def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
+    """The job on a compressed hierarchy, whose parts are what they are: a blend needs others."""
+    for key in ("decomposition", "radii", "node_labels"):
+        if job.overrides.get(key) is not None:
+            raise InputError(
+                f"{job.data} is compressed already: leave out {key.replace('_', '-')}, or give it "
+                "to saen compress"
+            )
+    job.reading.only(job.data)
+    if job.load_preset().model != "blend":
+        return job
+    say("note: blends try several decompositions, these data have one: preset modern is used")
+    return replace(job, preset="modern")
+
+
+def _load_compressed(job: Job) -> CompressedExamples:
+    data = load_compressed(job.data)
+    if job.reading.task is None or data.targets is None:
+        return data
+    return replace(data, targets=targets_for(data.targets, job.reading.task))
 
 
 def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
@@ -190,6 +227,16 @@ def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
         return prepared
     assert isinstance(estimator, BlendEstimator)
     return prepared.of(estimator.listed(prepared.data)[0].estimator)
+
+
+def _fitted_without(
+    estimator: Model, prepared: Prepared | Preparations, data: Any, test: NDArray[np.int64]
+) -> Prepared | Preparations:
+    """The data as prepared, but with bins of attributes that have not seen the test part."""
+    if isinstance(prepared, Preparations) or not estimator.spec.learns_bins:
+        return prepared
+    train = np.setdiff1d(np.arange(len(data)), test)
+    return Preparations(data).fitted_on(estimator, train)
 
 
 def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:

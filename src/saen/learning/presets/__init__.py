@@ -65,16 +65,18 @@ class Preset:
 
     def settings(self, dataset: str) -> dict[str, Any]:
         """Arguments of the model for a dataset."""
-        merged = {**self.defaults, **self.datasets.get(dataset, {})}
-        layers = merged.pop("layers", None)
-        if layers is not None:
-            merged["hidden"] = [*layers[:-1], layers[-1][:-1]]
-        return merged
+        return _arguments({**self.defaults, **self.datasets.get(dataset, {})})
 
     def choices(self) -> list[dict[str, Any]]:
         """Every combination of the grid, one empty combination without a grid."""
         keys, values = list(self.grid), list(self.grid.values())
-        return [dict(zip(keys, combination, strict=True)) for combination in product(*values)]
+        return [_arguments(dict(zip(keys, each, strict=True))) for each in product(*values)]
+
+
+def _arguments(settings: dict[str, Any]) -> dict[str, Any]:
+    """What an estimator takes: `hidden`, without the output layer, for `layers`."""
+    *below, top = settings.pop("layers", None) or [None]
+    return settings if top is None else {**settings, "hidden": [*below, top[:-1]]}
 
 
 def load_preset(name_or_path: str) -> Preset:
@@ -109,10 +111,9 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     tables = ("model", "defaults", "datasets", "grid")
     _check_keys(document, tables, f"{place}: tables")
     model = document.get("model", "network")
-    if model not in MODELS:
+    if not isinstance(model, str) or model not in MODELS:
         raise InputError(f"{place}: model is one of {', '.join(MODELS)}, not {model!r}")
-    layers = ("layers",) if model == "network" else ()
-    known = (*MODELS[model][0].setting_names(), *layers)
+    known = (*MODELS[model][0].setting_names(), *(("layers",) if model == "network" else ()))
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
     grid = document.get("grid", {})
     _check_settings(defaults, known, f"{place}, [defaults]")
@@ -124,6 +125,8 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise InputError(f"{place}, [grid]: {key} must be a list of values to choose from")
+    for layers in grid.get("layers", ()):
+        _check_layers(layers, f"{place}, [grid]")
     if math.prod(map(len, grid.values())) > MAX_CHOICES:
         raise InputError(f"{place}, [grid]: more than {MAX_CHOICES:,} combinations")
     return Preset(name, defaults, datasets, grid, model)
@@ -131,7 +134,10 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
 
 def _check_settings(table: Any, known: Iterable[str], place: str) -> None:
     _check_keys(table, known, place)
-    layers = table.get("layers", [[]])
+    _check_layers(table.get("layers", [[]]), place)
+
+
+def _check_layers(layers: Any, place: str) -> None:
     if not isinstance(layers, list) or not layers or not all(isinstance(s, list) for s in layers):
         raise InputError(f"{place}: layers must be a list of sizes per level")
 

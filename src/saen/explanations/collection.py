@@ -1,0 +1,344 @@
+"""`explain_collection`: what the unique parts of a dataset contribute to all of its predictions.
+
+Identical parts have identical representations, so one pass over the compressed data is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array, Ints, frozen, segment_ids
+from saen._util.executor import Executor
+from saen.data.compression import Compressed
+from saen.data.content_hash import Keys, level_keys
+from saen.data.hierarchy import Hierarchy, Relation
+from saen.errors import InputError
+from saen.explanations.attribution import Passed
+from saen.explanations.describe import DecomposedExample, Part, largest
+from saen.explanations.goal import (
+    Estimator,
+    Goal,
+    check_complete,
+    checked,
+    decompose_one,
+    decomposition_settings,
+    exact_copy,
+    largest_member,
+)
+from saen.explanations.linear import linear_outputs
+from saen.learning.part_counts_models import PartCountsEstimator
+from saen.learning.preparation import Data
+from saen.learning.presets import Classifier
+
+Floats = NDArray[np.float64]
+
+EXAMPLES_PER_TASK = 500
+"""Unique examples that a task of an executor explains."""
+
+
+@dataclass(frozen=True, eq=False)
+class UniquePart:
+    """One of the unique parts of a collection, and what its occurrences contribute.
+
+    - `number`: among the unique parts; `towards`: the class (or the direction) that it is most
+      evidence for; `mean`: its mean contribution towards that, per occurrence;
+    - `occurrences`: how often it occurs; `examples`: in how many examples;
+    - `part`: one occurrence, in the example number `index`, which is `decomposed`.
+    """
+
+    number: int
+    towards: str
+    mean: float
+    occurrences: int
+    examples: int
+    part: Part
+    index: int
+    decomposed: DecomposedExample
+
+    @property
+    def total(self) -> float:
+        """The contribution of all occurrences together."""
+        return self.mean * self.occurrences
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectionExplanation:
+    """What the unique parts of a collection contribute to all of its predictions.
+
+    - `name`: of the level below the top, whose unique parts these are;
+    - `targets`: the classes that parts are evidence for; `lower` and `higher` for a regression;
+    - `means`: the mean contribution per occurrence of every unique part towards every target,
+      (unique parts, targets);
+    - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
+    - `parts`: those that tell the classes apart most, see `contrasts`;
+    - `n_examples`: of the collection; `gap`: the largest difference between an output and what
+      adds up to it; `settings`: those of the decomposition.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    means: Floats
+    occurrences: Ints
+    examples: Ints
+    parts: tuple[UniquePart, ...]
+    n_examples: int
+    gap: float
+    settings: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The strongest unique parts as plain numbers, lists and strings."""
+        return {
+            "structures": self.n_examples,
+            "level": self.name,
+            "unique_parts": len(self.means),
+            "targets": list(self.targets),
+            "gap": self.gap,
+            "decomposition": self.settings,
+            "parts": [
+                {
+                    "number": each.number,
+                    "towards": each.towards,
+                    "mean": each.mean,
+                    "total": each.total,
+                    "means": dict(zip(self.targets, self.means[each.number].tolist(), strict=True)),
+                    "occurrences": each.occurrences,
+                    "structures": each.examples,
+                    "example": each.index,
+                    "part": each.part.to_json(),
+                }
+                for each in self.parts
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"CollectionExplanation({self.n_examples:,} examples, {len(self.means):,} unique "
+            f"{self.name}, targets {', '.join(self.targets)})"
+        )
+
+
+def explain_collection(
+    estimator: Estimator,
+    X: Data,
+    *,
+    target: Any = None,
+    k: int = 10,
+    executor: Executor | None = None,
+) -> CollectionExplanation:
+    """Explain all predictions: what every unique part contributes to them.
+
+    Identical parts are merged, so this is one pass over the compressed data.
+
+    `estimator` and `X` are those of `explain`; of a blend, the member with the largest weight is
+    explained. `k` is how many of the strongest unique parts to describe by an example. For a
+    regression, `target` is the column of y; classifiers are explained towards all of their classes.
+    With an `executor`, examples are explained in tasks.
+
+    Raises `InputError` for empty data, and for a class as target.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, seed=1)
+    >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
+    >>> explain_collection(model, threads)
+    CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
+    """
+    estimator = largest_member(estimator)
+    data = checked(estimator, X)
+    if len(data) == 0:
+        raise InputError("nothing to explain: the data are empty")
+    if target is not None and isinstance(estimator, Classifier):
+        raise InputError("collections are explained towards all classes: omit the target")
+    compressed = estimator.compress(data)
+    relation = compressed.hierarchy.relations[-1]
+    rows = segment_ids(relation.indptr)
+    uses = np.bincount(compressed.top, minlength=relation.n_parents)
+    found = (
+        top_contributions(estimator, compressed, target)
+        if executor is None
+        else _in_tasks(estimator, compressed, target, executor)
+    )
+    totals, occurrences = part_totals(compressed, found)
+    if totals.shape[1] == 1:
+        totals = np.column_stack([-totals, totals])
+    names = found.classes or ("lower", "higher")
+    pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
+    examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
+    means = totals / np.maximum(occurrences, 1)[:, None]
+    contrast = contrasts(compressed, found)
+    level = compressed.hierarchy.depth - 1
+
+    @cache
+    def keyed_example(index: int) -> tuple[DecomposedExample, Keys]:
+        decomposed = decompose_one(estimator, data[index : index + 1])
+        return decomposed, level_keys(decomposed.hierarchy)[level]
+
+    def describe(number: int) -> UniquePart:
+        row = rows[np.flatnonzero(relation.parts == number)[0]]
+        index = int(np.flatnonzero(compressed.top == row)[0])
+        decomposed, keys = keyed_example(index)
+        own = int(np.flatnonzero((keys == compressed.keys[level][number]).all(axis=1))[0])
+        best = int(means[number].argmax())
+        return UniquePart(
+            number=number,
+            towards=names[best],
+            mean=float(means[number, best]),
+            occurrences=int(occurrences[number]),
+            examples=int(examples[number]),
+            part=decomposed.part(level, own, means[number, best]),
+            index=index,
+            decomposed=decomposed,
+        )
+
+    return CollectionExplanation(
+        name=compressed.hierarchy.names[-2],
+        targets=names,
+        means=frozen(means),
+        occurrences=frozen(occurrences),
+        examples=frozen(examples.astype(np.int64)),
+        parts=tuple(map(describe, largest(contrast.max(axis=1), k))),
+        n_examples=len(data),
+        gap=found.gap,
+        settings=decomposition_settings(estimator),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopContributions:
+    """What the parts of unique examples contribute to their outputs.
+
+    - `classes`: the names of all classes, none for a regression;
+    - `outputs`, `baselines` (rows, k): of every unique example, for k classes; of two classes, and
+      for a regression, k is 1: the log-odds of the second one, or the number;
+    - `entries` (entries, k): of every entry of the top relation;
+    - `gap`: the largest difference between an output and what adds up to it.
+    """
+
+    classes: tuple[str, ...]
+    outputs: Floats
+    baselines: Floats
+    entries: Floats
+    gap: float
+
+
+def top_contributions(
+    estimator: Estimator, compressed: Compressed, target: Any = None
+) -> TopContributions:
+    """The contributions of all parts of all unique examples, in one pass.
+
+    `compressed` is what the estimator's own `compress` gives; `target` the column of y of a
+    regression.
+    """
+    goals = Goal.all(estimator, target)
+    found = [*map(_explained(estimator, compressed), goals)]
+    rows = segment_ids(compressed.hierarchy.relations[-1].indptr)
+    gap = 0.0
+    for outputs, baselines, entries in found:
+        attributed = np.bincount(rows, entries, minlength=len(outputs))
+        gaps = np.abs(outputs - baselines - attributed)
+        check_complete(outputs, baselines, gaps)
+        gap = max(gap, float(gaps.max(initial=0.0)))
+    outputs, baselines, entries = (np.column_stack(arrays) for arrays in zip(*found, strict=True))
+    return TopContributions(goals[0].classes, outputs, baselines, entries, gap)
+
+
+def _in_tasks(
+    estimator: Estimator, compressed: Compressed, target: Any, executor: Executor
+) -> TopContributions:
+    """`top_contributions`, a few unique examples per task."""
+    hierarchy = compressed.hierarchy
+    shared = executor.put((estimator, hierarchy))
+    starts = range(0, len(hierarchy), EXAMPLES_PER_TASK)
+    for start in starts:
+        executor.submit(f"examples from {start}", _explain_some, shared, start, target)
+    results = dict(executor.completed())
+    parts: list[TopContributions] = [results[f"examples from {start}"] for start in starts]
+    outputs, baselines, entries = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("outputs", "baselines", "entries")
+    )
+    gap = max(part.gap for part in parts)
+    return TopContributions(parts[0].classes, outputs, baselines, entries, gap)
+
+
+def _explain_some(shared: tuple[Estimator, Hierarchy], start: int, target: Any) -> TopContributions:
+    estimator, hierarchy = shared
+    some = hierarchy[start : start + EXAMPLES_PER_TASK]
+    top = np.arange(len(some))
+    sizes, entries = some.sizes, (0, *(relation.n_entries for relation in some.relations))
+    alone = Compressed(some, (*[None] * some.depth, top), sizes, entries)
+    return top_contributions(estimator, alone, target)
+
+
+def part_totals(compressed: Compressed, found: TopContributions) -> tuple[Floats, Ints]:
+    """What all occurrences of every unique part contribute, (unique parts, k), and their number."""
+    relation = compressed.hierarchy.relations[-1]
+    uses = np.bincount(compressed.top, minlength=relation.n_parents)[relation.parents]
+    totals = [_sum_by_part(relation, uses * column) for column in found.entries.T]
+    occurrences = _sum_by_part(relation, uses * relation.multiplicity)
+    return np.column_stack(totals), occurrences.astype(np.int64)
+
+
+def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
+    """How much the presence of every unique part tells the classes apart, (unique parts, classes).
+
+    For a class: what the part contributes to its logit in an example that is predicted to be of
+    that class, less the same in the others, on average. A part that all examples have alike has
+    none, however often it occurs. Of two classes, one is the negative of the other. For a
+    regression, one column: the standard deviation of what the part contributes.
+    """
+    relation = compressed.hierarchy.relations[-1]
+    rows = segment_ids(relation.indptr)
+    uses = np.bincount(compressed.top, minlength=relation.n_parents).astype(np.float64)
+    if not found.classes:
+        # An example may hold a part in several roles.
+        pairs, own = np.unique(
+            rows * relation.n_parts + relation.parts.astype(np.int64), return_inverse=True
+        )
+        values = np.bincount(own, found.entries[:, 0])
+        parts, weight = pairs % relation.n_parts, uses[pairs // relation.n_parts] / uses.sum()
+        mean, square = (
+            np.bincount(parts, weight * values**power, minlength=relation.n_parts)
+            for power in (1, 2)
+        )
+        spread: Floats = np.sqrt(np.maximum(square - mean**2, 0.0))[:, None]
+        return spread
+    binary = found.entries.shape[1] == 1
+    predicted = found.outputs[:, 0] > 0 if binary else found.outputs.argmax(axis=1)
+
+    def contrast(column: int, code: int) -> Floats:
+        mine = predicted == code
+        inside, outside = (np.where(side, uses, 0.0) for side in (mine, ~mine))
+        share = inside / max(inside.sum(), 1.0) - outside / max(outside.sum(), 1.0)
+        return _sum_by_part(relation, share[rows] * found.entries[:, column])
+
+    if binary:
+        second = contrast(0, 1)
+        return np.column_stack([-second, second])
+    return np.column_stack([contrast(code, code) for code in range(found.entries.shape[1])])
+
+
+def _explained(
+    estimator: Estimator, compressed: Compressed
+) -> Callable[[Goal], tuple[Floats, Floats, Floats]]:
+    """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
+    if isinstance(estimator, PartCountsEstimator):
+        return lambda goal: linear_outputs(estimator, compressed, goal.weights)
+    network = exact_copy(estimator.network_)
+    passed = Passed.through(network, compressed.hierarchy)
+
+    def networks(goal: Goal) -> tuple[Floats, Floats, Floats]:
+        top = next(passed.contributions(goal.gradient(network).expand(len(passed.h[-1]), -1, -1)))
+        return goal.outputs(passed.h[-1]), top.empty + goal.shift, top.entries
+
+    return networks
+
+
+def _sum_by_part(relation: Relation, values: Array) -> Floats:
+    """The sum over the entries of every part."""
+    return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)
