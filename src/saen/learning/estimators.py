@@ -430,7 +430,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         if not 0 <= number <= depth:
             raise InputError(f"levels are 0 … {depth}, not {level}")
         unique = self._forward(compressed.hierarchy, number)
-        unique = unique.reshape(len(unique), -1)
+        unique = unique.reshape(len(unique), unique.shape[1] * unique.shape[2])
         what = "example" if number == depth else f"object (level {number})"
         _check_finite(unique, compressed.unique_of(number), what)
         return compressed.decompress(number, unique)

@@ -21,6 +21,8 @@ from saen.network.architecture import EPSILON, Architecture, check_state
 Floats = NDArray[np.floating[Any]]
 MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
 """Activations of one pass over a hierarchy that is only read, on a device."""
+MAX_PRODUCT = 1 << 18
+"""Multiplications up to which OpenBLAS uses one thread: more wait for each other on busy cores."""
 MAX_ROW_ENTRIES = 1 << 12
 """Entries of a row above which it is summed in float64: float32 loses a digit per factor of ten."""
 
@@ -93,7 +95,9 @@ class TrainedNetworks:
                 mean, scale = (each[:, 0] for each in self._moments(0))
                 weight = weight * scale[..., None]
                 x -= np.matmul(mean[:, None], weight)[:, 0]
-            x += np.matmul(attributes.vectors.astype(self.dtype), weight).swapaxes(0, 1)
+            vectors = attributes.vectors.astype(self.dtype)[:, None]
+            side_by_side = weight.swapaxes(0, 1).reshape(1, vectors.shape[2], -1)
+            x += _matmul(vectors, side_by_side).reshape(x.shape)
         return x
 
     def _level(self, level: int) -> _FirstLayer:
@@ -156,9 +160,9 @@ class _FirstLayer:
 
     def _project(self, relation: Relation, h: Floats) -> Floats:
         """Σ_π R_{l,π} (H W_π): the layer is applied to the parts, which are fewer."""
-        n_models, n_roles, _, size = self.weight.shape
-        mapped = np.empty((len(h), n_roles, n_models, size), h.dtype)
-        np.matmul(h.transpose(1, 0, 2)[:, None], self.weight, out=mapped.transpose(2, 1, 0, 3))
+        n_models, n_roles, d, size = self.weight.shape
+        weight = self.weight.swapaxes(1, 2).reshape(n_models, d, n_roles * size)
+        mapped = _matmul(h, weight).reshape(len(h), n_models, n_roles, size).swapaxes(1, 2)
         columns = relation.parts.astype(np.int64) * n_roles + relation.roles
         shape = (relation.n_parents, len(h) * n_roles)
         counts = relation.multiplicity.astype(h.dtype)
@@ -197,8 +201,17 @@ def passes(hierarchy: Hierarchy, per_object: int, budget: int) -> Iterator[Hiera
 
 def _matmul(x: Floats, weight: Floats) -> Floats:
     """Every model's own product, (n, M, d) with (M, d, out) to (n, M, out)."""
-    out = np.empty((*x.shape[:2], weight.shape[2]), x.dtype)
-    np.matmul(x.transpose(1, 0, 2), weight, out=out.transpose(1, 0, 2))
+    n, (n_models, d, size) = len(x), weight.shape
+    out = np.empty((n, n_models, size), x.dtype)
+    block = max(MAX_PRODUCT // (d * size), 1)
+    whole = n - n % block
+    for rows, length in ((slice(whole), block), (slice(whole, n), n - whole)):
+        if length:
+            np.matmul(
+                x[rows].reshape(-1, length, n_models, d).swapaxes(1, 2),
+                weight,
+                out=out[rows].reshape(-1, length, n_models, size).swapaxes(1, 2),
+            )
     return out
 
 
