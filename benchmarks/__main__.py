@@ -18,6 +18,7 @@ from benchmarks import (
     evaluations,
     floor,
     groups,
+    huge,
     machine,
     peers,
     pipeline,
@@ -34,6 +35,7 @@ from saen import catalog
 PARTS = {
     "pipeline": pipeline,
     "scale": scale,
+    "huge": huge,
     "compression": compression,
     "groups": groups,
     "evaluations": evaluations,

@@ -46,10 +46,12 @@ ABOUT = {
 FIXED = {
     "faults": [
         "TUDataset zips of equal graphs differed by the time of day",
+        "a failed or interrupted convert --shards left its folder",
     ],
     "kills": [
         "a kill within a write left a temporary file of safetensors",
         "Ctrl-C while a temporary file was made left that file",
+        "a killed convert --shards could not be repeated",
         "a kill between the results and the checkpoint of a group of networks left the checkpoint",
     ],
 }
