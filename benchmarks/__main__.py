@@ -26,6 +26,7 @@ from benchmarks import (
     prediction,
     report,
     scale,
+    startup,
     streams,
 )
 from benchmarks.measure import ROOT, say
@@ -43,6 +44,7 @@ PARTS = {
     "floor": floor,
     "prediction": prediction,
     "streams": streams,
+    "startup": startup,
     "commands": commands,
     "cluster": cluster,
     "growth": growth,

@@ -24,7 +24,7 @@ from saen.learning.preparation import Preparations
 from saen.learning.selection import INNER_FOLDS, Inner, blend_weights, try_candidates
 from saen.learning.splits import make_splits
 from saen.learning.trainers import Classes, Floats, Trainer
-from saen.network.ensemble import Part
+from saen.network.settings import Part
 
 SEED = 100
 FOLDS = 10

@@ -233,7 +233,7 @@ class _Machine:
         }
 
     def _name(self) -> str:
-        from saen.learning.estimators import device_name
+        from saen.network.devices import device_name
 
         return device_name(self.device)
 

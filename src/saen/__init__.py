@@ -47,10 +47,10 @@ if _TYPE_CHECKING:
     from saen.learning.part_counts import PartCounts as PartCounts
     from saen.learning.part_counts_models import PartCountsClassifier as PartCountsClassifier
     from saen.learning.part_counts_models import PartCountsRegressor as PartCountsRegressor
+    from saen.network.architecture import Architecture as Architecture
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
-    from saen.network.model import Architecture as Architecture
-    from saen.network.training import Settings as Settings
+    from saen.network.settings import Settings as Settings
     from saen.network.training import train as train
 
 # Rooms are imported when a name of theirs is first used, so `import saen` takes no time.
@@ -80,9 +80,11 @@ _ROOMS = {
     "learning.part_counts": "PartCounts",
     "learning.part_counts_models": "PartCountsClassifier PartCountsRegressor",
     "learning.load": "load",
+    "network.architecture": "Architecture",
     "network.loss": "Task",
-    "network.model": "SAEN Architecture",
-    "network.training": "Settings train",
+    "network.model": "SAEN",
+    "network.settings": "Settings",
+    "network.training": "train",
 }
 _HOME = {name: f"saen.{room}" for room, names in _ROOMS.items() for name in names.split()}
 

@@ -20,9 +20,11 @@ from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Decomposition
 from saen.errors import InputError
+from saen.network.architecture import Architecture
 from saen.network.loss import Task
-from saen.network.model import SAEN, Architecture
-from saen.network.training import Settings, train
+from saen.network.model import SAEN
+from saen.network.settings import Settings
+from saen.network.training import train
 
 _PRECISION = 1e-9  # of the largest output, in float64
 

@@ -59,6 +59,11 @@ def test_streams_are_read_and_predicted(document):
     assert [row["graphs"] for row in part["large"]] == [1000] * 5
 
 
+def test_startup_measures_processes_that_end_as_they_should(document):
+    rows = {row["command"]: row for row in document["parts"]["startup"]["rows"]}
+    assert rows["saen --help"]["cpu"] < rows["saen predict model.saen graph.jsonl"]["cpu"]
+
+
 def test_pipeline_is_timed_step_by_step_cold_warm_and_from_text(document):
     (row,) = document["parts"]["pipeline"]["rows"]
     assert (row["dataset"], row["graphs"], row["radii"]) == ("TINY", 12, [0, 1])

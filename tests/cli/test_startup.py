@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from saen import SAENClassifier, generate_threads, save
 from saen.cli.app import Commands
 from saen.cli.lazy import load_command
 
@@ -48,13 +49,13 @@ def test_help_and_usage_errors_import_no_arrays_tables_or_networks(
     assert not modules & (NETWORKS | TABLES | ARRAYS)
 
 
-def test_no_command_needs_tables_or_networks_to_show_its_help() -> None:
+def test_no_command_needs_arrays_tables_or_networks_to_show_its_help() -> None:
     modules = imported(
         "from saen.cli.app import Commands\nfrom saen.cli.lazy import load_command\n"
         "[load_command(name) for name in Commands.summaries]"
     )
     assert {f"saen.cli.{name}" for name in Commands.summaries} <= modules
-    assert not modules & (NETWORKS | TABLES | {"scipy", "matplotlib"})
+    assert not modules & (NETWORKS | TABLES | ARRAYS | {"matplotlib"})
 
 
 def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> None:
@@ -63,14 +64,25 @@ def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> N
     assert not modules & (NETWORKS | TABLES | {"scipy", "pooch"})
 
 
-def test_validate_imports_pandas_only_for_tables(tmp_path: Path) -> None:
+def test_validate_imports_no_scipy_for_small_files_and_pandas_only_for_tables(
+    tmp_path: Path,
+) -> None:
     lines, table = tmp_path / "small.jsonl", tmp_path / "small.csv"
     lines.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]], "target": 1}\n')
     table.write_text("graph,source,target\n0,0,1\n")
-    assert not command_imports("validate", str(lines)) & (NETWORKS | TABLES)
+    assert not command_imports("validate", str(lines)) & (NETWORKS | TABLES | {"scipy"})
     modules = command_imports("validate", str(table))
     assert "pandas" in modules
     assert not modules & NETWORKS
+
+
+def test_predicting_on_a_cpu_imports_no_torch(tmp_path: Path) -> None:
+    threads, model = generate_threads(20, seed=1), tmp_path / "model.saen"
+    SAENClassifier(epochs=1, inner_folds=0).fit(threads, threads.targets).save(model)
+    save(threads, data := tmp_path / "threads.saen")
+    modules = command_imports("predict", str(model), str(data), "--device", "cpu")
+    assert "saen.network.forward" in modules
+    assert "torch" not in modules
 
 
 def test_import_saen_imports_no_arrays() -> None:

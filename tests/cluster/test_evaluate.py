@@ -17,7 +17,7 @@ from saen import (
 from saen.cluster.executors import SerialExecutor
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
-from saen.network.training import DivergenceWarning
+from saen.network.settings import DivergenceWarning
 from tests.cli.commandline import run
 from tests.cluster.faulty import Stopping
 

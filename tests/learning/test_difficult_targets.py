@@ -10,7 +10,7 @@ import pytest
 import saen
 from saen import InputError
 from saen.learning.cross_validation import cross_validate
-from saen.network.training import DivergenceWarning
+from saen.network.settings import DivergenceWarning
 
 GRAPHS = saen.generate_threads(12, average_nodes=6, seed=2)
 EMPTY = saen.Graphs.from_edge_lists([[]] * 12)

@@ -14,13 +14,16 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import saen
+from saen._util.seeds import derive_seed
 from saen.data.compression import compress_graphs
 from saen.decompositions import Ego
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.cross_validation import cross_validate
+from saen.network.architecture import Architecture
 from saen.network.loss import Task
-from saen.network.model import SAEN, Architecture, derive_seed
-from saen.network.training import Settings, outputs, train
+from saen.network.model import SAEN
+from saen.network.settings import Settings
+from saen.network.training import outputs, train
 
 SEED, REPEATS, FOLDS, INNER = 11, 2, 3, 2
 LEARNING_RATE = 0.05

@@ -10,8 +10,9 @@ import torch
 
 from saen import SAENClassifier, generate_threads
 from saen.network import ensemble
-from saen.network.ensemble import MIN_GROUP_SIZE, Part, choose_group_size, train_parts
+from saen.network.ensemble import MIN_GROUP_SIZE, choose_group_size, train_parts
 from saen.network.loss import Task
+from saen.network.settings import Part
 from saen.network.training import outputs, train
 
 THREADS = generate_threads(30, seed=1)

@@ -11,7 +11,7 @@ from torch.autograd import gradcheck
 
 from saen import SAEN, Architecture, Ego, Graphs, InputError, compress
 from saen.network.batches import generator
-from saen.network.model import LaterLayers, derive_seed
+from saen.network.model import LaterLayers
 from saen.network.tensors import HierarchyTensors
 from tests.references.networks import (
     EPSILON,
@@ -133,18 +133,6 @@ def test_weights_are_the_same_in_both_precisions() -> None:
     for a, b in zip(single.parameters(), double.parameters(), strict=True):
         assert (a.dtype, b.dtype) == (torch.float32, torch.float64)
         assert torch.equal(a, b.float())
-
-
-def test_derived_seeds_depend_on_the_whole_purpose() -> None:
-    purposes = [
-        *(f"epoch {epoch}" for epoch in range(1200)),
-        *(f"dropout {level}" for level in range(12)),
-        *("weights", "run", "partition", "held out"),
-    ]
-    assert len({derive_seed(0, purpose) for purpose in purposes}) == len(purposes)
-    assert derive_seed((3, 4), "run") == derive_seed([3, 4], "run")
-    assert derive_seed((3, 4), "run") != derive_seed((4, 3), "run")
-    assert all(0 <= derive_seed(seed, "run") < 2**63 for seed in range(50))
 
 
 # -- statistics --------------------------------------------------------------------------------

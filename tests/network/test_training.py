@@ -33,7 +33,8 @@ from saen import (
     train,
 )
 from saen.network.batches import generator
-from saen.network.training import Adam, History, outputs
+from saen.network.settings import History
+from saen.network.training import Adam, outputs
 from tests.references.networks import (
     DEVICES,
     EPSILON,

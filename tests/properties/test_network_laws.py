@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import SAEN, Attributes, Compressed, Hierarchy, Relation, Task, Vocabulary, compress
+from saen.network.architecture import NORMALISATIONS, Architecture
 from saen.network.batches import cut_batches, seen_in_training
-from saen.network.model import NORMALISATIONS, Architecture, Level
+from saen.network.forward import TrainedNetworks
+from saen.network.model import Level
 from saen.network.tensors import HierarchyTensors, RelationTensors
 from tests.properties.strategies import hierarchies, orders, reordered
 from tests.references import networks as reference
@@ -200,6 +202,20 @@ def test_unseen_labels_and_roles_contribute_nothing(
     made = network.eval()(hierarchy)
     for model in range(MODELS):
         assert_close(made[:, model], reference.forward(network, hierarchy, model).h[-1], TOLERANCE)
+
+
+@given(st.data())
+def test_forward_in_numpy_gives_what_the_network_gives(data: st.DataObject) -> None:
+    hierarchy = data.draw(random_hierarchies)
+    network = data.draw(networks(hierarchy)).eval()
+    weights = np.random.default_rng(data.draw(seeds)).integers(0, 2, (len(hierarchy), MODELS))
+    network.restrict_to_seen(*seen_in_training(hierarchy, np.arange(len(hierarchy)), weights))
+    trained = TrainedNetworks.of(network)
+    for level in (*range(hierarchy.depth + 1), None):
+        h = network(hierarchy, level=level)
+        assert_close(trained.outputs(hierarchy, level), h, TOLERANCE, f"level {level}")
+    every_example = trained.outputs(hierarchy, budget=1)
+    assert_close(every_example, trained.outputs(hierarchy), TOLERANCE)
 
 
 def contained_in(hierarchy: Hierarchy, rows: np.ndarray) -> tuple[dict[int, int], list[set[int]]]:
@@ -390,3 +406,4 @@ def test_compressed_equals_uncompressed_in_float32_at_hubs(n):
     with torch.no_grad():
         whole, small = network(hierarchy), network(compress(hierarchy))
     assert (whole - small).abs().max() < 1e-5 * whole.abs().max()
+    assert_close(TrainedNetworks.of(network).outputs(hierarchy), small, 1e-5)

@@ -9,8 +9,6 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, table
-from saen.io.catalog import catalog, find_entry
-from saen.io.loading import load_dataset, locate
 
 
 def command(
@@ -30,6 +28,9 @@ def command(
 
 
 def _list(json: bool) -> None:
+    from saen.io.catalog import catalog
+    from saen.io.loading import locate
+
     places = {entry.name: locate(entry.name) for entry in catalog().values()}
     if json:
         keys = ("name", "title", "group", "graphs", "classes")
@@ -51,6 +52,9 @@ def _list(json: bool) -> None:
 
 
 def _describe(name: str, json: bool) -> None:
+    from saen.io.catalog import find_entry
+    from saen.io.loading import load_dataset
+
     graphs = load_dataset(name)
     entry = find_entry(name)
     found = graphs.summary()

@@ -12,7 +12,6 @@ from saen.cli import options
 from saen.cli.output import print_json, print_lines, say
 from saen.errors import InputError
 from saen.io.reading import ReadOptions
-from saen.io.tables import FORMATS
 
 if TYPE_CHECKING:
     from saen.learning.jobs.predict import PredictionReport
@@ -34,7 +33,7 @@ def command(
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", help=f"A file ({', '.join(FORMATS)}), or - for CSV on standard output."
+            "--out", "-o", help="A file (.csv, .jsonl, .parquet), or - for CSV on standard output."
         ),
     ] = "-",
     keep: Annotated[

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from saen._util.strings import plural
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_line
-from saen.data.documents import Documents
-from saen.data.graphs import Graphs
-from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.io.loading import data_kind, load_data
 from saen.io.reading import ReadOptions
+
+if TYPE_CHECKING:
+    from saen.data.documents import Documents
+    from saen.data.graphs import Graphs
+    from saen.data.nested import NestedData
 
 
 @partial(options.reads_data, without="skip_bad")
@@ -31,6 +32,8 @@ def command(
 
     The exit code is 2 if there are problems. Example: saen validate my-graphs.jsonl
     """
+    from saen.data.graphs import Graphs
+    from saen.io.loading import data_kind, load_data
     from saen.learning.unused import unused_by_default
 
     problems: list[FileError] = []
@@ -71,6 +74,8 @@ def command(
 
 
 def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
+    from saen.data.graphs import Graphs
+
     no_targets = "none: graphs can be predicted, but not trained on (--target names them)"
     if not isinstance(found, Graphs):
         if found is None or found.targets is not None:

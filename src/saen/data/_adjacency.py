@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 else:
     sparse = LazyModule("scipy.sparse")
 
+MAX_SORTED = 10_000
+"""Entries that are sorted in less time than scipy needs to transpose them, once it is imported."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -56,16 +59,12 @@ class Entries:
     def symmetrised(self) -> Entries:
         """With the reverse of every entry that has none."""
         n_nodes = len(self.indptr) - 1
-        shape = (n_nodes, n_nodes)
         if is_symmetric(self.indptr, self.columns):
             return self
-        positions = np.arange(len(self.columns), dtype=np.int64)
-        reverse = sparse.csr_array(
-            sparse.csr_array((positions, self.columns, self.indptr), shape=shape).T
-        )
-        rows = np.concatenate([segment_ids(self.indptr), segment_ids(reverse.indptr)])
-        columns = np.concatenate([self.columns, reverse.indices.astype(self.columns.dtype)])
-        source = np.concatenate([positions, reverse.data])
+        rows, order = segment_ids(self.indptr), by_column(self.indptr, self.columns)
+        source = np.concatenate([np.arange(len(order)), order])
+        columns = np.concatenate([self.columns, rows[order].astype(self.columns.dtype)])
+        rows = np.concatenate([rows, self.columns[order]])
         # The listed direction stands first, so merging keeps its label.
         return Entries.sorted(
             np.column_stack([rows, columns]).astype(self.columns.dtype),
@@ -77,10 +76,24 @@ class Entries:
 
 def is_symmetric(indptr: NDArray[np.int64], columns: NDArray[np.signedinteger[Any]]) -> bool:
     """Whether every entry of a CSR pattern with sorted rows stands in both directions."""
-    shape = (len(indptr) - 1, len(indptr) - 1)
-    ones = np.ones(len(columns), dtype=np.bool_)
-    reverse = sparse.csr_array(sparse.csr_array((ones, columns, indptr), shape=shape).T)
+    if len(columns) <= MAX_SORTED:
+        rows, order = segment_ids(indptr), by_column(indptr, columns)
+        return np.array_equal(rows[order], columns) and np.array_equal(columns[order], rows)
+    reverse = _transposed(indptr, columns, np.ones(len(columns), dtype=np.bool_))
     return np.array_equal(reverse.indices, columns) and np.array_equal(reverse.indptr, indptr)
+
+
+def by_column(indptr: NDArray[np.int64], columns: Array) -> NDArray[np.int64]:
+    """The positions of the entries of a CSR pattern, ordered by column, then row."""
+    if len(columns) <= MAX_SORTED:
+        return np.argsort(columns, kind="stable")
+    positions: NDArray[np.int64] = _transposed(indptr, columns, np.arange(len(columns))).data
+    return positions
+
+
+def _transposed(indptr: NDArray[np.int64], columns: Array, values: Array) -> sparse.csr_array:
+    shape = (len(indptr) - 1, len(indptr) - 1)
+    return sparse.csr_array(sparse.csr_array((values, columns, indptr), shape=shape).T)
 
 
 def _ascending(rows: Array, columns: Array) -> bool:

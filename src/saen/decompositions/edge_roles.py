@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen.data._adjacency import by_column
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import UNSEEN, Value, Vocabulary
@@ -219,10 +219,8 @@ def _edge_of_entry(graphs: Graphs) -> NDArray[np.int64]:
     """For every adjacency entry the number of its edge in `graphs.edges()`."""
     if graphs.directed:
         return np.arange(len(graphs.indices))
-    positions = np.arange(len(graphs.indices), dtype=np.int64)
-    shape = (graphs.n_nodes, graphs.n_nodes)
-    matrix = sparse.csr_array((positions, graphs.indices, graphs.indptr), shape=shape)
-    reverse = sparse.csr_array(matrix.T).data  # entries are sorted and stand in both directions
+    # Entries are sorted and stand in both directions.
+    reverse = by_column(graphs.indptr, graphs.indices)
     listed = segment_ids(graphs.indptr) <= graphs.indices
     number = np.cumsum(listed) - 1
     return np.where(listed, number, number[reverse])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
@@ -19,6 +18,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen._util.lazy import LazyModule
 from saen.data.compression import MIN_ENTRY_BYTES, Cut, merge_objects, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
@@ -33,6 +33,11 @@ from saen.decompositions.node_labels import (
     rooted_attributes,
     uses_distance,
 )
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 ROLES = ("root", "elem")
 
@@ -249,12 +254,13 @@ def _balls(
 
     Every node is in its own ball, so self-loops change nothing.
     """
-    identity = sparse.eye_array(adjacency.shape[0], dtype=np.bool_, format="csr")
-    step = sparse.csr_array(adjacency + identity)
+    n = adjacency.shape[0]
+    identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
+    step = adjacency + identity
     balls, ball = [], identity[start:stop]
     for radius in range(max(radii) + 1):
         if radius:
-            ball = step[start:stop] if radius == 1 else sparse.csr_array(ball @ step)
+            ball = step[start:stop] if radius == 1 else ball @ step
         if radius in radii:
             balls.append(ball)
     return balls
@@ -277,7 +283,7 @@ def _counted(counts: BallCounts, radii: tuple[int, ...], start: int, stop: int) 
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
     """The nodes at distance 0, 1, … exactly, from all balls up to some radius."""
     counts = [ball.astype(np.int8) for ball in balls]
-    between = [sparse.csr_array(a - b) for a, b in zip(counts[1:], counts[:-1], strict=True)]
+    between = [a - b for a, b in zip(counts[1:], counts[:-1], strict=True)]
     return [counts[0], *between]
 
 

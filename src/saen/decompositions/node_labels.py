@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from saen._util.arrays import (
     Array,
@@ -17,12 +16,18 @@ from saen._util.arrays import (
     row_blocks,
     segment_ids,
 )
+from saen._util.lazy import LazyModule
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.bins import MAX_BINS, Bins
 from saen.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 LABELS_HELP = "node labels, joined by commas"
 DIRECTION_HELP = "edges of directed graphs to follow: both, out or in"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
@@ -17,10 +16,16 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen._util.lazy import LazyModule
 from saen.data.hierarchy import Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.edge_roles import Links, kind_names
 from saen.decompositions.shortest_paths import Reader, Rows
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
 
 Triples = tuple[Ints, Ints, Ints]
 """(parent, part, role) of every entry, three arrays of shape (entries,)."""

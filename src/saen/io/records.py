@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
+from saen.data._adjacency import by_column
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.reading import Task
@@ -213,10 +214,7 @@ def check_both_directions(graphs: Graphs, library: str) -> None:
 
     For formats that store an undirected edge once.
     """
-    entries = np.arange(len(graphs.indices))
-    square = (graphs.n_nodes, graphs.n_nodes)
-    matrix = sparse.csr_array((entries, graphs.indices, graphs.indptr), shape=square)
-    opposite = sparse.csr_array(matrix.T).data
+    opposite = by_column(graphs.indptr, graphs.indices)
     for key in EDGE_COLUMNS:
         column = getattr(graphs, key)
         if column is None:

@@ -28,7 +28,6 @@ from saen.learning.candidates import BUDGETS, default_candidates, named_candidat
 from saen.learning.estimators import (
     InterruptedTrainingWarning,
     NetworkEstimator,
-    choose_device,
     integer_seed,
     sample_weights,
 )
@@ -48,7 +47,8 @@ from saen.learning.selection import (
 )
 from saen.learning.targets import Targets, given
 from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
-from saen.network.ensemble import Part
+from saen.network.devices import choose_device
+from saen.network.settings import Part
 
 
 class Member(NamedTuple):

@@ -61,7 +61,7 @@ from saen.learning.trainers import (
     Progress,
     Trainer,
 )
-from saen.network.ensemble import Part
+from saen.network.settings import Part
 
 STOPS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]

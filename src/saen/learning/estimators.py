@@ -10,10 +10,9 @@ from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -21,7 +20,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from saen._util.arrays import Array, Ints
+from saen._util.lazy import LazyModule
 from saen._util.progress import bar
+from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -37,11 +38,23 @@ from saen.learning.predictors import ClassPredictor, NumberPredictor, class_fact
 from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
 from saen.learning.splits import inner_folds
 from saen.learning.targets import Targets, as_numbers, encode_classes, given, target_names
-from saen.network.batches import hierarchy_and_top
-from saen.network.ensemble import Part, PartResults, Plan, train_parts
-from saen.network.loss import Task
-from saen.network.model import NORMALISATIONS, SAEN, Architecture, derive_seed
-from saen.network.training import DivergenceWarning, History, Settings, outputs, train
+from saen.network.architecture import NORMALISATIONS, Architecture
+from saen.network.devices import CPU, choose_device
+from saen.network.forward import TrainedNetworks
+from saen.network.settings import DivergenceWarning, History, Part, Settings
+
+if TYPE_CHECKING:
+    import torch
+
+    from saen.network import ensemble, loss, model, training
+    from saen.network.ensemble import PartResults, Plan
+    from saen.network.loss import Task
+    from saen.network.model import SAEN
+else:  # fitting needs torch, predicting on a CPU does not
+    torch = LazyModule("torch")
+    ensemble, loss, model, training = (
+        LazyModule(f"saen.network.{name}") for name in ("ensemble", "loss", "model", "training")
+    )
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -97,7 +110,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
 
     decomposition_: Decomposition | None = field(init=False)
     schema_: Hierarchy = field(init=False)
-    network_: SAEN = field(init=False)
+    _network: SAEN | TrainedNetworks = field(init=False)
     history_: History = field(init=False)
     inner_history_: History = field(init=False)
     target_names_: list[str] = field(init=False)
@@ -166,13 +179,13 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     def plan(self, prepared: Prepared, n_outputs: int, seed: int = 0) -> Plan:
         """How the arguments say to train networks with `n_outputs` units on prepared data."""
         self.validate()
-        return Plan(
+        return ensemble.Plan(
             prepared.compressed,
             self.architecture(prepared.compressed.hierarchy, n_outputs),
             self.training_settings(len(prepared), seed),
             n_models=self.n_models,
             min_count=self.min_count,
-            device=choose_device(self.device),
+            device=torch.device(choose_device(self.device)),
             dtype=getattr(torch, self.dtype),
         )
 
@@ -225,7 +238,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             held_out = self._held_out(task, seed)
             weights, validation = weights * ~held_out, weights * held_out
         with _training_bar(self.epochs, self.progress, self.callback) as epoch_done:
-            self.history_ = train(
+            self.history_ = training.train(
                 self.network_,
                 plan.compressed,
                 replace(task, weights=weights, validation=validation),
@@ -257,7 +270,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     @property
     def _continues(self) -> bool:
         """Whether `fit` continues with the networks of the last one."""
-        return self.warm_start and hasattr(self, "network_")
+        return self.warm_start and hasattr(self, "_network")
 
     def _prepare_again(self, data: Data) -> Prepared:
         """The data as those of the last fit: its vocabulary and roles stay."""
@@ -296,7 +309,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 done += network_epochs
                 update(done)
 
-            results = train_parts(
+            results = ensemble.train_parts(
                 replace(plan, settings=replace(plan.settings, patience=None)),
                 replace(
                     task,
@@ -340,6 +353,23 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     # -- using -------------------------------------------------------------------------------
 
     @property
+    def network_(self) -> SAEN:
+        """The networks in PyTorch; those of a file are made when first asked for."""
+        if isinstance(self._network, TrainedNetworks):
+            self._network = model.SAEN.from_state(self._network.architecture, self._network.state)
+        return self._network
+
+    @network_.setter
+    def network_(self, networks: SAEN | TrainedNetworks) -> None:
+        self._network = networks
+
+    @property
+    def weights_(self) -> TrainedNetworks:
+        """The networks as arrays, as they are now, for the forward pass in numpy."""
+        networks = self._network
+        return networks if isinstance(networks, TrainedNetworks) else TrainedNetworks.of(networks)
+
+    @property
     def best_epoch_(self) -> NDArray[np.int64]:
         """The epoch, from 1, whose weights each network has, (n_models,).
 
@@ -347,7 +377,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         """
         losses = np.array(self.history_.validation_loss)
         if self.patience is None or len(losses) == 0:
-            return np.full(self.network_.n_models, len(self.history_.loss))
+            return np.full(self._network.n_models, len(self.history_.loss))
         best: NDArray[np.int64] = np.argmin(losses, axis=0) + 1
         return best
 
@@ -356,12 +386,12 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
 
         `lower_inverse` keeps, for the objects of the lower levels too, which unique object each is.
         """
-        check_is_fitted(self, "network_")
+        check_is_fitted(self, "_network")
         return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
 
     def _decomposed_alone(self, X: Data) -> Hierarchy | None:
         """A single small example, not compressed: that would take longer than it saves."""
-        check_is_fitted(self, "network_")
+        check_is_fitted(self, "_network")
         decomposition = self.decomposition_
         if decomposition is None or isinstance(X, Prepared):
             return None
@@ -375,14 +405,18 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         """Outputs of the unique examples, (rows, M, outputs), and the row of every example."""
         hierarchy, rows = self._decomposed_alone(X), np.zeros(1, dtype=np.int64)
         if hierarchy is None:
-            hierarchy, top = hierarchy_and_top(self.compress(X))
-            rows = top.astype(np.int64)
-        if len(rows) == 0:
-            n_outputs = self.network_.architecture.layers[-1][-1]
-            return np.empty((0, self.network_.n_models, n_outputs)), rows
-        result = outputs(self.network_, hierarchy).double().cpu().numpy()
+            compressed = self.compress(X)
+            hierarchy, rows = compressed.hierarchy, compressed.top.astype(np.int64)
+        result = self._forward(hierarchy)
         _check_finite(result, rows)
         return result, rows
+
+    def _forward(self, hierarchy: Hierarchy, level: int | None = None) -> Array:
+        """Outputs of all networks, or their representations of a level, (objects, M, d)."""
+        networks = self._network
+        if not isinstance(networks, TrainedNetworks) and networks.device.type != CPU:
+            return training.outputs(networks, hierarchy, level=level).double().cpu().numpy()
+        return self.weights_.outputs(hierarchy, level).astype(np.float64)
 
     def embed(self, X: Data, level: int | None = None) -> NDArray[np.float64]:
         """The learned vectors of the objects of a level, shape (objects, n_models · width).
@@ -395,8 +429,8 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         number = depth if level is None else level
         if not 0 <= number <= depth:
             raise InputError(f"levels are 0 … {depth}, not {level}")
-        vectors = outputs(self.network_, compressed.hierarchy, level=number)
-        unique: NDArray[np.float64] = vectors.flatten(1).double().cpu().numpy()
+        unique = self._forward(compressed.hierarchy, number)
+        unique = unique.reshape(len(unique), unique.shape[1] * unique.shape[2])
         what = "example" if number == depth else f"object (level {number})"
         _check_finite(unique, compressed.unique_of(number), what)
         return compressed.decompress(number, unique)
@@ -481,7 +515,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         weights = sample_weights(sample_weight, len(codes))
         return self._fit(
             X,
-            Task.classification(
+            loss.Task.classification(
                 codes,
                 weights,
                 n_classes=n_classes,
@@ -573,7 +607,7 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
         if not self._continues:
             self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
-        return self._fit(X, Task.regression(standard, weights))
+        return self._fit(X, loss.Task.regression(standard, weights))
 
     def predict_each(self, X: Data) -> NDArray[np.float64]:
         """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
@@ -624,8 +658,8 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     @property
     def _n_features_out(self) -> int:
         """What `get_feature_names_out` counts."""
-        sizes = self.network_.architecture.layers[-1]
-        return int(self.network_.n_models * sizes[-2 if len(sizes) > 1 else -1])
+        sizes = self._network.architecture.layers[-1]
+        return int(self._network.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
     def transform(self, X: Data) -> NDArray[np.float64]:
         """The vectors of the examples, shape (n, n_models · width)."""
@@ -679,24 +713,6 @@ class NotFiniteError(InputError):
             "are probably far outside the range that the model was trained on"
         )
         self.first, self.count = first, count
-
-
-def choose_device(name: str) -> torch.device:
-    """The device of that name; `auto` is a GPU where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"unknown device {name!r}: use auto, cpu or cuda") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("no CUDA device is available: use device='cpu' or 'auto'")
-    return device
-
-
-def device_name(device: torch.device) -> str:
-    """What results should say they were computed on."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 @contextmanager

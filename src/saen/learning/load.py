@@ -18,7 +18,7 @@ def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
     """
     if container.read_header(path).kind != "model":
         return container.load(path)
-    from saen.learning.persistence import load_estimator  # needs torch, which data do not
+    from saen.learning.persistence import load_estimator  # needs scikit-learn, which data do not
 
     return load_estimator(path, vectors=vectors)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
@@ -36,8 +35,9 @@ from saen.learning.part_counts_models import (
     PartCountsEstimator,
     PartCountsRegressor,
 )
-from saen.network.model import SAEN, Architecture
-from saen.network.training import History
+from saen.network.architecture import Architecture
+from saen.network.forward import TrainedNetworks
+from saen.network.settings import History
 
 KIND = "model"
 CLASSES = (
@@ -161,12 +161,11 @@ def _pack(
 def _pack_network(
     estimator: NetworkEstimator, document: dict[str, Any], tensors: dict[str, Array]
 ) -> None:
-    architecture = estimator.network_.architecture
-    document["architecture"] = {k: _plain(v) for k, v in vars(architecture).items()}
+    weights = estimator.weights_
+    document["architecture"] = {k: _plain(v) for k, v in vars(weights.architecture).items()}
     document["history"] = asdict(estimator.history_)
     document["inner_history"] = asdict(estimator.inner_history_)
-    for key, tensor in estimator.network_.state_dict().items():
-        tensors[f"network.{key}"] = tensor.detach().cpu().numpy()
+    tensors |= {f"network.{key}": array for key, array in weights.state.items()}
 
 
 def _pack_linear(
@@ -258,16 +257,15 @@ def _check_encoder(encoder: Encoder) -> None:
             raise InputError("the thresholds of a part must increase")
 
 
-def _unpack_network(document: dict[str, Any], tensors: dict[str, Array], like: Hierarchy) -> SAEN:
+def _unpack_network(
+    document: dict[str, Any], tensors: dict[str, Array], like: Hierarchy
+) -> TrainedNetworks:
     fields = document["architecture"]
     fields["roles"] = tuple(fields["roles"])
     fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
     architecture = Architecture(**fields)
-    network = SAEN.from_state(
-        architecture, {key: torch.from_numpy(np.array(t)) for key, t in tensors.items()}
-    )
-    network.check_fits(like)
-    return network.eval()
+    architecture.check_fits(like)
+    return TrainedNetworks(architecture, {key: np.array(array) for key, array in tensors.items()})
 
 
 def _check_outputs(estimator: Any, n_outputs: int) -> None:
@@ -369,8 +367,10 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
         if "flat" in document:
             estimator.flat_ = bool(document["flat"])
+        n_outputs = len(estimator.linear_.intercept)
     else:
         estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
+        n_outputs = estimator.weights_.architecture.layers[-1][-1]
         estimator.history_ = _unpack_history(document["history"])
         estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
     for key in ("mean_", "scale_"):
@@ -378,13 +378,7 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
             setattr(estimator, key, np.array(document[key], dtype=np.float64))
     if "classes" in document:
         estimator.classes_ = _unpack_classes(document["classes"])
-    linear = issubclass(cls, PartCountsEstimator)
-    _check_outputs(
-        estimator,
-        len(estimator.linear_.intercept)
-        if linear
-        else estimator.network_.architecture.layers[-1][-1],
-    )
+    _check_outputs(estimator, n_outputs)
     _unpack_calibration(estimator, document, tensors)
     return estimator
 

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Ints
+from saen._util.seeds import derive_seed
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_folds
 from saen.learning.trainers import Estimator, Floats, PartOutputs, Problem, Trainer
-from saen.network.ensemble import Part
-from saen.network.model import derive_seed
+from saen.network.settings import Part
 
 INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array
 from saen._util.executor import Tasks
+from saen._util.lazy import LazyModule
 from saen.errors import InputError
 from saen.io import container
 from saen.learning.calibration import (
@@ -36,15 +37,14 @@ from saen.learning.part_counts_models import (
 )
 from saen.learning.preparation import Preparations, Prepared
 from saen.learning.targets import as_numbers, encode_classes
-from saen.network.ensemble import (
-    Part,
-    PartResults,
-    Plan,
-    choose_group_size,
-    submit_parts,
-    train_parts,
-)
-from saen.network.loss import Task
+from saen.network.settings import Part
+
+if TYPE_CHECKING:
+    from saen.network import ensemble, loss
+    from saen.network.ensemble import PartResults, Plan
+    from saen.network.loss import Task
+else:  # training needs torch, which a blend of trained models does not
+    ensemble, loss = LazyModule("saen.network.ensemble"), LazyModule("saen.network.loss")
 
 Estimator = SAENClassifier | SAENRegressor | PartCountsClassifier | PartCountsRegressor
 Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ class Classes(Problem):
 
     def task(self, estimator: SAENClassifier, parts: Sequence[Part]) -> Task:
         """Classes, weighted as the estimator says."""
-        return Task.classification(
+        return loss.Task.classification(
             self.targets,
             n_classes=self.classes.shape[-1],
             class_weights=self._class_weights(estimator, parts),
@@ -158,7 +158,7 @@ class Numbers(Problem):
         """Standardised numbers."""
         columns = [(self.targets - mean) / scale for mean, scale in map(self._units, parts)]
         own = np.stack(columns, axis=1).reshape(len(self.targets), len(parts), -1)
-        return Task("squares", own, np.ones((len(own), 1)))
+        return loss.Task("squares", own, np.ones((len(own), 1)))
 
     def predictions(self, outputs: Sequence[Floats], parts: Sequence[Part]) -> list[Floats]:
         """Mean numbers, in the units of the targets."""
@@ -264,7 +264,7 @@ class Trainer:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
-        result = train_parts(
+        result = ensemble.train_parts(
             *self._task(stage, estimator, prepared, parts),
             until=until,
             test_curves=test_curves,
@@ -285,7 +285,7 @@ class Trainer:
         """Begin the tasks that training of this stage will wait for; part counts have none."""
         if self.tasks is not None and parts and not isinstance(estimator, PartCountsEstimator):
             task = self._task(stage, estimator, self.prepare(estimator), parts)
-            submit_parts(self.tasks, *task, test_curves=test_curves, **self._how(stage))
+            ensemble.submit_parts(self.tasks, *task, test_curves=test_curves, **self._how(stage))
 
     def _task(
         self,
@@ -296,7 +296,7 @@ class Trainer:
     ) -> tuple[Plan, Task, Sequence[Part]]:
         task = self.problem.task(estimator, parts)
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
-        size = self.models_at_once or choose_group_size(plan, plan.n_models * len(parts))
+        size = self.models_at_once or ensemble.choose_group_size(plan, plan.n_models * len(parts))
         self.group_sizes[stage] = size
         return plan, task, parts
 

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids
 from saen.data.hierarchy import Relation
+from saen.network.architecture import EPSILON
 from saen.network.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
@@ -302,7 +303,7 @@ class RunningMoments(nn.Module):
     variance: Tensor
     started: Tensor
     momentum = 0.1
-    epsilon = 1e-5
+    epsilon = EPSILON
 
     combine: Callable[[Moments, Tensor], tuple[Moments, Tensor]] | None = None
     """Moments and total uses of all processes from those of this one; see `data_parallel`."""

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from saen._util.ahead import ahead
 from saen._util.arrays import Array, Ints, segment_ids
+from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed, chunk_ends
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
-from saen.network.model import SAEN, derive_seed
+from saen.network.model import SAEN
 from saen.network.tensors import HierarchyTensors
 
 MAX_KEPT_ENTRIES = {"cpu": 1 << 23, "cuda": 1 << 27}

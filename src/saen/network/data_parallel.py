@@ -29,7 +29,8 @@ from saen.network.batches import (
 )
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN
-from saen.network.training import Adam, History, Settings
+from saen.network.settings import History, Settings
+from saen.network.training import Adam
 
 
 def train_data_parallel(
@@ -65,7 +66,7 @@ def train_data_parallel(
     if settings.patience is not None or task.validation is not None:
         raise InputError("data-parallel training does not support early stopping (patience)")
     hierarchy, top = hierarchy_and_top(data)
-    network.check_fits(hierarchy)
+    network.architecture.check_fits(hierarchy)
     task.check(len(top), network.n_models)
     seen = seen_in_training(hierarchy, top, task.weights, min_count, _total)
     network.restrict_to_seen(*seen)

@@ -17,15 +17,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
 from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.errors import FileError
 from saen.io import container
+from saen.network.architecture import Architecture
 from saen.network.batches import generator
 from saen.network.loss import Task
-from saen.network.model import SAEN, Architecture
-from saen.network.training import DivergenceWarning, History, Settings, outputs, train
+from saen.network.model import SAEN
+from saen.network.settings import DivergenceWarning, History, Part, Settings
+from saen.network.training import outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
 """Activations of one training step of a group on a CPU: more fall out of the cache."""
@@ -55,15 +56,6 @@ class Plan:
     def network(self, seeds: Sequence[Seed]) -> SAEN:
         """Untrained networks on the plan's device, one per seed."""
         return SAEN(self.architecture, seeds, dtype=self.dtype).to(self.device)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Examples to train on and to test on; `name` is part of the seeds of its networks."""
-
-    name: tuple[int, ...]
-    train: Ints
-    test: Ints
 
 
 @dataclass(frozen=True)

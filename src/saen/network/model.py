@@ -7,7 +7,6 @@ and one network is an ensemble of one. Representations of level l have shape (n_
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,82 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from saen._util.arrays import Array
+from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
 from saen.network.aggregation import Aggregation, RunningMoments, weighted_moments
+from saen.network.architecture import Architecture, check_state
 from saen.network.tensors import HierarchyTensors, RelationTensors
 
-NORMALISATIONS = ("batch", "none")
 MOMENTS_COST = 30
 """Multiplications that take as long as one aggregate's share of computing the moments."""
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """The shape of a network.
-
-    - `labels`: size of the bottom vocabulary (0 without labels);
-    - `vectors`: width of the bottom vectors (0 without);
-    - `roles`: the number of roles n(1), …, n(L) of every relation;
-    - `layers`: layer sizes of every level, bottom first, the output layer included;
-    - `slope`: negative slope of the Leaky ReLU after every layer but the last of the top level;
-    - `normalisation`: `batch` normalises the aggregates of every level above the bottom (and the
-      bottom vectors) by the mean and variance over the training objects; `none` does not;
-    - `dropout`: share of units dropped after each hidden layer above the bottom;
-    - `output_activation`: the Leaky ReLU follows the last layer of the top level as well.
-
-    Raises `InputError` for sizes, normalisations or dropout rates that are out of range.
-
-    >>> Architecture(labels=3, vectors=0, roles=(2,), layers=((8,), (8, 1))).normalisation
-    'none'
-    """
-
-    labels: int
-    vectors: int
-    roles: tuple[int, ...]
-    layers: tuple[tuple[int, ...], ...]
-    slope: float = 0.01
-    normalisation: str = "none"
-    dropout: float = 0.0
-    output_activation: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.layers) != len(self.roles) + 1 or not all(self.layers):
-            raise InputError(
-                f"{len(self.roles) + 1} levels need as many non-empty lists of layer sizes, "
-                f"found {self.layers}"
-            )
-        if any(size < 1 for sizes in self.layers for size in sizes):
-            raise InputError(f"layer sizes must be at least 1: {self.layers}")
-        if self.normalisation not in NORMALISATIONS:
-            raise InputError(
-                f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}"
-            )
-        if not abs(self.slope) <= torch.finfo(torch.float32).max:
-            raise InputError(f"slope must be a finite number, not {self.slope}")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout must be at least 0 and below 1, not {self.dropout}")
-
-    @classmethod
-    def over(
-        cls, hierarchy: Hierarchy, layers: Sequence[Sequence[int]], **options: Any
-    ) -> Architecture:
-        """The architecture for hierarchies like this one, with these layer sizes.
-
-        >>> from saen import Ego, Graphs
-        >>> path = Ego().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
-        >>> Architecture.over(path, layers=[[4], [4], [2]], dropout=0.1).roles
-        (2, 2)
-        """
-        attributes = hierarchy.attributes
-        return cls(
-            labels=0 if attributes.vocabulary is None else len(attributes.vocabulary),
-            vectors=0 if attributes.vectors is None else attributes.vectors.shape[1],
-            roles=tuple(relation.n_roles for relation in hierarchy.relations),
-            layers=tuple(tuple(int(size) for size in sizes) for sizes in layers),
-            **options,
-        )
 
 
 class SAEN(nn.Module):
@@ -134,30 +68,23 @@ class SAEN(nn.Module):
         self._cached: tuple[Hierarchy | Compressed, HierarchyTensors] | None = None
 
     @classmethod
-    def from_state(cls, architecture: Architecture, state: Mapping[str, Tensor]) -> SAEN:
-        """Networks with the parameters and buffers that `state_dict` gave.
+    def from_state(cls, architecture: Architecture, state: Mapping[str, Array]) -> SAEN:
+        """Networks in evaluation mode with the parameters that `state_dict` gave, as arrays.
 
         Names, shapes and types are compared before any memory is used. Raises `InputError`.
 
         >>> network = SAEN(Architecture(3, 0, (2,), ((8,), (8, 1))), seeds=[0, 1])
-        >>> SAEN.from_state(network.architecture, network.state_dict()).n_models
+        >>> arrays = {key: tensor.numpy() for key, tensor in network.state_dict().items()}
+        >>> SAEN.from_state(network.architecture, arrays).n_models
         2
         """
-        if "levels.0.bias" not in state or state["levels.0.bias"].ndim != 2:
-            raise InputError("the parameters of the bottom level are missing")
-        bias = state["levels.0.bias"]
-        if bias.dtype not in (torch.float32, torch.float64):
-            raise InputError(f"parameters are float32 or float64, not {bias.dtype}")
+        check_state(architecture, state)
+        tensors = {key: torch.from_numpy(array.copy()) for key, array in state.items()}
+        bias = tensors["levels.0.bias"]
         with torch.device("meta"):
             network = cls(architecture, range(len(bias)), dtype=bias.dtype)
-        expected = {key: (t.shape, t.dtype) for key, t in network.state_dict().items()}
-        if expected != {key: (t.shape, t.dtype) for key, t in state.items()}:
-            raise InputError("the parameters do not have the shapes of the architecture")
-        entries = state["levels.0.entries"]
-        if entries.numel() and not 0 <= entries.min() <= entries.max() <= architecture.labels + 1:
-            raise InputError("the entries of labels lie outside of the table")
-        network.load_state_dict(state, assign=True)
-        return network
+        network.load_state_dict(tensors, assign=True)
+        return network.eval()
 
     def _initialise(self, seeds: Sequence[int | Sequence[int]]) -> None:
         layers = [module for module in self.modules() if isinstance(module, LaterLayers)]
@@ -210,21 +137,11 @@ class SAEN(nn.Module):
     def to_tensors(self, data: Hierarchy | Compressed) -> HierarchyTensors:
         """The data as tensors on the device of the parameters; the last result is kept."""
         if self._cached is None or self._cached[0] is not data:
-            self.check_fits(data.hierarchy if isinstance(data, Compressed) else data)
+            self.architecture.check_fits(data.hierarchy if isinstance(data, Compressed) else data)
             with torch.inference_mode(False):
                 tensors = HierarchyTensors(data, dtype=self.dtype, device=self.device)
             self._cached = (data, tensors)
         return self._cached[1]
-
-    def check_fits(self, hierarchy: Hierarchy) -> None:
-        """Raise `InputError` if the vocabulary size, vector width or number of roles differ."""
-        there = Architecture.over(hierarchy, [[1]] * (hierarchy.depth + 1))
-        for what in ("labels", "vectors", "roles"):
-            expected, actual = getattr(self.architecture, what), getattr(there, what)
-            if expected != actual:
-                raise InputError(
-                    f"this network was built for {what} {expected}, the hierarchy has {actual}"
-                )
 
     def forward(
         self,
@@ -285,18 +202,6 @@ class SAEN(nn.Module):
         self.bottom.entries.copy_(torch.where(own == self.architecture.labels + 1, other, own))
         for level in range(1, len(self.architecture.roles) + 1):
             self.level(level).seen.logical_or_(earlier.level(level).seen.to(self.device))
-
-
-def derive_seed(seed: int | Sequence[int], purpose: str) -> int:
-    """A 63-bit seed for one purpose, from a seed or a tuple of them, independent of all others.
-
-    >>> derive_seed(0, "weights") != derive_seed(0, "batches")
-    True
-    """
-    parts = [seed] if isinstance(seed, int | np.integer) else list(seed)
-    # The whole name counts: truncated, "epoch 100" and "epoch 101" would give the same seed.
-    words = [*(int(part) % 2**32 for part in parts), int.from_bytes(purpose.encode(), "little")]
-    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 class BottomLevel(nn.Module):

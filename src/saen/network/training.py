@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,17 +29,15 @@ from saen.network.batches import (
     seen_in_training,
 )
 from saen.network.cuda_graphs import Recorder
+from saen.network.forward import MAX_ACTIVATIONS, passes
 from saen.network.loss import Task
 from saen.network.memory import reused_memory
 from saen.network.model import SAEN
+from saen.network.settings import DivergenceWarning, History, Settings
 from saen.network.tensors import HierarchyTensors
 
 MIN_PARALLEL_ACTIVATIONS = 1 << 20
 """Activations of a batch below which one thread is faster than several."""
-
-
-MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
-"""Activations of one pass over a hierarchy that is only read, on a device."""
 
 
 MIN_EPOCHS_TO_LEARN = 10
@@ -48,66 +46,6 @@ MIN_EPOCHS_TO_LEARN = 10
 
 MAX_LOSS_RATIO = 10
 """Of a loss to that of a constant prediction: beyond it, a loss that falls is a failure too."""
-
-
-class DivergenceWarning(UserWarning):
-    """The training loss of a model never fell below that of a constant prediction."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train.
-
-    - `epochs`: passes over the training examples;
-    - `batch_size`: examples per step, None for all of them;
-    - `learning_rate`: of Adam;
-    - `schedule`: `constant`, or `cosine` from `learning_rate` to zero over the epochs;
-    - `weight_decay`: decoupled from the gradient, on weights and not on biases;
-    - `patience`: stop a model after this many epochs without a better validation loss, and restore
-      its best weights; None trains all epochs;
-    - `seed`: order of the batches and shared draws of dropout. Weights have their own seeds.
-
-    Raises `InputError` for values out of range.
-
-    >>> Settings(epochs=10, schedule="cosine").rate(5)
-    0.005
-    """
-
-    epochs: int = 100
-    batch_size: int | None = None
-    learning_rate: float = 0.01
-    schedule: str = "constant"
-    weight_decay: float = 0.0
-    patience: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.epochs < 0:
-            raise InputError(f"epochs must not be negative: {self.epochs}")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1: {self.batch_size}")
-        if not self.learning_rate > 0 or self.weight_decay < 0:
-            raise InputError("learning_rate must be positive and weight_decay not negative")
-        if self.schedule not in ("constant", "cosine"):
-            raise InputError(f"schedule is constant or cosine, not {self.schedule!r}")
-
-    def rate(self, epoch: float) -> float:
-        """The learning rate after that many epochs."""
-        if self.schedule == "constant":
-            return self.learning_rate
-        share = min(epoch / max(self.epochs, 1), 1.0)
-        return self.learning_rate * 0.5 * (1.0 + float(np.cos(np.pi * share)))
-
-
-@dataclass
-class History:
-    """Per epoch and model, (epochs, M): loss and accuracy in training and on validation."""
-
-    loss: list[list[float]] = field(default_factory=list)
-    accuracy: list[list[float]] = field(default_factory=list)
-    validation_loss: list[list[float]] = field(default_factory=list)
-    validation_accuracy: list[list[float]] = field(default_factory=list)
-    interrupted: bool = False
 
 
 def train(
@@ -158,7 +96,7 @@ def train(
     if every < 1:
         raise InputError(f"every must be an integer ≥ 1, not {every}")
     hierarchy, top = hierarchy_and_top(data)
-    network.check_fits(hierarchy)
+    network.architecture.check_fits(hierarchy)
     task.check(len(top), network.n_models)
     n_outputs = network.architecture.layers[-1][-1]
     if n_outputs != task.n_outputs:
@@ -230,16 +168,12 @@ def _threads_for(network: SAEN, batches: Batches) -> Iterator[None]:
     """One thread for small batches: waiting for a second one would take longer than the work."""
     n_objects = max((batch.tensors.n_objects for batch in batches.kept), default=0)
     n_threads = torch.get_num_threads()
-    if n_objects * network.n_models * _max_width(network) < MIN_PARALLEL_ACTIVATIONS:
+    if n_objects * network.n_models * network.architecture.width < MIN_PARALLEL_ACTIVATIONS:
         torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(n_threads)
-
-
-def _max_width(network: SAEN) -> int:
-    return max(size for sizes in network.architecture.layers for size in sizes)
 
 
 class Adam:
@@ -446,7 +380,7 @@ def outputs(
     need more than `budget` activations, by default `MAX_ACTIVATIONS`.
     """
     budget = budget or MAX_ACTIVATIONS.get(network.device.type, MAX_ACTIVATIONS["cpu"])
-    network.check_fits(hierarchy)
+    network.architecture.check_fits(hierarchy)
     network.eval()
 
     def forward(part: Hierarchy) -> Tensor:
@@ -454,12 +388,10 @@ def outputs(
         result: Tensor = network(tensors, level=level)
         return result
 
-    n_activations = sum(hierarchy.sizes) * network.n_models * _max_width(network)
-    if level is not None or n_activations <= budget:
+    if level is not None:
         return forward(hierarchy)
-    n_parts = min(-(-n_activations // budget), len(hierarchy))
-    parts = np.array_split(np.arange(len(hierarchy)), n_parts)
-    return torch.cat([forward(hierarchy[part]) for part in parts])
+    per_object = network.n_models * network.architecture.width
+    return torch.cat([forward(part) for part in passes(hierarchy, per_object, budget)])
 
 
 def _per_model(network: SAEN) -> dict[str, Tensor]:

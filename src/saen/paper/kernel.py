@@ -11,11 +11,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import SVC
 
 from saen._util.arrays import Ints
+from saen._util.seeds import derive_seed
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.learning.part_counts import PartCounts
 from saen.learning.splits import make_splits
-from saen.network.model import derive_seed
 
 DEPTHS = (1, 2, 3, 4, 5)
 COSTS = (1.0, 10.0, 100.0)

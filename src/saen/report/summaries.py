@@ -214,8 +214,8 @@ def describe_model(model: Any) -> str:
     if hasattr(model, "members_"):
         members = ", ".join(f"{each.name} {100 * each.weight:.0f} %" for each in model.members_)
         return f"blend of {plural(len(model.members_), 'model')} ({members})"
-    if hasattr(model, "network_"):
-        networks = plural(model.network_.n_models, "network")
+    if hasattr(model, "weights_"):
+        networks = plural(model.weights_.n_models, "network")
         return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"
     linear = model.linear_
     depth = "" if linear.depth is None else f", depth {linear.depth}"

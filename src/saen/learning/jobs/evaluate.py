@@ -20,7 +20,7 @@ from saen.io.reading import ReadOptions
 from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
-from saen.learning.estimators import NetworkEstimator, choose_device, device_name
+from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.metrics import find_metric
@@ -29,6 +29,7 @@ from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import Splits, splits_from_json
 from saen.learning.trainers import Progress
+from saen.network.devices import choose_device, device_name
 
 SCAFFOLD = "scaffold"
 

@@ -22,11 +22,12 @@ from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
-from saen.learning.estimators import NetworkEstimator, NotFiniteError, choose_device
+from saen.learning.estimators import NetworkEstimator, NotFiniteError
 from saen.learning.jobs.job import stream_input
 from saen.learning.metrics import prediction_scores
 from saen.learning.persistence import load_estimator
 from saen.learning.prediction import Model, Predicted, embed_chunks, level_number, predict_chunks
+from saen.network.devices import CPU, choose_device
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,10 @@ def load_model(
             path=path,
         )
     members = model.members_ if isinstance(model, BlendEstimator) else []
+    where = choose_device(device)
     for each in (model, *(member.estimator for member in members)):
-        if isinstance(each, NetworkEstimator):
-            each.network_.to(choose_device(device))
+        if isinstance(each, NetworkEstimator) and where != CPU:
+            each.network_.to(where)
     return model
 
 
@@ -98,7 +100,7 @@ def model_facts(model: Model) -> dict[str, Any]:
         ]
         return {"members": members, "tried": model.tried_}
     if isinstance(model, NetworkEstimator):
-        return {"networks": model.network_.n_models, "epochs": len(model.history_.loss)}
+        return {"networks": model.weights_.n_models, "epochs": len(model.history_.loss)}
     linear = model.linear_
     return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
 

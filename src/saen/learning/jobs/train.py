@@ -23,6 +23,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
+from saen._util.seeds import derive_seed
 from saen.data.compression import ceiling
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
@@ -44,7 +45,6 @@ from saen.learning.presets import Classifier, Regressor
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
-from saen.network.model import derive_seed
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""

@@ -1,0 +1,106 @@
+"""Commands with next to nothing to do: what a user waits for before the first word."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks.measure import Stopwatch, measure
+from benchmarks.report import check, quantity, table
+from benchmarks.settings import Settings
+
+TITLE = "Waiting for the first word"
+
+MODEL, GRAPH = "model.saen", "graph.jsonl"
+MAX_CPU = {
+    ("-m", "saen", "--help"): 0.5,
+    ("-m", "saen", "datasets"): 0.5,
+    ("-m", "saen", "validate", GRAPH): 0.5,
+    ("-m", "saen", "predict", "--wrong"): 0.5,
+    ("-m", "saen", "predict", MODEL, GRAPH): 2.5,
+}
+"""Seconds that the arguments of Python may take."""
+IMPORT = ("-c", "import torch")
+"""To compare with."""
+
+
+# -- what is measured, each in its own process -------------------------------------------------
+
+
+def prepare(folder: str) -> dict[str, Any]:
+    """Save a small model, and one small graph."""
+    from saen import SAENClassifier, generate_threads
+    from saen.io.writing import write_graphs
+
+    threads, watch = generate_threads(40, average_nodes=20, seed=1), Stopwatch()
+    model = SAENClassifier(epochs=1, inner_folds=0)
+    watch("fit", model.fit, threads, threads.targets)
+    write_graphs(threads[:1], Path(folder) / GRAPH)
+    return {"seconds": watch.seconds, "bytes": model.save(Path(folder) / MODEL)}
+
+
+def wait(arguments: list[str], folder: str, repeats: int) -> dict[str, Any]:
+    """Median seconds, and CPU seconds, of a process, once its files are in the system's cache."""
+    seconds, cpu = [], []
+    for _ in range(repeats + 1):
+        before, start = _cpu_of_children(), perf_counter()
+        subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, check=False)
+        seconds.append(perf_counter() - start)
+        cpu.append(_cpu_of_children() - before)
+    return {"seconds": {"wait": median(seconds[1:])}, "cpu": median(cpu[1:])}
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# -- the part ----------------------------------------------------------------------------------
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """One row per command."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure(prepare, folder=folder)
+        rows = [
+            {
+                "command": _words(arguments),
+                **measure(wait, arguments=arguments, folder=folder, repeats=settings.repeats),
+            }
+            for arguments in (*MAX_CPU, IMPORT)
+        ]
+    limits = zip(rows, MAX_CPU.values(), strict=False)
+    checks = [
+        check(f"`{row['command']}`: CPU time", row["cpu"], limit, "s") for row, limit in limits
+    ]
+    return {"rows": rows, "checks": [] if settings.quick else checks, "skipped": []}
+
+
+def _words(arguments: tuple[str, ...]) -> str:
+    if arguments[0] == "-c":
+        return f"python -c {json.dumps(arguments[1])}"
+    return " ".join(arguments[1:])
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """The part's text."""
+    rows = [
+        (f"`{row['command']}`", quantity(row["seconds"]["wait"], "s"), quantity(row["cpu"], "s"))
+        for row in document["rows"]
+    ]
+    return "\n".join(
+        [
+            "Whole processes, Python included: help, the catalog, one graph of 20 nodes checked "
+            "and predicted, and wrong usage. Seconds depend on how busy the machine is; targets "
+            "are for CPU time.\n",
+            table(("command", "seconds", "CPU"), rows),
+        ]
+    )

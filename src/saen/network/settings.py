@@ -1,0 +1,79 @@
+"""How to train, on which examples, and how it went. Needs no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from saen._util.arrays import Ints
+from saen.errors import InputError
+
+
+class DivergenceWarning(UserWarning):
+    """The training loss of a model never fell below that of a constant prediction."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train.
+
+    - `epochs`: passes over the training examples;
+    - `batch_size`: examples per step, None for all of them;
+    - `learning_rate`: of Adam;
+    - `schedule`: `constant`, or `cosine` from `learning_rate` to zero over the epochs;
+    - `weight_decay`: decoupled from the gradient, on weights and not on biases;
+    - `patience`: stop a model after this many epochs without a better validation loss, and restore
+      its best weights; None trains all epochs;
+    - `seed`: order of the batches and shared draws of dropout. Weights have their own seeds.
+
+    Raises `InputError` for values out of range.
+
+    >>> Settings(epochs=10, schedule="cosine").rate(5)
+    0.005
+    """
+
+    epochs: int = 100
+    batch_size: int | None = None
+    learning_rate: float = 0.01
+    schedule: str = "constant"
+    weight_decay: float = 0.0
+    patience: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 0:
+            raise InputError(f"epochs must not be negative: {self.epochs}")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"batch_size must be at least 1: {self.batch_size}")
+        if not self.learning_rate > 0 or self.weight_decay < 0:
+            raise InputError("learning_rate must be positive and weight_decay not negative")
+        if self.schedule not in ("constant", "cosine"):
+            raise InputError(f"schedule is constant or cosine, not {self.schedule!r}")
+
+    def rate(self, epoch: float) -> float:
+        """The learning rate after that many epochs."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        share = min(epoch / max(self.epochs, 1), 1.0)
+        return self.learning_rate * 0.5 * (1.0 + float(np.cos(np.pi * share)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Examples to train on and to test on; `name` is part of the seeds of its networks."""
+
+    name: tuple[int, ...]
+    train: Ints
+    test: Ints
+
+
+@dataclass
+class History:
+    """Per epoch and model, (epochs, M): loss and accuracy in training and on validation."""
+
+    loss: list[list[float]] = field(default_factory=list)
+    accuracy: list[list[float]] = field(default_factory=list)
+    validation_loss: list[list[float]] = field(default_factory=list)
+    validation_accuracy: list[list[float]] = field(default_factory=list)
+    interrupted: bool = False

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from saen import Architecture, SAENClassifier, generate_threads
+from saen.network.forward import TrainedNetworks, _FirstLayer
+from tests.references.networks import assert_close, make_network, random_hierarchy
+from tests.refusals import refuses
+
+
+@pytest.mark.parametrize(
+    "options", [{"slope": 1.5}, {"slope": -0.5}, {"output_activation": True}], ids=str
+)
+def test_forward_applies_any_activation(options: dict[str, Any]) -> None:
+    hierarchy = random_hierarchy(3, kind="both")
+    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch", **options).eval()
+    outputs = TrainedNetworks.of(network).outputs(hierarchy)
+    assert_close(outputs, network(hierarchy), 1e-12)
+
+
+def test_forward_projects_parts_or_aggregates_them_first_with_the_same_result() -> None:
+    relation = random_hierarchy(5, n_roles=7).relations[0]
+    rng = np.random.default_rng(0)
+    h = rng.normal(size=(relation.n_parts, 2, 3))
+    layer = _FirstLayer(rng.normal(size=(2, 7, 3, 4)), rng.normal(size=(2, 4)))
+    assert_close(layer._project(relation, h), layer._aggregate(relation, h), 1e-12)
+
+
+def test_forward_keeps_the_type_of_the_parameters_and_rounds_as_torch_does() -> None:
+    hierarchy = random_hierarchy(3, n=100, kind="both", n_roles=5)
+    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch").float().eval()
+    outputs = TrainedNetworks.of(network).outputs(hierarchy)
+    assert outputs.dtype == np.float32
+    assert_close(outputs, network(hierarchy), 1e-6)
+
+
+def test_forward_sees_what_is_done_to_the_network_of_an_estimator() -> None:
+    threads = generate_threads(20, seed=1)
+    model = SAENClassifier(epochs=1, inner_folds=0).fit(threads, threads.targets)
+    before = model.predict_proba(threads)
+    with torch.no_grad():
+        model.network_.levels[-1].layers.biases[0].add_(1.0)
+    assert (model.predict_proba(threads) != before).all()
+
+
+def test_forward_of_other_data_or_parameters_is_refused() -> None:
+    hierarchy = random_hierarchy(3)
+    trained = TrainedNetworks.of(make_network(hierarchy))
+    with refuses("this network was built for labels 5, the hierarchy has 4"):
+        trained.outputs(random_hierarchy(3, n_labels=4))
+    architecture = Architecture.over(hierarchy, [[3], [4, 3], [5, 2]])
+    with refuses("the parameters do not have the shapes of the architecture"):
+        TrainedNetworks(architecture, trained.state)
