@@ -18,6 +18,8 @@ from benchmarks import (
     evaluations,
     floor,
     groups,
+    growth,
+    huge,
     machine,
     peers,
     pipeline,
@@ -33,6 +35,7 @@ from saen import catalog
 PARTS = {
     "pipeline": pipeline,
     "scale": scale,
+    "huge": huge,
     "compression": compression,
     "groups": groups,
     "evaluations": evaluations,
@@ -42,6 +45,7 @@ PARTS = {
     "streams": streams,
     "commands": commands,
     "cluster": cluster,
+    "growth": growth,
 }
 
 

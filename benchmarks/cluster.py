@@ -1,4 +1,4 @@
-"""Shards on executors: CPU seconds of all processes against one process, and how sizes grow."""
+"""Shards on executors: CPU seconds of all processes against one process."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from benchmarks.measure import measure, measured
 from benchmarks.report import check, quantity, table
 from benchmarks.settings import Settings
 
-TITLE = "Clusters and growth"
+TITLE = "Clusters"
 
 SPECS = ("serial", "local:2", "ray:2")
 JOBS = ("compress", "partitions", "predict", "evaluate")
-N_SHARDS = 48
-GROWTH = (3_000, 6_000, 12_000, 24_000, 48_000)
+GRAPHS, N_SHARDS = 12_000, 48
 NODES = 391  # per graph, as in REDDIT-MULTI-12K
 LIMITS = {"compress": 1.35, "predict": 1.35, "evaluate": 1.2}
-AHEAD = (10**7, 10**9)
 
 
 # -- what is measured, each in its own process -------------------------------------------------
@@ -80,23 +76,6 @@ def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     return {"seconds": {job: wall}, "used": used, "moved": moved, "grown": grown}
 
 
-def growth(graphs: int) -> dict[str, Any]:
-    """Unique objects and entries of that many generated threads, one shard at a time."""
-    from saen import Ego, generate_threads
-    from saen.data.compression import compress_stream
-
-    start, ego, size = perf_counter(), Ego(), min(graphs, 1_000)
-    threads = (generate_threads(size, average_nodes=NODES, seed=s) for s in range(graphs // size))
-    compressed = compress_stream((ego.decompose(part) for part in threads), lower_inverse=False)
-    hierarchy = compressed.hierarchy
-    return {
-        "seconds": {"compress": perf_counter() - start},
-        "graphs": len(compressed),
-        "unique": list(hierarchy.sizes),
-        "entries": [relation.n_entries for relation in hierarchy.relations],
-    }
-
-
 def _import() -> None:
     from saen.cluster import compress, predict  # noqa: F401
 
@@ -133,13 +112,12 @@ def _cpu(spec: str) -> float:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """One row per job and executor; one per number of graphs."""
-    graphs, shards = (60, 6) if settings.quick else (12_000, N_SHARDS)
-    counts = (100, 200) if settings.quick else GROWTH
+    """One row per job and executor."""
+    graphs, shards = (60, 6) if settings.quick else (GRAPHS, N_SHARDS)
     skipped: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         measure(write, folder=folder, graphs=graphs, shards=shards)
-        evaluated = 60 if settings.quick else 2_000
+        evaluated = 60 if settings.quick else 1_000
         rows = measured(
             {
                 f"{job} {spec}": partial(_row, folder, job, spec, evaluated)
@@ -148,7 +126,6 @@ def run(settings: Settings) -> dict[str, Any]:
             },
             skipped,
         )
-    grown = measured({f"{n} graphs": partial(measure, growth, graphs=n) for n in counts}, skipped)
     alone = {row["job"]: row["used"] for row in rows if row["spec"] == "serial"}
     for row in rows:
         row["ratio"] = row["used"] / max(alone[row["job"]], 1e-9) if row["job"] in alone else None
@@ -159,9 +136,9 @@ def run(settings: Settings) -> dict[str, Any]:
         if not settings.quick and row["job"] == job and row["spec"] == "ray:2"
     ]
     return {
+        "graphs": graphs,
+        "shards": shards,
         "rows": rows,
-        "growth": grown,
-        "ahead": _ahead(grown) if len(grown) > 1 else [],
         "checks": checks,
         "skipped": skipped,
     }
@@ -170,31 +147,6 @@ def run(settings: Settings) -> dict[str, Any]:
 def _row(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     result = measure(work, folder=folder, job=job, spec=spec, evaluated=evaluated)
     return {"job": job, "spec": spec, **result}
-
-
-def _ahead(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the growth measured here gives for far more graphs: powers fitted in logarithms."""
-    graphs = np.log([row["graphs"] for row in rows])
-
-    def power(values: list[float]) -> tuple[float, float]:
-        exponent, constant = np.polyfit(graphs, np.log(values), 1)
-        return float(exponent), float(constant)
-
-    laws = {
-        "unique": power([row["unique"][1] for row in rows]),
-        "entries_1": power([row["entries"][0] for row in rows]),
-        "entries_2": power([row["entries"][1] for row in rows]),
-    }
-    out = []
-    for n in AHEAD:
-        values = {key: float(np.exp(c + e * np.log(n))) for key, (e, c) in laws.items()}
-        # A part (4 or 8 bytes), a role and a count per entry; keys and offsets per object.
-        size = 8 * (values["entries_1"] + values["entries_2"]) + 24 * (values["unique"] + n)
-        exponents = {key: e for key, (e, _) in laws.items()}
-        # Linear, from the largest run: the small ones are mostly starting up.
-        hours = rows[-1]["cpu_seconds"] / rows[-1]["graphs"] * n / 3600
-        out.append({"graphs": n, **values, "bytes": size, "hours": hours, "exponents": exponents})
-    return out
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -212,49 +164,20 @@ def markdown(document: Mapping[str, Any]) -> str:
         for row in document["rows"]
     ]
     text = [
-        f"Generated threads of {NODES} nodes in {N_SHARDS} shards: CPU seconds of all processes, "
-        "against one process that does the same. Wall seconds say little on a busy machine.\n",
+        f"{document['graphs']:,} generated threads of {NODES} nodes in {document['shards']} "
+        "shards: CPU seconds of all processes, against one process that does the same. Wall "
+        "seconds say little on a busy machine.\n",
         table(
             ("job", "executor", "CPU", "against serial", "wall", "moved", "driver's memory"),
             rows,
             words=2,
         ),
-        "Growth of the compressed hierarchy with the graphs (ego graphs of radii 0, 1):\n",
-        table(
-            ("graphs", "unique ego graphs", "their entries", "entries of graphs", "CPU"),
-            [
-                (
-                    f"{row['graphs']:,}",
-                    f"{row['unique'][1]:,}",
-                    f"{row['entries'][0]:,}",
-                    f"{row['entries'][1]:,}",
-                    f"{row['cpu_seconds']:.0f} s",
-                )
-                for row in document["growth"]
-            ],
-            words=0,
-        ),
     ]
-    if document["ahead"]:
-        laws = document["ahead"][0]["exponents"]
-        text += [
-            "Powers of the number of graphs fitted to these rows: "
-            f"unique ego graphs {laws['unique']:.2f}, their entries {laws['entries_1']:.2f}, "
-            f"entries of graphs {laws['entries_2']:.2f}. Extrapolated, with the CPU time in "
-            "proportion to the graphs:\n",
-            table(
-                ("graphs", "unique ego graphs", "entries", "bytes", "core hours"),
-                [
-                    (
-                        f"{row['graphs']:.0e}",
-                        f"{row['unique']:.1e}",
-                        f"{row['entries_1'] + row['entries_2']:.1e}",
-                        quantity(row["bytes"], "bytes"),
-                        f"{row['hours']:,.1f}",
-                    )
-                    for row in document["ahead"]
-                ],
-                words=0,
-            ),
-        ]
+    moved = [row["moved"] for row in document["rows"] if row["moved"]]
+    if moved:
+        text.append(
+            "Bytes that go from the shards to the ranges (`partitions`) grow in proportion to the "
+            f"shards: {quantity(max(moved) / document['graphs'] * 10**9, 'bytes')} for a billion "
+            f"graphs in shards of {document['graphs'] // document['shards']}.\n"
+        )
     return "\n".join(text)

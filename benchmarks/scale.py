@@ -47,7 +47,7 @@ QUICK_DIVISOR = 200  # how many times fewer graphs a quick run generates
 MAX_DIRECT_SECONDS, MAX_DIRECT_MEMORY = 60, 8 * GB
 MAX_STREAMING_MEMORY = 2 * GB
 MAX_BALLS_MEMORY = 4 * GB
-MAX_SLOPE = 1.1
+MAX_SLOPE = 1.05
 
 
 # -- what is measured, each in its own process -------------------------------------------------

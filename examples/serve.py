@@ -8,19 +8,26 @@ that is a plain function runs in a thread of its own, so requests do not wait fo
 """
 
 import os
+from typing import Annotated
 
 from fastapi import FastAPI, HTTPException
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import saen
+
+MAX_GRAPHS, MAX_NODES, MAX_EDGES = 1_000, 100_000, 1_000_000
+"""Of a request: a number of nodes is a few bytes to send, and gigabytes to work with."""
 
 
 class Graph(BaseModel):
     """A graph as in JSON lines: the number of nodes, or one label each, and pairs of nodes."""
 
     id: str | int | None = None
-    nodes: int | list[str | int]
-    edges: list[tuple[int, int]]
+    nodes: (
+        Annotated[int, Field(ge=0, le=MAX_NODES)]
+        | Annotated[list[str | int], Field(max_length=MAX_NODES)]
+    )
+    edges: Annotated[list[tuple[int, int]], Field(max_length=MAX_EDGES)]
 
 
 class Prediction(BaseModel):
@@ -37,7 +44,7 @@ classes = [str(name) for name in model.classes_]
 
 
 @app.post("/predict")
-def predict(graphs: list[Graph]) -> list[Prediction]:
+def predict(graphs: Annotated[list[Graph], Field(max_length=MAX_GRAPHS)]) -> list[Prediction]:
     """Predict a batch: one pass over the network, however many graphs it has."""
     try:
         data = saen.Graphs.from_edge_lists(

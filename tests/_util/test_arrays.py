@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen._util.arrays import (
+    distinct_with_inverse,
     frozen,
     narrow,
     offsets,
@@ -119,3 +120,27 @@ def test_an_owned_array_is_a_copy_wherever_the_original_could_still_be_changed()
     assert owned(array) is array
     assert np.shares_memory(owned(array[1:]), array)
     assert owned([1, 2]).tolist() == [1, 2]
+
+
+@given(
+    st.sampled_from(["int8", "uint8", "int64", "uint64"]).flatmap(
+        lambda name: st.tuples(
+            st.just(name),
+            st.lists(
+                st.one_of(
+                    st.integers(0, 5),
+                    st.sampled_from([int(np.iinfo(name).min), int(np.iinfo(name).max)]),
+                ),
+                max_size=40,
+            ),
+        )
+    )
+)
+def test_distinct_with_inverse_is_numpy_s_unique(drawn):
+    name, values = drawn
+    array = np.array(values, dtype=name)
+    for own, expected in zip(
+        distinct_with_inverse(array), np.unique(array, return_inverse=True), strict=True
+    ):
+        assert own.dtype == expected.dtype
+        assert own.tolist() == expected.tolist()

@@ -45,6 +45,12 @@ def test_report_describes_the_machine(document):
         assert {"date", "wall_seconds", "load_average", "checks", "skipped"} <= set(part)
 
 
+def test_huge_graphs_are_compressed_from_fewer_entries_than_they_have(document):
+    hub, larger, calls = document["parts"]["huge"]["rows"]
+    assert larger["entries"] > 2 * hub["entries"] > 2 * hub["made"] > 0
+    assert calls["made"] is None
+
+
 def test_streams_are_read_and_predicted(document):
     part = document["parts"]["streams"]
     assert [row["graphs"] for row in part["reading"]] == [2000]

@@ -8,6 +8,7 @@ import pytest
 
 from saen import Graphs, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
+from saen.io.loading import load_data
 from saen.io.nested import write_nested
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
@@ -96,7 +97,8 @@ def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "for a folder, use --format tu or --format graphml" in error
     (tmp_path / "bad.jsonl").write_text("{}\n")
     error = fails("convert", "bad.jsonl", "y.jsonl")
-    assert error == "bad.jsonl, line 1: no 'nodes'"
+    hint = "(saen convert --as nested reads any JSON)"
+    assert error == f"bad.jsonl, line 1: no 'nodes' {hint}"
     assert not (tmp_path / "y.jsonl").exists()
 
 
@@ -120,3 +122,30 @@ def test_an_input_inside_the_output_folder_is_never_overwritten(
     words = ("convert", file, tmp_path / "mine", "--format", "graphml", "--force")
     assert "is an input of this command" in fails(*words)
     assert file.exists()
+
+
+def test_convert_streams_into_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = generate_threads(20, average_nodes=8, seed=1)
+    write_graphs(threads, tmp_path / "big.jsonl")
+    parts: list[int] = []
+    monkeypatch.setattr("saen.io.jsonl.PART_BYTES", 1000)
+    monkeypatch.setattr("saen.io.jsonl._BLOCK_BYTES", 1000)
+    monkeypatch.setattr(
+        "saen.io.shards._weights",
+        lambda graphs: parts.append(len(graphs)) or graphs.node_offsets,
+    )
+    report = run("convert", tmp_path / "big.jsonl", tmp_path / "shards", "--shards", 3)
+    assert report["graphs"] == sum(parts) == 20
+    assert max(parts) < 20
+    assert len(report["files"]) == 3
+    assert load_dataset(tmp_path / "shards") == threads
+
+
+def test_convert_writes_any_json_and_documents_to_shards(tmp_path: Path) -> None:
+    (tmp_path / "any.json").write_text('[{"a": 1.5, "id": "p"}, {"b": ["x", "y"], "id": "q"}]')
+    run("convert", tmp_path / "any.json", tmp_path / "nested", "--as", "nested", "--shards", 2)
+    assert load_data(tmp_path / "nested", "nested").ids.tolist() == ["p", "q"]
+    (tmp_path / "two.conllu").write_text("1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 2)
+    shown = invoke("convert", tmp_path / "two.conllu", tmp_path / "texts", "--shards", 2)
+    assert "Shards(two: 2 documents in 2 shards)" in shown.stdout
+    assert run("compress", tmp_path / "texts")["levels"][-1]["objects"] == 2

@@ -30,6 +30,18 @@ def arguments(folder, *more: str) -> list[str]:
     return ["explain", str(folder / "model.saen"), str(folder / "talk.saen"), *more]
 
 
+def test_explain_takes_the_id_of_an_example(folder):
+    graphs = saen.load(folder / "talk.saen")
+    saen.save(graphs.with_ids([f"t{n}" for n in range(30)]), folder / "named.saen")
+    command = ["explain", str(folder / "model.saen"), str(folder / "named.saen"), "--graph"]
+    for name in ("t4", "4"):
+        assert invoke(*command, name).stdout.startswith("talk, graph t4: predicted")
+    assert fails(*command, "t30") == "there is no example with the id 't30'"
+    model = SAENClassifier.load(folder / "model.saen")
+    with pytest.raises(saen.InputError, match="2 examples have the id 'a': their indices are 0, 1"):
+        explain(model, graphs[:2].with_ids(["a", "a"]), "a")
+
+
 def test_explain_shows_one_graph_on_the_terminal(folder):
     shown = invoke(*arguments(folder, "--graph", "4", "--parts", "3")).stdout
     model = SAENClassifier.load(folder / "model.saen")

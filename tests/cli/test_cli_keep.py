@@ -22,10 +22,10 @@ def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
         predict_dataset(model, str(table), out, reading, keep=keep, force=True)
         return [line.split(",")[:3] for line in out.read_text().splitlines()]
 
-    table_rows = predict(["Batch"])
-    assert table_rows[0] == ["id", "batch", "prediction"]
+    table_rows = predict(["batch"])
+    assert table_rows[0] == ["id", "Batch", "prediction"]
     assert [row[:2] for row in table_rows[1:]] == [["e1", "b1"], ["e3", "b3"]]
-    assert predict(["all"])[0] == ["id", "batch", "mass"]
+    assert predict(["all"])[0] == ["id", "Batch", "mass"]
     whole = predict(["all"])
     monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
     assert predict(["all"]) == whole

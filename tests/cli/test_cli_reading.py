@@ -114,9 +114,11 @@ def test_any_json_is_converted_to_nested_data(tmp_path: Path) -> None:
 
 
 def test_columns_that_a_format_cannot_store_are_named(rings: Path, tmp_path: Path) -> None:
-    shown = invoke("convert", rings, tmp_path / "x.saen", "--id", "code")
-    assert "saen: note: saen has no place for other columns: size, lab" in shown.stderr
-    assert "note" not in invoke("convert", rings, tmp_path / "x.jsonl").stderr
+    shown = invoke("convert", rings, tmp_path / "x.zip", "--id", "code")
+    assert "note: TUDataset files have no place for other columns: size, lab" in shown.stderr
+    for stored in ("x.jsonl", "x.saen"):
+        assert "note" not in invoke("convert", rings, tmp_path / stored).stderr
+    assert [*load(tmp_path / "x.saen").extra] == ["size", "code", "lab"]
 
 
 def test_directed_edges_are_read_where_graphs_are(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_a_model_is_only_written_over_when_that_is_asked_for(data: Path, tmp_pat
 @pytest.mark.parametrize(
     ("targets", "options", "message"),
     [
-        (None, (), "own has no targets to learn: they are read from 'target'"),
+        (None, (), "own has no targets to learn: name the column with --target"),
         (["a"] * 40, (), "own: all 40 targets are a, there is nothing to learn"),
         ([1.5] * 40, (), "own: all 40 targets are 1.5, there is nothing to learn"),
         (

@@ -11,17 +11,21 @@ from saen.cluster.executors import SerialExecutor
 
 
 class Killing:
-    """Every task dies with its worker, the first time; `fault` says when."""
+    """A task of every stage of a job has a fault, the first time: it dies with its worker, say."""
 
     def __init__(self, inner: Executor, folder: Path, fault: Callable[..., Any]) -> None:
-        self.inner, self.folder, self.fault, self.count = inner, folder, fault, 0
+        self.inner, self.folder, self.fault = inner, folder, fault
+        self.stages: list[Callable[..., Any]] = []
 
     def put(self, value: Any) -> Any:
         return self.inner.put(value)
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
-        self.count += 1
-        marker = self.folder / str(self.count)
+        if function in self.stages:
+            self.inner.submit(name, function, *arguments)
+            return
+        self.stages.append(function)
+        marker = self.folder / function.__name__
         self.inner.submit(name, self.fault, marker, function, *arguments)
 
     def completed(self) -> Iterator[tuple[str, Any]]:
@@ -29,6 +33,13 @@ class Killing:
 
     def close(self) -> None:
         self.inner.close()
+
+
+class Losing(Killing):
+    """All tasks have the fault."""
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
+        self.inner.submit(name, self.fault, self.folder / name, function, *arguments)
 
 
 class Stopping(SerialExecutor):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from saen import Graphs
 from saen.errors import FileError, InputError
 
 
@@ -17,8 +18,8 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def describe(array: np.ndarray[Any, Any], factor: int) -> tuple[float, bool]:
-    return float(array.sum()) * factor, bool(array.flags.writeable)
+def describe(graphs: Graphs, factor: int) -> tuple[int, bool]:
+    return graphs.n_nodes * factor, bool(graphs.indices.flags.writeable)
 
 
 def threads(_: int) -> int:
@@ -81,6 +82,35 @@ def die_after(marker: Path, function: Any, *arguments: Any) -> Any:
     result = function(*arguments)
     die_once(marker, 0)
     return result
+
+
+def lose_node(marker: Path, function: Any, *arguments: Any) -> Any:
+    """Ends the Ray node that it runs on, with all that runs there, the first time.
+
+    On the node of the driver it waits until the other is lost: two tasks are needed.
+    """
+    import ray
+
+    lost, driver = marker.parent / "lost", marker.parent / "driver"
+    if ray.get_runtime_context().get_node_id() != driver.read_text() and not lost.exists():
+        lost.touch()
+        os.kill(os.getppid(), signal.SIGKILL)  # the raylet, which takes this process along
+        time.sleep(60)
+    while not lost.exists():
+        time.sleep(0.05)
+    return function(*arguments)
+
+
+def processes(home: Path) -> dict[int, str]:
+    """Processes that were started with this home folder, and their commands."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"HOME={home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+    return found
 
 
 def train_rank(

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import Ego, Graphs, generate_threads, load
+from saen import Documents, Ego, Graphs, NestedData, generate_threads, load
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.executors import SerialExecutor, open_executor
 from saen.cluster.partitions import read_partitions
@@ -22,10 +23,10 @@ from saen.decompositions import make_decomposition
 from saen.errors import FileError, InputError
 from saen.io.container import save
 from saen.io.shards import split_graphs, write_shards
-from saen.learning.jobs.compress import compress_dataset
+from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
 from tests.cli.commandline import fails, invoke, run
-from tests.cluster import tasks
-from tests.cluster.faulty import Killing, Stopping
+from tests.cluster.faulty import Stopping
+from tests.io.test_shards import documents, nested
 
 GRAPHS = generate_threads(40, average_nodes=12, seed=1)
 
@@ -92,20 +93,22 @@ def test_compress_unites_labels_and_kinds_of_edges_that_shards_do_not_share(
     assert report.ceiling == expected.ceiling
 
 
-@pytest.mark.slow
-def test_compress_gives_the_same_bytes_if_every_worker_is_killed_once(
-    tmp_path: Path, direct: bytes
+@pytest.mark.parametrize("make", [documents, nested])
+def test_compress_takes_shards_of_other_data(
+    tmp_path: Path, make: Callable[[], Documents | NestedData]
 ) -> None:
-    (tmp_path / "markers").mkdir()
-    shards = tmp_path / "shards"
-    write_shards(split_graphs(GRAPHS, 2), shards)
-    with open_executor("local:2") as inner:
-        executor = Killing(inner, tmp_path / "markers", tasks.die_after)
-        compress_shards(shards, Ego(), executor, tmp_path / "out.saen")
-        assert (tmp_path / "out.saen").read_bytes() == direct
-        report = compress_into_partitions(shards, Ego(), executor, tmp_path / "parts", 2)
-        assert report.partitions.join() == load(tmp_path / "out.saen")
-    assert len(list((tmp_path / "markers").iterdir())) == executor.count
+    data = make()
+    shards = write_shards(split_graphs(data, 4), tmp_path / "shards")
+    save(data, tmp_path / "whole.saen")
+    decomposition = dataset_decomposition(str(tmp_path / "whole.saen"))
+    expected = compress_dataset(
+        str(tmp_path / "whole.saen"), decomposition, tmp_path / "direct.saen"
+    )
+    report = compress_shards(shards.folder, decomposition, SerialExecutor(), tmp_path / "out.saen")
+    assert (tmp_path / "out.saen").read_bytes() == (tmp_path / "direct.saen").read_bytes()
+    assert report.decomposition == expected.decomposition
+    with pytest.raises(InputError, match=f"these shards hold {shards.kind}, but ego reads graphs"):
+        compress_shards(shards.folder, Ego(), SerialExecutor())
 
 
 @pytest.mark.parametrize("after", [1, 3])
@@ -189,11 +192,11 @@ def test_compress_command_says_what_a_cluster_needs(tmp_path: Path, shards: Path
         (("compress", shards, "--cluster", "spark"), "a cluster is serial, local:N"),
         (("compress", shards, "--partitions", "2"), "--out FOLDER"),
         (("compress", shards, "-d", "nested"), "reads nested"),
-        (("convert", "threads", tmp_path / "s", "--shards", "0"), "between 1 and 300"),
+        (("convert", "threads", tmp_path / "s", "--shards", "0"), "an integer ≥ 1, not 0"),
         (("convert", shards, shards, "--shards", "2", "--force"), "is an input of this command"),
         (
             ("convert", "threads", tmp_path / "s", "--shards", "2", "--format", "tu"),
-            "omit the other options",
+            "omit option 'format'",
         ),
     ]:
         assert words in fails(*arguments)

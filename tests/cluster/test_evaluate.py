@@ -5,17 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from saen import PartCountsClassifier, SAENClassifier, SAENRegressor, generate_threads
-from saen.cluster.executors import SerialExecutor, open_executor
+from saen import (
+    BlendClassifier,
+    PartCountsClassifier,
+    SAENClassifier,
+    SAENRegressor,
+    generate_threads,
+)
+from saen.cluster.executors import SerialExecutor
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
 from saen.network.training import DivergenceWarning
 from tests.cli.commandline import run
-from tests.cluster import tasks
-from tests.cluster.faulty import Killing, Stopping
+from tests.cluster.faulty import Stopping
 
 THREADS = generate_threads(40, average_nodes=8, seed=1)
 GRID = ({"learning_rate": 0.01}, {"learning_rate": 0.1})
@@ -109,20 +113,22 @@ def test_evaluate_fits_part_counts_here_and_networks_in_tasks() -> None:
     assert results[0] == results[1]
 
 
+def test_evaluate_of_a_blend_in_tasks_gives_the_same_bits() -> None:
+    network = SAENClassifier(epochs=2, n_models=1)
+    blend = BlendClassifier(candidates=[PartCountsClassifier(), network], inner_folds=2)
+    options: dict[str, Any] = {"repeats": 1, "folds": 2, "models_at_once": 1}
+    here = cross_validate(blend, THREADS, THREADS.targets, **options)
+    executor = Stopping(99)
+    assert same(cross_validate(blend, THREADS, THREADS.targets, executor=executor, **options), here)
+    assert len(executor.ran) >= 2 * (2 + 1)  # folds × (inner folds + the whole)
+
+
 def test_evaluate_command_on_a_cluster(tmp_path: Path) -> None:
     options = ("--repeats", 1, "--folds", 2, "--epochs", 2, "--models", 1, "--at-once", 1)
     here = run("evaluate", "threads", *options, "--out", tmp_path / "run")
-    there = run("evaluate", "threads", *options, "--out", tmp_path / "run", "--cluster", "local:1")
+    there = run("evaluate", "threads", *options, "--out", tmp_path / "run", "--cluster", "serial")
     for key in here.keys() - {"seconds"}:
         assert here[key] == there[key]
-
-
-@pytest.mark.slow
-def test_evaluate_in_processes_that_are_killed_gives_the_same_bits(tmp_path: Path) -> None:
-    with open_executor("local:2") as inner:
-        executor = Killing(inner, tmp_path, tasks.die_after)
-        assert same(evaluate("fixed", executor=executor), evaluate("fixed"))
-    assert np.isfinite(evaluate("fixed").outputs).all()
 
 
 def _made(folder: Path) -> Path:

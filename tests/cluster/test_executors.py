@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from saen import Graphs
 from saen._util.executor import Executor
-from saen.cluster.executors import LocalExecutor, open_executor
+from saen.cluster.executors import LocalExecutor, SerialExecutor, open_executor
 from saen.errors import FileError, InputError, MissingExtraError, WorkerError
 from tests.cluster import tasks
+from tests.cluster.faulty import Killing
+from tests.cluster.jobs import run_jobs, write_input
 
 
 @pytest.fixture(scope="module", params=["serial", "local:2"])
@@ -32,14 +34,11 @@ def test_executors_return_every_result_once(executor: Executor) -> None:
 
 
 def test_executors_share_values_whose_arrays_are_read_only(executor: Executor) -> None:
-    array = np.arange(5.0)
-    array.setflags(write=False)
-    shared, empty = executor.put(array), executor.put(np.zeros(0))
+    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 2)]])
+    shared, empty = executor.put(graphs), executor.put(graphs[:0])
     executor.submit("full", tasks.describe, shared, 2)
     executor.submit("empty", tasks.describe, empty, 2)
-    results = dict(executor.completed())
-    assert results["full"] == (20.0, False)
-    assert results["empty"][0] == 0.0
+    assert dict(executor.completed()) == {"full": (10, False), "empty": (0, False)}
 
 
 def test_an_input_error_arrives_as_it_is_with_the_name_of_the_task_and_is_not_retried(
@@ -73,17 +72,24 @@ def test_a_bug_is_raised_as_it_is(executor: Executor) -> None:
         list(executor.completed())
 
 
-def test_local_workers_have_one_thread() -> None:
-    with open_executor("local:1") as executor:
-        executor.submit("threads", tasks.threads, 0)
-        assert list(executor.completed()) == [("threads", 1)]
-
-
 def test_local_tasks_whose_worker_is_killed_run_again(tmp_path: Path) -> None:
     with open_executor("local:2") as executor:
-        for number in range(4):
+        for number in range(2):
             executor.submit(f"task {number}", tasks.die_once, tmp_path / str(number), number)
-        assert dict(executor.completed()) == {f"task {n}": n for n in range(4)}
+        assert dict(executor.completed()) == {f"task {n}": n for n in range(2)}
+
+
+@pytest.mark.slow
+def test_jobs_in_processes_that_are_killed_give_the_same_files(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    (tmp_path / "markers").mkdir()
+    here = run_jobs(tmp_path, SerialExecutor(), tmp_path / "here")
+    with open_executor("local:2") as inner:
+        executor = Killing(inner, tmp_path / "markers", tasks.die_after)
+        assert run_jobs(tmp_path, executor, tmp_path / "there") == here
+        assert len(list((tmp_path / "markers").iterdir())) == len(executor.stages) == 6
+        inner.submit("threads", tasks.threads, 0)
+        assert list(inner.completed()) == [("threads", 1)]
 
 
 def test_a_local_task_that_always_kills_its_worker_is_given_up(

@@ -35,7 +35,7 @@ def test_explain_command_on_a_cluster(tmp_path: Path) -> None:
     save(THREADS, tmp_path / "graphs.saen")
     here, there = (
         run("explain", model, tmp_path / "graphs.saen", *options)
-        for options in ((), ("--cluster", "local:1"))
+        for options in ((), ("--cluster", "serial"))
     )
     assert [part["occurrences"] for part in here["parts"]] == [
         part["occurrences"] for part in there["parts"]

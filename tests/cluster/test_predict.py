@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from saen import PartCountsClassifier, SAENClassifier, generate_threads
-from saen.cluster.executors import SerialExecutor, open_executor
+from saen import NestedData, PartCountsClassifier, SAENClassifier, generate_threads
+from saen.cluster.executors import SerialExecutor
 from saen.cluster.predict import embed_shards, predict_shards
 from saen.errors import FileError, InputError
 from saen.io.container import save
 from saen.io.shards import split_graphs, write_shards
 from saen.learning.jobs.predict import embed_dataset, predict_dataset
 from tests.cli.commandline import fails, invoke, run
-from tests.cluster import tasks
-from tests.cluster.faulty import Killing, Stopping
+from tests.cluster.faulty import Stopping
 
 GRAPHS = generate_threads(30, average_nodes=10, seed=1)
 
@@ -34,13 +33,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_predict_over_shards_gives_the_rows_of_all_graphs(place: Path, tmp_path: Path) -> None:
     model = place / "model.saen"
-    expected = predict_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv")
+    predict_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv")
+    expected = predict_dataset(model, str(place / "shards"), tmp_path / "here.csv")
     report = predict_shards(model, place / "shards", SerialExecutor(), tmp_path / "shards.csv")
+    assert (tmp_path / "shards.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     whole, rows = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "shards"))
-    pd.testing.assert_frame_equal(rows, whole, rtol=1e-5)
+    pd.testing.assert_frame_equal(rows, whole, rtol=1e-5)  # batches of other graphs
     assert report.scores == expected.scores
     assert report.unseen == expected.unseen
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["shards.csv", "whole.csv"]
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["here.csv", "shards.csv", "whole.csv"]
 
 
 @pytest.mark.parametrize("level", [None, "0"])
@@ -49,9 +50,11 @@ def test_embed_over_shards_gives_the_vectors_of_all_graphs(
 ) -> None:
     model = place / "model.saen"
     embed_dataset(model, str(place / "graphs.saen"), tmp_path / "whole.csv", level=level)
+    embed_dataset(model, str(place / "shards"), tmp_path / "here.csv", level=level)
     report = embed_shards(
         model, place / "shards", SerialExecutor(), tmp_path / "shards.csv", level=level
     )
+    assert (tmp_path / "shards.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     whole, rows = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "shards"))
     pd.testing.assert_frame_equal(rows, whole, rtol=1e-4, atol=1e-5)
     assert report.rows == len(whole)
@@ -65,18 +68,18 @@ def test_predict_over_shards_with_part_counts(place: Path, tmp_path: Path) -> No
     assert report.scores == expected.scores
 
 
-@pytest.mark.slow
-def test_predict_gives_the_same_file_if_every_worker_is_killed_once(
-    place: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "markers").mkdir()
-    model, shards = place / "model.saen", tmp_path / "shards"
-    write_shards(split_graphs(GRAPHS, 2), shards)
-    predict_shards(model, shards, SerialExecutor(), tmp_path / "clean.csv")
-    with open_executor("local:2") as inner:
-        executor = Killing(inner, tmp_path / "markers", tasks.die_before)
-        predict_shards(model, shards, executor, tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "clean.csv").read_bytes()
+def test_predict_over_shards_of_nested_data(place: Path, tmp_path: Path) -> None:
+    data = NestedData([{"size": [str(size)]} for size in GRAPHS.sizes % 3], GRAPHS.targets)
+    model = tmp_path / "counts.saen"
+    PartCountsClassifier("nested").fit(data, data.targets).save(model)
+    shards = write_shards([data], tmp_path / "shards", 3).folder
+    expected = predict_dataset(model, str(shards), tmp_path / "here.csv")
+    assert expected.takes == "nested"
+    report = predict_shards(model, shards, SerialExecutor(), tmp_path / "shards.csv")
+    assert (tmp_path / "shards.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    assert report.scores == expected.scores
+    with pytest.raises(InputError, match="these shards hold nested, but this model reads graphs"):
+        predict_shards(place / "model.saen", shards, SerialExecutor())
 
 
 @pytest.mark.parametrize("after", [1, 3])

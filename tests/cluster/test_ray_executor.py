@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import gettempdir
+from secrets import token_hex
+from tempfile import TemporaryDirectory, gettempdir
 
-import numpy as np
 import pytest
 
-from saen import Ego, SAENClassifier, generate_threads
+from saen import Graphs
 from saen._util.executor import Executor
-from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.executors import SerialExecutor, open_executor
-from saen.cluster.predict import predict_shards
 from saen.errors import InputError, WorkerError
-from saen.io.container import save
-from saen.io.shards import split_graphs, write_shards
-from saen.learning.cross_validation import cross_validate
 from tests.cluster import tasks
-from tests.cluster.faulty import Killing
+from tests.cluster.faulty import Killing, Losing
+from tests.cluster.jobs import run_jobs, write_input
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,17 +32,37 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def executor() -> Iterator[Executor]:
-    with open_executor("ray:2") as opened:
-        yield opened
+    """On a cluster of two nodes with one CPU each, of which the second may be lost."""
+    checks = {"initial_delay_ms": 0, "period_ms": 300, "failure_threshold": 3}
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="ray-") as folder:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", token_hex(32))
+        from ray.cluster_utils import Cluster
+
+        head = {
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "temp_dir": folder,
+            "_system_config": {f"health_check_{key}": value for key, value in checks.items()},
+        }
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            cluster.add_node(num_cpus=1)
+            patch.setenv("RAY_ADDRESS", cluster.address)
+            with open_executor("ray") as opened:
+                yield opened
+        finally:
+            cluster.shutdown()
 
 
 def test_ray_returns_every_result_once_and_shares_arrays(executor: Executor) -> None:
-    shared = executor.put(np.arange(5.0))
+    shared = executor.put(Graphs.from_edge_lists([[(0, 1)], [(0, 2)]]))
     for number in range(5):
         executor.submit(f"task {number}", tasks.double, number)
     executor.submit("shared", tasks.describe, shared, 2)
     results = dict(executor.completed())
-    assert results.pop("shared") == (20.0, False)
+    assert results.pop("shared") == (10, False)
     assert results == {f"task {n}": 2 * n for n in range(5)}
 
 
@@ -90,105 +107,105 @@ def test_other_versions_on_a_machine_are_refused(
         open_executor("ray").__enter__()
 
 
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """The input of the jobs, and what they give without a cluster."""
+    folder = tmp_path_factory.mktemp("jobs")
+    write_input(folder)
+    return folder, run_jobs(folder, SerialExecutor(), folder / "out")
+
+
 def test_jobs_on_ray_whose_workers_are_killed_give_the_same_files(
-    executor: Executor, tmp_path: Path
+    executor: Executor, done: tuple[Path, dict[str, bytes]], tmp_path: Path
 ) -> None:
-    graphs = generate_threads(20, average_nodes=8, seed=1)
-    shards = tmp_path / "shards"
-    write_shards(split_graphs(graphs, 2), shards)
-    SAENClassifier(epochs=1, n_models=1).fit(graphs, graphs.targets).save(tmp_path / "model.saen")
     (tmp_path / "markers").mkdir()
     killing = Killing(executor, tmp_path / "markers", tasks.die_after)
-    for name, each in (("here", SerialExecutor()), ("ray", killing)):
-        compress_shards(shards, Ego(), each, tmp_path / f"{name}.saen")
-        predict_shards(tmp_path / "model.saen", shards, each, tmp_path / f"{name}.csv")
-    for suffix in ("saen", "csv"):
-        here, there = (tmp_path / f"{name}.{suffix}" for name in ("here", "ray"))
-        assert there.read_bytes() == here.read_bytes()
-    parts = compress_into_partitions(shards, Ego(), executor, tmp_path / "parts", 2)
-    save(parts.partitions.join(), tmp_path / "joined.saen")
-    assert (tmp_path / "joined.saen").read_bytes() == (tmp_path / "here.saen").read_bytes()
-    outputs = [
-        cross_validate(
-            SAENClassifier(epochs=2, n_models=1),
-            graphs,
-            graphs.targets,
-            repeats=1,
-            folds=2,
-            models_at_once=1,
-            executor=each,
-        ).outputs.tobytes()
-        for each in (None, executor)
-    ]
-    assert outputs[0] == outputs[1]
+    assert run_jobs(done[0], killing, tmp_path / "out") == done[1]
+    assert len(list((tmp_path / "markers").iterdir())) == len(killing.stages) == 6
 
 
-def test_nothing_of_ray_works_on_after_its_driver_was_killed(tmp_path: Path) -> None:
-    (tmp_path / "started").mkdir()
-    code = (
+def test_jobs_on_ray_that_lose_a_node_give_the_same_files(
+    executor: Executor, done: tuple[Path, dict[str, bytes]], tmp_path: Path
+) -> None:
+    import ray
+
+    (tmp_path / "driver").write_text(ray.get_runtime_context().get_node_id())
+    losing = Losing(executor, tmp_path, tasks.lose_node)
+    assert run_jobs(done[0], losing, tmp_path / "out") == done[1]
+    assert (tmp_path / "lost").exists()
+    assert sum(node["Alive"] for node in ray.nodes()) == 1
+
+
+def test_ray_is_silent_on_loopback_only_and_nothing_stays_whether_it_ends_or_is_killed(
+    tmp_path: Path,
+) -> None:
+    before = {*Path(gettempdir()).glob("saen-ray-*")}
+    killed, ended, started = (tmp_path / name for name in ("killed", "ended", "started"))
+    for folder in (killed, ended, started):
+        folder.mkdir()
+    with _driver(  # both at once: starting Ray takes a while
+        killed,
         "import sys; from pathlib import Path\n"
         "from saen.cluster.executors import open_executor\n"
         "from tests.cluster import tasks\n"
         "with open_executor('ray:1') as executor:\n"
         "    executor.submit('long', tasks.announce, Path(sys.argv[1]), 600)\n"
-        "    list(executor.completed())\n"
-    )
+        "    list(executor.completed())\n",
+        str(started),
+    ) as driver:
+        try:
+            with _driver(
+                ended,
+                "import subprocess; from pathlib import Path\n"
+                "from saen.cluster.executors import open_executor\n"
+                "from tests.cluster.tasks import processes\n"
+                "with open_executor('ray:1') as executor:\n"
+                "    executor.submit('task', max, 3, 4)\n"
+                "    print(list(executor.completed()))\n"
+                "    own = [f'pid={pid},' for pid in processes(Path.home())]\n"
+                "    shown = subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True)\n"
+                "    for line in shown.stdout.splitlines():\n"
+                "        if any(pid in line for pid in own):\n"
+                "            print(line)\n",
+            ) as other:
+                shown, warned = other.communicate()
+            assert other.returncode == 0
+            assert warned == ""
+            first, *sockets = shown.splitlines()
+            assert first == "[('task', 4)]"
+            rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
+            assert rays
+            assert all("127.0.0.1" in line.split()[3] for line in rays)
+            assert not (ended / ".ray").exists()
+            _until_gone(ended, 5)
+            while not any(started.iterdir()):
+                assert driver.poll() is None
+                time.sleep(0.1)
+            commands = " ".join(tasks.processes(killed).values())
+            new = {*Path(gettempdir()).glob("saen-ray-*")} - before
+            [left] = [folder for folder in new if str(folder) in commands]
+            assert new == {left}
+        finally:
+            driver.kill()
+    _until_gone(killed, 60)
+    shutil.rmtree(left)
+
+
+def _driver(home: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process of its own with this home folder, and nothing of this one's settings of Ray."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
     path = os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])
-    driver = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "started")],
-        env=environment | {"HOME": str(tmp_path), "PYTHONPATH": path},
-    )
-    while not any((tmp_path / "started").iterdir()):
-        assert driver.poll() is None
-        time.sleep(0.1)
-    driver.kill()
-    driver.wait()
-    deadline = time.monotonic() + 60
-    while _processes(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert _processes(tmp_path) == []
-
-
-def test_ray_is_silent_listens_on_loopback_only_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    code = (
-        "import subprocess\n"
-        "from saen.cluster.executors import open_executor\n"
-        "with open_executor('ray:1') as executor:\n"
-        "    executor.submit('task', max, 3, 4)\n"
-        "    print(list(executor.completed()))\n"
-        "    print(subprocess.run(['ss', '-ltnpH'], capture_output=True, text=True).stdout)\n"
-    )
-    before = sorted(Path(gettempdir()).glob("saen-ray-*"))
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment | {"HOME": str(tmp_path)},
-        capture_output=True,
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=environment | {"HOME": str(home), "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    assert result.stderr == ""
-    first, *sockets = result.stdout.splitlines()
-    assert first == "[('task', 4)]"
-    rays = [line for line in sockets if "ray" in line or "gcs_server" in line]
-    assert rays
-    assert all("127.0.0.1" in line.split()[3] for line in rays)
-    assert not (tmp_path / ".ray").exists()
-    assert sorted(Path(gettempdir()).glob("saen-ray-*")) == before
-    deadline = time.monotonic() + 5
-    while _processes(tmp_path) and time.monotonic() < deadline:
+
+
+def _until_gone(home: Path, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while tasks.processes(home) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert _processes(tmp_path) == []
-
-
-def _processes(home: Path) -> list[str]:
-    """Processes that were started with this home folder."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"HOME={home}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            continue
-    return found
+    assert tasks.processes(home) == {}

@@ -19,7 +19,6 @@ from saen import (
     Graphs,
     Hierarchy,
     InputError,
-    Paths,
     Relation,
     Vocabulary,
     ceiling,
@@ -30,6 +29,7 @@ from saen import (
 )
 from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import attribute_keys, value_keys
+from saen.decompositions import Paths
 from saen.io.container import file_bytes, original_bytes
 from tests.properties.strategies import graph_collections, hierarchies
 from tests.references import hierarchies as reference

@@ -265,3 +265,21 @@ def test_a_slice_is_what_its_structures_alone_would_be(drawn, data):
         assert part == alone
         assert part.hierarchy.sizes == alone.hierarchy.sizes
         assert all(map(np.array_equal, part.starts, alone.starts))
+
+
+def test_from_hierarchy_refuses_examples_that_share_parts():
+    data = NestedData([{"a": [1]}, {"a": [2, 3]}])
+    again = NestedData.from_hierarchy(data.hierarchy, data.starts)
+    assert again == data
+    assert again[1].to_mappings() == [{"a": [2, 3]}]
+    with pytest.raises(InputError, match="an example has parts of another"):
+        NestedData.from_hierarchy(data.hierarchy, [[0, 2, 3], [0, 1, 2]])
+    for starts in ([[0, 1, 3]], [[0, 1, 2], [0, 1, 2]], [[0, 3], [0, 2]]):
+        with pytest.raises(InputError, match="starts"):
+            NestedData.from_hierarchy(data.hierarchy, starts)
+
+
+def test_concatenate_needs_the_same_levels():
+    one, other = NestedData([{"a": [1]}]), NestedData([{"a": [{"b": [1]}]}])
+    with pytest.raises(InputError, match="levels differ"):
+        NestedData.concatenate([one, other])

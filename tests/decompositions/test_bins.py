@@ -91,6 +91,8 @@ def test_edge_weights_in_bins_are_roles(spec, labels):
     one, whole = fitted.decompose(graphs[1:2]), fitted.decompose(graphs)[[1]]
     assert [r.alphabet for r in one.relations] == [r.alphabet for r in whole.relations]
     assert one.relations[0].roles.tolist() == whole.relations[0].roles.tolist()
+    if (cut := fitted.cut(graphs[1:2])) is not None:
+        assert cut.relations(0, 3)[0].alphabet == one.relations[0].alphabet
 
 
 def test_bins_without_attributes_are_refused():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Graphs, Hierarchy, Vocabulary
+from saen import Graphs, Hierarchy, InputError, Vocabulary
 from saen.decompositions import Ego, Neighbourhoods, Paths
 from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
 from tests.properties.labelled import labelled_collections, values_of
@@ -153,3 +153,13 @@ def test_a_disagreement_of_the_two_directions_is_settled_whatever_the_numbering(
         )
         found.append(edge_values(graphs, "degree")[1])
     assert found[0] == found[1] == [("edge", 1, 1, "a")]
+
+
+def test_kinds_of_another_make_are_refused_instead_of_unseen():
+    arrows = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["tcp", "udp"], directed=True)
+    lines = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["tcp", "udp"])
+    for decomposition in (Ego(edges="roles"), Neighbourhoods(edges="roles"), Paths(edges="roles")):
+        for seen, new in ((arrows, lines), (lines, arrows)):
+            fitted = decomposition.fit(seen)
+            with pytest.raises(InputError, match="read them as the training data"):
+                fitted.decompose(new)

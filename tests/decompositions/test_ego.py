@@ -14,6 +14,7 @@ from saen import (
     SAENClassifier,
     Vocabulary,
     ceiling,
+    compress,
     compress_graphs,
 )
 from saen.decompositions.edge_roles import nodes_and_edges
@@ -348,3 +349,12 @@ def test_costs_are_exact_up_to_radius_one_without_loops(drawn):
 def test_settings_that_make_no_sense_are_refused(arguments, message):
     with refuses(message):
         Ego(**arguments)
+
+
+def test_ego_with_binned_edges_is_the_same_in_chunks(monkeypatch):
+    graph = Graphs.from_edge_lists(
+        [[(0, 1), (0, 2), (0, 3), (2, 3)]], edge_attributes=[[0.1], [0.9], [0.9], [0.1]]
+    )
+    ego = Ego(radii=(1, 2), edges="bins").fit(graph)
+    monkeypatch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", 1)
+    assert compress_graphs(graph, ego) == compress(ego.decompose(graph))

@@ -39,7 +39,7 @@ def test_merging_duplicates_while_reading_loses_nothing(drawn):
 
 def test_levels_are_called_as_the_structures_call_them_unless_told_otherwise():
     item = [("sentence", [("word", "dog")])]
-    assert Nested().decompose(NestedData([item])).names == ("level 0", "level 1", "level 2")
+    assert Nested().decompose(NestedData([item])).names == ("level 0", "level 1", "examples")
     assert Nested().decompose(NestedData([item], levels=LEVELS)).names == LEVELS
     other = ("a", "b", "c")
     assert Nested(other).decompose(NestedData([item], levels=LEVELS)).names == other

@@ -79,3 +79,6 @@ def test_handler_predicts_graphs_and_names_mistakes(
     assert "an edge names 5" in wrong.json()["detail"]
     mixed = client.post("/predict", json=[body[0], {"nodes": ["C"], "edges": []}])
     assert "either all graphs have node labels" in mixed.json()["detail"]
+    for huge in ({"nodes": 10**12, "edges": []}, {"nodes": -1, "edges": []}):
+        assert client.post("/predict", json=[huge]).status_code == 422
+    assert client.post("/predict", json=[{"nodes": 1, "edges": []}] * 1001).status_code == 422

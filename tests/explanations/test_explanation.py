@@ -357,3 +357,36 @@ def test_explain_leaves_the_model_unchanged(threads, model):
     assert model.network_.dtype == torch.float32
     for key, tensor in model.network_.state_dict().items():
         assert torch.equal(tensor, before[key]), key
+
+
+def test_explain_of_a_blend_is_about_its_class_and_sums_nodes_over_its_members(threads):
+    candidates = [
+        saen.PartCountsClassifier("neighbourhoods(depth=1)"),
+        SAENClassifier(radii=(0, 1), epochs=4, n_models=1, inner_folds=0),
+    ]
+    blend = saen.BlendClassifier(candidates=candidates).fit(threads, threads.targets)
+    weights = (0.6, 0.4)
+    members = [SAENClassifier(radii=(0, 1), epochs=4, n_models=1, inner_folds=0), candidates[0]]
+    blend.members_ = [
+        blend.members_[0]._replace(name=name, estimator=each, weight=weight)
+        for name, each, weight in zip(("networks", "counts"), members, weights, strict=True)
+    ]
+    for member in members:
+        member.fit(threads, threads.targets)
+    explanation = explain(blend, threads, 3)
+    assert explanation.prediction == blend.predict(threads[3:4])[0]
+    place = list(blend.classes_).index(explanation.target)
+    assert explanation.probability == pytest.approx(blend.predict_proba(threads[3:4])[0, place])
+    each = [explain(member, threads, 3, target=explanation.target) for member in members]
+    nodes, _ = explanation.on_graph()
+    differences = [w * (e.output - e.baseline) for w, e in zip(weights, each, strict=True)]
+    assert nodes.sum() == pytest.approx(sum(differences))
+    assert len(nodes) == threads[3].n_nodes
+    np.testing.assert_array_equal(explanation.contributions[1], each[0].contributions[1])
+    shown = explanation.to_json()["members"]
+    assert [(m["name"], m["weight"]) for m in shown] == [("networks", 0.6), ("counts", 0.4)]
+    found = saen.explore(blend, threads, k=5)
+    assert found.predictions.tolist() == blend.predict(threads).tolist()
+    np.testing.assert_allclose(found.confidence, blend.predict_proba(threads).max(axis=1))
+    assert found.explained == "networks, 60 % of this blend"
+    assert explain_collection(blend, threads).explained == found.explained

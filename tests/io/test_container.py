@@ -110,6 +110,14 @@ def test_container_graphs_are_read_back(graphs):
             assert before.tolist() == after.tolist()
 
 
+def test_container_graphs_keep_columns_that_no_model_reads():
+    extra = {"pIC50": [5.5, 6.0], "batch": ["α", ""], "n": [1, -2], "new": [True, False]}
+    graphs = Graphs.from_edge_lists([[(0, 1)], []]).with_ids(["a", "b"]).with_extra(extra)
+    again = round_trip(graphs)
+    assert {name: column.tolist() for name, column in again.extra.items()} == extra
+    assert again.ids.tolist() == ["a", "b"]
+
+
 @given(hierarchies())
 def test_hierarchies_are_read_back(hierarchy):
     again = round_trip(hierarchy)
@@ -401,7 +409,7 @@ def test_container_other_things_in_the_same_container_are_not_collections(tmp_pa
     assert same_arrays(np.asarray(arrays["w"]), np.eye(2))
     with pytest.raises(FileError) as error:
         load(path)
-    assert str(error.value) == f"{path}: contains a recipe, not graphs or a hierarchy"
+    assert str(error.value) == f"{path}: contains a recipe, not data or a hierarchy"
 
 
 HIERARCHY = {

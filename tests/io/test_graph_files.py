@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from saen import FileError, Graphs, InputError, load_dataset
 from saen.io.edge_tables import UnknownGraphsWarning
 from saen.io.loading import read_graphs
+from saen.io.reading import ReadOptions
 from tests.io.refusals import bad_file, refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
 
@@ -139,10 +140,13 @@ def test_folder_parallel_edges_of_graphml_are_merged_where_they_are_identical(
     assert read_graphs(put(tmp_path, a_graphml=graphml(body))).n_edges == 1
 
 
-def test_folder_numbers_are_attributes_by_name_and_text_is_skipped(tmp_path: Path) -> None:
+def test_folder_numbers_are_attributes_by_name_and_text_is_named(tmp_path: Path) -> None:
     text = 'graph [ node [ id 0 y 2 x 0.5 name "n" where [ x 3 ] ] node [ id 1 x 7 y 1 name "m" ] ]'
-    graphs = read_graphs(put(tmp_path, a_gml=text))
+    notes: list[str] = []
+    graphs = read_graphs(put(tmp_path, a_gml=text), ReadOptions(notify=notes.append))
     assert (graphs.node_labels, graphs.node_attributes.tolist()) == (None, [[0.5, 2], [7, 1]])
+    [note] = notes
+    assert "attributes of text not read: node 'name', node 'where' (only 'label' is)" in note
 
 
 KEY = '<key id="d" for="node" attr.name="x" attr.type="{}"/>'

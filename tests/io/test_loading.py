@@ -530,7 +530,7 @@ def test_load_data_reads_documents_from_conllu(tmp_path: Path) -> None:
     (tmp_path / "x.conllu").write_text("1\tGo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")
     documents = load_data(tmp_path / "x.conllu", "documents")
     assert documents.words.tolist() == ["go"]
-    with pytest.raises(FileError, match="documents, not graphs: use a decomposition"):
+    with pytest.raises(FileError, match="documents, not graphs: train, evaluate"):
         load_dataset(tmp_path / "x.conllu")
 
 

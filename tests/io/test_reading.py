@@ -164,7 +164,7 @@ def test_sdf_titles_are_ids_and_fields_are_columns(tmp_path: Path) -> None:
     assert graphs.targets is not None
     assert graphs.extra is not None
     assert (graphs.ids.tolist(), graphs.targets.tolist()) == (["one", "two"], [3, 5])
-    assert graphs.extra["source"].tolist() == ["lab", "lab"]
+    assert graphs.extra["Source"].tolist() == ["lab", "lab"]
     broken = file.read_text().replace("  3  2", "  x  y").replace("  9  8", "  x  y", 1)
     with pytest.raises(FileError, match="molecule 1: invalid molecule block"):
         load_dataset(put(tmp_path, "b.sdf", broken))

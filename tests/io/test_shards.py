@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Graphs, generate_threads, load_dataset
+from saen import Documents, Graphs, NestedData, generate_threads, load_dataset
 from saen.errors import FileError, InputError
+from saen.io.loading import data_kind, load_data
 from saen.io.shards import INDEX, read_shards, split_graphs, write_shards
+from saen.io.streaming import stream_data
 
 
 def labelled() -> Graphs:
@@ -62,7 +65,7 @@ def test_shards_are_of_about_equal_size() -> None:
 
 @pytest.mark.parametrize("n", [0, 5])
 def test_shards_need_a_number_that_the_graphs_allow(n: int) -> None:
-    with pytest.raises(InputError, match=f"between 1 and 4, the number of graphs, not {n}"):
+    with pytest.raises(InputError, match=f"between 1 and 4, the number of examples, not {n}"):
         list(split_graphs(labelled(), n))
 
 
@@ -106,3 +109,64 @@ def test_parts_with_other_columns_are_refused(tmp_path: Path) -> None:
 def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="--shards N"):
         read_shards(tmp_path)
+
+
+def documents() -> Documents:
+    bite = [("dogs", 1, "nsubj"), ("bite", None, "root"), ("men", 1, "obj")]
+    sleep = [("men", 1, "nsubj"), ("sleep", None, "root")]
+    return Documents.from_sentences(
+        [[bite, sleep], [sleep], [bite], [sleep, sleep]],
+        targets=["long", "short", "short", "long"],
+        ids=["a", "b", "c", "d"],
+        name="corpus",
+    )
+
+
+def nested() -> NestedData:
+    """The shards of single examples differ in roles and labels, and one has numbers."""
+    examples = [{"word": ["dog", "cat"]}, {"size": [1.5]}, {"word": ["cat"]}, {}]
+    return NestedData(examples, [0, 1, 1, 0], levels=("labels", "notes"), ids=["p", "q", "r", "s"])
+
+
+@pytest.mark.parametrize("make", [labelled, documents, nested])
+def test_shards_of_any_kind_are_the_same_however_the_parts_were_cut(
+    tmp_path: Path, make: Callable[[], Graphs | Documents | NestedData]
+) -> None:
+    data = make()
+    direct = write_shards(split_graphs(data, 3), tmp_path / "direct")
+    streamed = write_shards([data[:1], data[1:3], data[3:]], tmp_path / "streamed", 3)
+    names = sorted(file.name for file in (tmp_path / "direct").iterdir())
+    assert names == sorted(file.name for file in (tmp_path / "streamed").iterdir())
+    if not isinstance(data, NestedData):  # whose slices keep the vocabulary of all
+        assert streamed.shards == direct.shards
+    for folder, shards in (("direct", direct), ("streamed", streamed)):
+        back = load_data(tmp_path / folder, shards.kind)
+        assert back == data
+        assert back.ids.tolist() == data.ids.tolist() == shards.ids().tolist()
+        assert shards.targets().tolist() == data.targets.tolist()
+        assert data_kind(tmp_path / folder) == data_kind(shards.files[0]) == shards.kind
+        parts = list(stream_data(tmp_path / folder, shards.kind))
+        assert [len(part) for part in parts] == [shard.graphs for shard in shards.shards]
+
+
+def test_shards_of_another_kind_are_refused(tmp_path: Path) -> None:
+    write_shards([documents()], tmp_path / "s")
+    with pytest.raises(FileError, match="contains a Documents, not Graphs"):
+        load_dataset(tmp_path / "s")
+    with pytest.raises(FileError, match="contains documents, not nested"):
+        list(stream_data(tmp_path / "s", "nested"))
+    with pytest.raises(InputError, match="part 1 is Documents, not Graphs"):
+        write_shards([labelled(), documents()], tmp_path / "mixed")
+
+
+def test_shards_leave_nothing_if_the_input_ends_with_an_error(tmp_path: Path) -> None:
+    def broken() -> Iterator[Graphs]:
+        yield labelled()
+        raise FileError("damaged", path=tmp_path)
+
+    with pytest.raises(FileError, match="damaged"):
+        write_shards(broken(), tmp_path / "s", 2)
+    assert not (tmp_path / "s").exists()
+    for n in (0, 5):
+        with pytest.raises(InputError, match="number of shards"):
+            write_shards([labelled()], tmp_path / "s", n)

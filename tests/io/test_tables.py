@@ -284,7 +284,8 @@ def parquet(file: Path, **columns: Any) -> Path:
         ({"target": [2, None]}, ": row 1: column 'target' is empty"),
         ({"label": ["a", None]}, ": row 1: column 'label' is empty"),
         ({"w": [0.5, float("nan")]}, ": row 1: '' in column 'w' is not a finite number"),
-        ({"w": ["a", "b"]}, ": row 0: 'a' in column 'w' is not a finite number"),
+        ({"w": ["a", "b"]}, ": row 0: 'a' in column 'w' is not a finite number (call a "
+                             "column of text 'label', or leave it out)"),
         ({"w": [[1], [2]]}, ": column 'w' has type list<element: int64>, expected numbers or text"),
         ({"label": ["a", "b"], "target": [2, 2]}, ": row 1: repeats the edge of row 0 with a "
                                                   "different label"),
@@ -400,7 +401,7 @@ def test_several_targets_are_columns_of_a_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         read_graphs(numbers, target="a,b").targets, [[0.5, 1.0], [np.nan, 2.0]]
     )
-    with pytest.raises(FileError, match="no column 'NR-RA' \\(did you mean nr-ar"):
+    with pytest.raises(FileError, match="no column 'NR-RA' \\(did you mean NR-AR"):
         read_graphs(file, target="NR-RA")
 
 

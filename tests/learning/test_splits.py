@@ -11,6 +11,7 @@ import saen
 from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
+from saen.io.reading import ReadOptions
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
 from saen.learning.jobs.job import Job
@@ -175,19 +176,31 @@ def test_validation_parts_need_splits_of_one_fold():
 def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     table = tmp_path / "molecules.csv"
     table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
-    assert load_groups("lab", str(table), 3).tolist() == ["A", "B", "A"]
-    assert load_groups("scaffold", str(table), 3).tolist() == ["c1ccccc1", "c1ccccc1", ""]
+
+    def groups(name, source=table, **reading):
+        options = ReadOptions(report=lambda error: None, **reading)
+        data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
+        return load_groups(str(name), str(source), data, options).tolist()
+
+    assert groups("lab") == ["A", "B", "A"]
+    assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", ""]
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(table.read_text().replace("smiles", "structure", 1))
-    assert load_groups("scaffold", str(renamed), 3, "Structure").tolist()[2] == ""
-    (tmp_path / "groups.txt").write_text("x\ny\nx\n")
-    assert load_groups(str(tmp_path / "groups.txt"), "threads", 3).tolist() == ["x", "y", "x"]
-    with pytest.raises(FileError, match="3 groups for 4 examples"):
-        load_groups(str(tmp_path / "groups.txt"), "threads", 4)
+    assert groups("scaffold", renamed, smiles="Structure")[2] == ""
+    skipped = tmp_path / "skipped.csv"
+    skipped.write_text("id,smiles,lab\na,c1ccccc,A\nb,CCO,B\nc,Oc1ccccc1,C\n")
+    assert groups("scaffold", skipped, skip_bad=True) == ["", "c1ccccc1"]
+    assert groups("lab", skipped, skip_bad=True) == ["B", "C"]
+    lines = tmp_path / "groups.txt"
+    lines.write_text("x\ny\nx\n")
+    assert groups(lines, "threads") == ["x", "y", "x"]
+    lines.write_text("x\ny\nx\nx\n")
+    with pytest.raises(FileError, match="4 groups for 3 examples"):
+        groups(lines, "threads")
     with pytest.raises(InputError, match="a column of the table, a file"):
-        load_groups("nothing", str(table), 3)
+        groups("nothing")
     with pytest.raises(InputError, match="table with a column 'smiles'"):
-        load_groups("scaffold", "threads", 3)
+        groups("scaffold", "threads")
 
 
 def test_scaffold_splits_keep_series_together(tmp_path):

@@ -142,10 +142,3 @@ def test_several_numbers_may_have_gaps():
         np.mean([np.nanmean(fold[:, 1]) for fold in folds])
     )
     assert known.sum() == np.isfinite(errors[:, 1]).sum()
-
-
-def test_other_models_refuse_several_targets():
-    with pytest.raises(InputError, match="one class per example"):
-        saen.PartCountsClassifier().fit(THREADS, WHOLE)
-    with pytest.raises(InputError, match="are learned by networks: use SAENClassifier"):
-        saen.BlendClassifier().fit(THREADS, Y)

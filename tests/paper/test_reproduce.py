@@ -460,7 +460,7 @@ def test_a_table_without_the_datasets_asked_for_is_an_error_unless_there_are_oth
     arguments = ["--datasets", "MUTAG", "--out", str(tmp_path), "--json"]
     with pytest.raises(InputError, match="the paper's table has none of MUTAG"):
         CliRunner().invoke(app, ["reproduce", "kernel", *arguments], catch_exceptions=False)
-    found = CliRunner().invoke(app, ["reproduce", *arguments], catch_exceptions=False)
+    found = CliRunner().invoke(app, ["reproduce", "all", *arguments], catch_exceptions=False)
     assert list(json.loads(found.stdout)) == ["statistics", "parameters", "accuracy"]
 
 

@@ -60,7 +60,7 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
     ]
     assert balance[0] == ["level", "attributed", "not attributed", "sum", "output"]
     assert {row[3] for row in balance[1:]} == {row[4] for row in balance[1:]}
-    assert pairs(page)["decomposition: radii"] == "[0, 1]"
+    assert pairs(page)["decomposition: radii"] == "0, 1"
     assert pairs(page)["model"] == HOSTILE
     assert page.all("b") == page.all("script") == []
 

@@ -81,7 +81,7 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
         "distinct": f"{report['distinct_graphs']:,} of {top['objects']:,} {top['name']}",
     }
     if report["ceiling"] is not None:
-        lines["ceiling"] = describe_ceiling(report["ceiling"])
+        lines["ceiling"] = describe_ceiling(report["ceiling"], report["decomposition"])
     seconds = report["seconds"]
     rate = top["objects"] / max(sum(seconds.values()), 1e-9)
     steps = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())

@@ -54,12 +54,15 @@ def command(
 ) -> None:
     """Convert graphs from any format that can be read, or any JSON to nested data.
 
+    Documents and nested data are converted to shards.
+
     Example: saen convert my-graphs/ my-graphs.saen
     """
     from saen.io.any_json import read_any_json
-    from saen.io.loading import input_files, load_dataset
+    from saen.io.loading import data_kind, input_files, load_dataset
     from saen.io.nested import write_nested
-    from saen.io.shards import split_graphs, write_shards
+    from saen.io.shards import Shards, write_shards
+    from saen.io.streaming import stream_data
     from saen.io.writing import output_files, write_graphs
 
     inputs = input_files(source, reading.nodes, reading.targets)
@@ -69,28 +72,30 @@ def command(
         written, files = output_files(out, format=format, force=force, inputs=inputs)
     elif any(holds_input(out, each) for each in inputs):
         raise FileError("is an input of this command: choose another output", path=out)
-    elif format is not None or kind is not None:
-        raise InputError("shards are .saen files of graphs: omit the other options")
+    elif format is not None:
+        raise InputError("shards are .saen files: omit option 'format'")
     skipped: list[FileError] = []
     reading = replace(reading, report=skipped.append) if json else reading
-    data: Graphs | NestedData
-    if kind == "nested":
+    data: Graphs | NestedData | Shards
+    if shards is not None:
+        nested = [read_any_json(Path(source), reading, depth)] if kind == "nested" else None
+        parts = nested or stream_data(source, data_kind(source), reading)
+        data = write_shards(parts, out, shards, force=force)
+        files = data.files
+    elif kind == "nested":
         if written != "jsonl":
             raise InputError(f"nested data are written as .jsonl, not as {out.name}")
         data = read_any_json(Path(source), reading, depth)
         write_nested(data, out)
     else:
         data = load_dataset(source, reading)
-        if shards is None:
-            write_graphs(data, out, format=format, force=force)
-        else:
-            files = write_shards(split_graphs(data, shards), out, force=force).files
-        if data.extra and written in ("saen", "tu"):
-            say(f"note: {written} has no place for other columns: {', '.join(data.extra)}")
+        write_graphs(data, out, format=format, force=force)
+        if data.extra and written == "tu":
+            say(f"note: TUDataset files have no place for other columns: {', '.join(data.extra)}")
     if json:
         print_json(
             {
-                "graphs": len(data),
+                "graphs": data.n_graphs if isinstance(data, Shards) else len(data),
                 "files": [str(file) for file in files],
                 "skipped": [str(error) for error in skipped],
             }

@@ -23,8 +23,10 @@ def command(
     model: options.ModelFile,
     data: options.Name,
     graph: Annotated[
-        int | None,
-        typer.Option("--graph", "-g", help="Index of the example, from 0. [default: all examples]"),
+        str | None,
+        typer.Option(
+            "--graph", "-g", help="Id of the example, or its index from 0. [default: all examples]"
+        ),
     ] = None,
     explain_target: Annotated[
         str | None,
@@ -53,6 +55,7 @@ def command(
     from saen.cluster.executors import open_executor
     from saen.explanations.collection import explain_collection
     from saen.explanations.explanation import explain
+    from saen.explanations.goal import explained_share
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import load_model, model_facts, model_takes
     from saen.learning.runs import versions
@@ -71,11 +74,10 @@ def command(
             explanation = explain_collection(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)
-    if hasattr(loaded, "members_"):
-        largest = loaded.members_[0]
-        say(f"note: explains {largest.name}, {100 * largest.weight:.0f} % of this blend")
-    facts = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
-    about: dict[str, Any] = {**facts, **model_facts(loaded), **versions()}
+    if share := explained_share(loaded):
+        say(f"note: parts and their contributions are those of {share}")
+    about: dict[str, Any] = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
+    about |= {**model_facts(loaded), **versions()}
     if out is not None:
         write_explanation(out, explanation, name=name, about=about)
     if json:
@@ -93,7 +95,8 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     title = explanation_title(explanation, name)
     rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
-        heading(f"{title}: predicted {explanation.prediction}")
+        found = explanation.prediction
+        heading(f"{title}: predicted {f'{found:.4g}' if isinstance(found, float) else found}")
         line = f"{explanation.quantity}: {explanation.output:.3f}"
         if explanation.probability is not None:
             line += f", probability {explanation.probability:.3f}"
@@ -107,13 +110,11 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
         heading(title)
         headers = ["mean", "total", "occurrences", "examples", "evidence for"]
         for each in explanation.parts:
-            counts = f"{each.occurrences:,}", f"{each.examples:,}"
-            rows.append(
-                (each.part, f"{each.mean:+.4f}", f"{each.total:+.1f}", *counts, each.towards)
-            )
-    shown = table(*headers[:-1])
+            counts = f"{each.total:+.1f}", f"{each.occurrences:,}", f"{each.examples:,}"
+            rows.append((each.part, f"{each.mean:+.4f}", *counts, each.towards))
+    listed = table(*headers[:-1])
     for header in (headers[-1], "role", "made of"):
-        shown.add_column(header, justify="left")
+        listed.add_column(header, justify="left")
     for part, *cells in rows:
-        shown.add_row(*cells, ", ".join(part.roles), part.what)
-    console().print(shown)
+        listed.add_row(*cells, ", ".join(part.roles), part.what)
+    console().print(listed)

@@ -61,6 +61,7 @@ def command(
     """
     from saen.cluster.predict import predict_shards
     from saen.learning.jobs.predict import predict_dataset
+    from saen.report.summaries import examples_of
 
     path = None if out == "-" else Path(out)
     if path is None and json:
@@ -78,13 +79,13 @@ def command(
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:
         rate = result.structures / result.seconds
-        say(f"{result.structures:,} {result.takes} predicted, {rate:,.0f} per second")
+        say(f"{result.structures:,} {examples_of(result.takes)} predicted, {rate:,.0f} per second")
     if json:
         print_json(result.to_json())
         return
     if result.scores:
         words = ", ".join(SCORE_WORDS[key](value) for key, value in result.scores.items())
-        say(f"{words} on {result.structures:,} {result.takes} with targets")
+        say(f"{words} on {result.structures:,} {examples_of(result.takes)} with targets")
     if path is not None:
         print_lines({"written": out})
 

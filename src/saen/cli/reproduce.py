@@ -18,7 +18,7 @@ What = Literal["statistics", "parameters", "accuracy", "compression", "kernel", 
 
 
 def command(
-    what: Annotated[What, typer.Argument(help="Which of the paper's tables.")] = "all",
+    what: Annotated[What, typer.Argument(help="Which of the paper's tables.")],
     datasets: Annotated[
         str | None,
         typer.Option(help="Names separated by commas. [default: all that are available]"),

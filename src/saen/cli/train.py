@@ -116,6 +116,6 @@ def _print_facts(facts: DataFacts) -> None:
     if facts.decomposition is not None:
         lines["parts"] = describe_decomposition(facts.decomposition)
     if facts.ceiling is not None and facts.ceiling < 1:
-        lines["ceiling"] = describe_ceiling(facts.ceiling)
+        lines["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition)
     print_lines(lines)
     print_levels(facts.levels)

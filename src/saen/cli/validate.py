@@ -71,8 +71,11 @@ def command(
 
 
 def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
+    no_targets = "none: graphs can be predicted, but not trained on (--target names them)"
     if not isinstance(found, Graphs):
-        return [] if found is None else [repr(found)]
+        if found is None or found.targets is not None:
+            return [] if found is None else [repr(found)]
+        return [repr(found), f"{'targets':20}{no_targets.replace('graphs', 'examples')}"]
     facts = found.summary()
     keys = ("average_nodes", "average_edges", "average_max_degree")
     lines = {key.replace("_", " "): f"{facts[key]:,.2f}" for key in keys}
@@ -81,7 +84,7 @@ def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
         counts = facts["classes"].items()
         lines["classes"] = ", ".join(f"{label}: {count:,}" for label, count in counts)
     elif found.targets is None:
-        lines["targets"] = "none: graphs can be predicted, but not trained on"
+        lines["targets"] = no_targets
     else:
         lines["targets"] = f"real numbers from {found.targets.min():g} to {found.targets.max():g}"
     return [repr(found), *(f"{name:20}{words}" for name, words in lines.items())]

@@ -176,14 +176,15 @@ def compress_on_cluster(
 def resolve_over_shards(
     decomposition: Decomposition, shards: Shards, executor: Executor
 ) -> Decomposition:
-    """A copy whose settings fit all shards, with everything fitted except the vocabulary.
+    """A copy whose settings fit all shards, with everything fitted that must be the same for all.
 
-    Kinds of edges become names of roles, which must be the same for all shards: where there are
-    any, all shards are looked at. Node labels need no first pass.
+    Kinds of edges and roles of nested data become names of roles: where there are any, all shards
+    are looked at. Node labels need no first pass, but whether nested data have numbers does: it is
+    in their vocabulary.
     """
-    if decomposition.takes != "graphs":
+    if decomposition.takes != shards.kind:
         raise InputError(
-            f"shards hold graphs, but {decomposition.name} reads {decomposition.takes}"
+            f"these shards hold {shards.kind}, but {decomposition.name} reads {decomposition.takes}"
         )
     first = _resolve(shards.one(0), decomposition)
     check_edges(decomposition, first)
@@ -200,7 +201,8 @@ def resolve_over_shards(
 
 
 def _resolve(shard: Shards, decomposition: Decomposition) -> Decomposition:
-    return decomposition.resolved(shard.read(0))
+    data = shard.read(0)
+    return decomposition.fit(data) if shard.kind == "nested" else decomposition.resolved(data)
 
 
 def _compress_each(

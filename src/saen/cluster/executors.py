@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
 import multiprocessing
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -16,16 +14,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from saen._util.executor import Executor
 from saen.errors import InputError, SaenError, WorkerError
+from saen.io import container
 
 MAX_RETRIES = 3
 """How often a task whose worker died is run again."""
@@ -140,11 +138,9 @@ class SerialExecutor:
 
 @dataclass(frozen=True)
 class _Shared:
-    """A value whose arrays lie in a file that workers map into memory."""
+    """A value in a file that workers map into memory."""
 
     file: Path
-    pickled: bytes = field(repr=False)
-    sizes: tuple[int, ...] = field(repr=False)
 
 
 class LocalExecutor:
@@ -156,20 +152,17 @@ class LocalExecutor:
     def __init__(self, workers: int) -> None:
         self._tasks: deque[Task] = deque()
         self._retries: dict[str, int] = {}
+        self._values = 0
         self._folder = Path(tempfile.mkdtemp(prefix="saen-"))
         self._pools: list[ProcessPoolExecutor | None] = [None] * workers
         self._running: dict[Future[Any], tuple[int, Task]] = {}
 
     def put(self, value: Any) -> Any:
-        """Write the arrays of a value to a file for the workers to map."""
-        buffers: list[pickle.PickleBuffer] = []
-        pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-        raw = [buffer.raw() for buffer in buffers]
-        with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
-            for each in raw:
-                file.write(each)
-                file.write(bytes(-each.nbytes % _ALIGNMENT))
-        return _Shared(Path(file.name), pickled, tuple(each.nbytes for each in raw))
+        """Write a value to a file for the workers to map."""
+        self._values += 1
+        file = self._folder / f"{self._values}.saen"
+        container.save(value, file)
+        return _Shared(file)
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
         """Add a task; it starts when a worker is free."""
@@ -247,7 +240,6 @@ class LocalExecutor:
         self._running.clear()
 
 
-_ALIGNMENT = 64
 _WATCH_SECONDS = 1.0
 
 
@@ -274,11 +266,4 @@ def _run_shared(task: Task) -> tuple[Any, SaenError | None]:
 
 @lru_cache(maxsize=4)
 def _load(shared: _Shared) -> Any:
-    buffers: list[memoryview] = []
-    if sum(shared.sizes):
-        with shared.file.open("rb") as file:
-            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    starts = np.cumsum([0, *(-(-size // _ALIGNMENT) * _ALIGNMENT for size in shared.sizes)])
-    for start, size in zip(starts.tolist(), shared.sizes, strict=False):
-        buffers.append(mapped[start : start + size] if size else memoryview(b""))
-    return pickle.loads(shared.pickled, buffers=buffers)
+    return container.load(shared.file)

@@ -152,7 +152,7 @@ def merge_by_ranges(
     moved = 0
     for level in range(len(names)):
         below = offsets(np.array(unique[-1])) if unique else np.zeros(1, np.int64)
-        common = executor.put((vocabulary, below))
+        common = vocabulary, below
         moved += sum(
             _run(
                 executor,

@@ -49,7 +49,7 @@ def predict_shards(
         check_format(out, FORMATS)
         check_output(out, force=force, inputs=[model_file, folder])
     model = load_model(model_file, "cpu")
-    takes = _check_takes(model)
+    takes = _check_takes(model, shards)
     unseen = objects = 0
     predicted: list[Array] = []
     with (
@@ -100,7 +100,7 @@ def embed_shards(
     check_format(out, EMBEDDING_FORMATS)
     check_output(out, force=force, inputs=[model_file, folder])
     model = load_model(model_file, "cpu")
-    _check_takes(model)
+    _check_takes(model, shards)
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]
@@ -108,7 +108,6 @@ def embed_shards(
     with open_executor(executor) as tasks, work_folder(out, settings) as work:
         arguments = (Path(model_file).absolute(), device, number)
         files = list(_run(shards, tasks, work, _embed_shard, arguments))
-        ids = np.concatenate([shards.one(n).read(0).ids for n in range(len(shards))])
 
         def parts() -> Iterator[Embedded]:
             start = 0
@@ -118,15 +117,15 @@ def embed_shards(
                 start += shard.graphs
 
         rows, width = write_embeddings(
-            out, parts(), ids, shards.targets(), name, lower=number < depth
+            out, parts(), shards.ids(), shards.targets(), name, lower=number < depth
         )
     return EmbeddingReport(str(out), number, name, rows, width)
 
 
-def _check_takes(model: Any) -> str:
+def _check_takes(model: Any, shards: Shards) -> str:
     takes = model_takes(model)
-    if takes != "graphs":
-        raise InputError(f"shards hold graphs, but this model reads {takes}")
+    if takes != shards.kind:
+        raise InputError(f"these shards hold {shards.kind}, but this model reads {takes}")
     return takes
 
 

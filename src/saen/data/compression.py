@@ -363,7 +363,7 @@ class Cut:
 
 
 class Decomposer(Protocol):
-    """What compression needs to know of a decomposition."""
+    """What compression needs to know of a decomposition; one that can be cut has `cut` as well."""
 
     @property
     def takes(self) -> str:
@@ -374,9 +374,6 @@ class Decomposer(Protocol):
 
     def decompose(self, data: Any, /) -> Hierarchy:
         """The hierarchy of a part of the data."""
-
-    def cut(self, data: Any, /) -> Cut | None:
-        """The same in chunks, where that is possible."""
 
 
 def compress_stream(hierarchies: Iterable[Hierarchy], *, lower_inverse: bool = True) -> Compressed:
@@ -414,7 +411,8 @@ def compress_graphs(
     True
     """
     costs = decomposition.costs(graphs)
-    _refuse_hopeless(costs, lambda example: decomposition.cut(graphs[example : example + 1]))
+    make_cut: Callable[[Any], Cut | None] = getattr(decomposition, "cut", lambda data: None)
+    _refuse_hopeless(costs, lambda example: make_cut(graphs[example : example + 1]))
     n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
@@ -425,7 +423,7 @@ def compress_graphs(
     def shard(start: int, stop: int, apply: Apply = map) -> Compressed:
         part = graphs[start:stop]
         worthwhile = costs[start:stop].sum() > limit // _MIN_CUT
-        cut = decomposition.cut(part) if worthwhile else None
+        cut = make_cut(part) if worthwhile else None
         if cut is not None:
             return _compress_cut(cut, limit, lower_inverse, apply)
         compressed = compress(decomposition.decompose(part))

@@ -254,6 +254,22 @@ class Relation:
             None if self.counts is None else self.counts[entries],
         )
 
+    def over(self, alphabet: tuple[str, ...]) -> Relation:
+        """The same parents over another alphabet; parts in roles that it lacks are left out."""
+        if self.alphabet == alphabet:
+            return self
+        place = {role: number for number, role in enumerate(alphabet)}
+        roles = np.array([place.get(role, -1) for role in self.alphabet])[self.roles]
+        known = np.flatnonzero(roles >= 0)
+        return Relation(
+            offsets(np.bincount(self.parents[known], minlength=self.n_parents)),
+            self.parts[known],
+            roles[known],
+            alphabet,
+            self.n_parts,
+            None if self.counts is None else self.counts[known],
+        )
+
     def with_parts(self, parts: Ints, n_parts: int) -> Relation:
         """The same entries over other parts: `parts`, shape (entries,), out of `n_parts`."""
         return replace(self, parts=parts, n_parts=n_parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from reprlib import repr as short
 from typing import Any
 
@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, offsets, ranges
 from saen._util.strings import plural
-from saen.data._collection import Dataset, Rows, checked_ids, checked_targets, equal_columns
+from saen.data._collection import (
+    Dataset,
+    Rows,
+    check_pointers,
+    checked_ids,
+    checked_targets,
+    concatenated,
+    equal_columns,
+)
 from saen.data.content_hash import level_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Value, Vocabulary, as_value
@@ -83,6 +91,8 @@ class NestedData(Dataset):
                 place = ", ".join([f"example {number}", *misfit.path])
                 raise InputError(f"{place}: {misfit.trouble}") from None
         hierarchy, starts = reader.finish(names)
+        if not names:
+            hierarchy = replace(hierarchy, names=(*hierarchy.names[:-1], "examples"))
         n = len(hierarchy)
         self.__setstate__(
             {
@@ -92,6 +102,75 @@ class NestedData(Dataset):
                 "name": name,
                 "ids": checked_ids(ids, n),
             }
+        )
+
+    @classmethod
+    def from_hierarchy(
+        cls,
+        hierarchy: Hierarchy,
+        starts: Sequence[ArrayLike],
+        targets: ArrayLike | None = None,
+        *,
+        name: str = "",
+        ids: ArrayLike | None = None,
+    ) -> NestedData:
+        """Build from the fields `hierarchy` and `starts` of other nested data.
+
+        Raises `InputError` unless the objects of every example lie side by side on every level.
+        """
+        n = len(hierarchy)
+        pointers = tuple(np.asarray(each).astype(np.int64) for each in starts)
+        for each in pointers:
+            check_pointers("starts", each)
+        ends = [int(each[-1]) for each in pointers]
+        if ends != list(hierarchy.sizes) or any(len(each) != n + 1 for each in pointers):
+            raise InputError("starts do not fit the hierarchy")
+        for relation, below, above in zip(
+            hierarchy.relations, pointers, pointers[1:], strict=False
+        ):
+            owner = np.repeat(np.arange(n), np.diff(relation.indptr[above]))
+            if not np.array_equal(np.searchsorted(below, relation.parts, "right") - 1, owner):
+                raise InputError("an example has parts of another")
+        return cls._unchecked(
+            hierarchy=hierarchy,
+            starts=tuple(map(frozen, pointers)),
+            targets=checked_targets(targets, n),
+            name=name,
+            ids=checked_ids(ids, n),
+        )
+
+    @staticmethod
+    def concatenate(collections: Iterable[NestedData]) -> NestedData:
+        """One collection of all examples, in order; roles of all, by name.
+
+        >>> one, other = NestedData([{"a": [1]}]), NestedData([{"b": [2.5]}])
+        >>> NestedData.concatenate([one, other]).to_mappings()
+        [{'a': [1]}, {'b': [2.5]}]
+        """
+        parts = list(collections)
+        shared = concatenated(parts)
+        hierarchies = [part.hierarchy for part in parts]
+        if len({hierarchy.names for hierarchy in hierarchies}) > 1:
+            raise InputError("levels differ: " + " and ".join(map(repr, parts[:2])))
+        alphabets = [
+            tuple(sorted({role for each in level for role in each.alphabet}))
+            for level in zip(*(hierarchy.relations for hierarchy in hierarchies), strict=True)
+        ]
+        numbers = any(hierarchy.attributes.vectors is not None for hierarchy in hierarchies)
+        return NestedData._unchecked(
+            **shared,
+            hierarchy=Hierarchy.concatenate(
+                replace(
+                    hierarchy,
+                    attributes=_with_vectors(hierarchy.attributes, numbers),
+                    relations=tuple(map(Relation.over, hierarchy.relations, alphabets)),
+                )
+                for hierarchy in hierarchies
+            ),
+            starts=tuple(
+                frozen(offsets(np.concatenate([np.diff(each) for each in level])))
+                for level in zip(*(part.starts for part in parts), strict=True)
+            ),
         )
 
     # -- what it is --------------------------------------------------------------------------
@@ -158,6 +237,12 @@ class NestedData(Dataset):
             starts=tuple(map(frozen, starts)),
             **self._per_example(rows),
         )
+
+
+def _with_vectors(attributes: Attributes, numbers: bool) -> Attributes:
+    if not numbers or attributes.vectors is not None:
+        return attributes
+    return replace(attributes, vectors=np.zeros((len(attributes), 1)))
 
 
 def level_names(levels: Sequence[str]) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ def coded_links(
     """
     links = Links.of(graphs, direction)
     if links.kinds:
+        _check_kinds(links.kinds, kinds)
         known = Vocabulary.fit(links.kinds)[0] if kinds is None else kinds
         return links, known, known.encode(links.kinds)
     if kinds is None:
@@ -90,6 +91,23 @@ def coded_links(
         "these graphs have neither edge labels nor directions, but the decomposition was fitted "
         f"on edges of the kinds {', '.join(kind_names(kinds))}"
     )
+
+
+def _check_kinds(columns: list[Array], kinds: Vocabulary | None) -> None:
+    """Raise `InputError` for kinds of another make, none of which could be known.
+
+    Graphs that are read as undirected, or without labels, would else be predicted as if they had
+    no edges at all.
+    """
+    if kinds is None or not len(kinds):
+        return
+    example = kinds[0]
+    if (len(example) if isinstance(example, tuple) else 1) != len(columns):
+        raise InputError(
+            "edge labels and directions of these graphs are not of the kinds that the "
+            f"decomposition was fitted on ({', '.join(kind_names(kinds)[:4])}): "
+            "read them as the training data (--directed)"
+        )
 
 
 @dataclass(frozen=True)

@@ -81,9 +81,7 @@ class Ego(GraphDecomposition):
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
-        links = None
-        if self.reads_kinds:
-            links = KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
+        links = self._links(graphs)
         if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
@@ -104,7 +102,7 @@ class Ego(GraphDecomposition):
         held = np.minimum(costs, len(bottom) * len(self.radii)).sum(dtype=np.float64)
         if held * MIN_ENTRY_BYTES > physical_memory():
             return None
-        links = KnownLinks.of(graphs, self.direction, self.kinds) if self.reads_kinds else None
+        links = self._links(graphs)
         if links is None and self.edges != "objects":
             counts = BallCounts.of(graphs.adjacency(self.direction), inverse, len(bottom))
             if max(self.radii) <= 2:
@@ -120,6 +118,12 @@ class Ego(GraphDecomposition):
 
         top = by_radius(graphs, self.radii)
         return Cut(bottom, inverse, costs, relations, np.arange(top.n_parts), top, self._names())
+
+    def _links(self, graphs: Graphs) -> KnownLinks | None:
+        """Links by kind, where their kinds are roles."""
+        if not self.reads_kinds:
+            return None
+        return KnownLinks.of(self.with_kinds(graphs), self.direction, self.kinds)
 
     def _names(self) -> tuple[str, ...]:
         return (self.bottom_name(), "ego graphs", "graphs")

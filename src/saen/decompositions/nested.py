@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import offsets
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.nested import NO_ROLE, NUMBER, NestedData, level_names
 from saen.data.vocabulary import Vocabulary
@@ -78,7 +77,7 @@ class Nested(Decomposition):
         attributes = data.hierarchy.attributes
         known = _used_labels(attributes) if self.vocabulary is None else self.vocabulary
         recoded = [
-            _over(relation, self._alphabet(level, relation))
+            relation.over(self._alphabet(level, relation))
             for level, relation in enumerate(relations, start=1)
         ]
         hierarchy = Hierarchy(_with_numbers(attributes.recoded(known)), tuple(recoded), names)
@@ -124,20 +123,3 @@ def _used_labels(attributes: Attributes) -> Vocabulary:
 
 def _used_roles(relation: Relation) -> tuple[str, ...]:
     return tuple(relation.alphabet[role] for role in np.unique(relation.roles).tolist())
-
-
-def _over(relation: Relation, alphabet: tuple[str, ...]) -> Relation:
-    """The same parents over another alphabet; parts in roles that it lacks are left out."""
-    if relation.alphabet == alphabet:
-        return relation
-    place = {role: number for number, role in enumerate(alphabet)}
-    roles = np.array([place.get(role, -1) for role in relation.alphabet])[relation.roles]
-    known = np.flatnonzero(roles >= 0)
-    return Relation(
-        offsets(np.bincount(relation.parents[known], minlength=relation.n_parents)),
-        relation.parts[known],
-        roles[known],
-        alphabet,
-        relation.n_parts,
-        None if relation.counts is None else relation.counts[known],
-    )

@@ -29,6 +29,8 @@ from saen.explanations.goal import (
     decompose_one,
     decomposition_settings,
     exact_copy,
+    example_id,
+    explained_share,
     largest_member,
 )
 from saen.explanations.linear import linear_outputs
@@ -49,7 +51,7 @@ class UniquePart:
     - `number`: among the unique parts; `towards`: the class (or the direction) that it is most
       evidence for; `mean`: its mean contribution towards that, per occurrence;
     - `occurrences`: how often it occurs; `examples`: in how many examples;
-    - `part`: one occurrence, in the example number `index`, which is `decomposed`.
+    - `part`: one occurrence, in the example number `index`, called `id`, which is `decomposed`.
     """
 
     number: int
@@ -59,6 +61,7 @@ class UniquePart:
     examples: int
     part: Part
     index: int
+    id: Any
     decomposed: DecomposedExample
 
     @property
@@ -77,6 +80,7 @@ class CollectionExplanation:
       (unique parts, targets);
     - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
     - `parts`: those that tell the classes apart most, see `contrasts`;
+    - `explained`: of a blend, whose parts these are, in words;
     - `n_examples`: of the collection; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
     """
@@ -90,11 +94,13 @@ class CollectionExplanation:
     n_examples: int
     gap: float
     settings: dict[str, Any]
+    explained: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The strongest unique parts as plain numbers, lists and strings."""
         return {
             "structures": self.n_examples,
+            "explained": self.explained,
             "level": self.name,
             "unique_parts": len(self.means),
             "targets": list(self.targets),
@@ -110,6 +116,7 @@ class CollectionExplanation:
                     "occurrences": each.occurrences,
                     "structures": each.examples,
                     "example": each.index,
+                    "id": each.id,
                     "part": each.part.to_json(),
                 }
                 for each in self.parts
@@ -148,6 +155,7 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
+    share = explained_share(estimator)
     estimator = largest_member(estimator)
     data = checked(estimator, X)
     if len(data) == 0:
@@ -192,6 +200,7 @@ def explain_collection(
             examples=int(examples[number]),
             part=decomposed.part(level, own, means[number, best]),
             index=index,
+            id=example_id(data, index),
             decomposed=decomposed,
         )
 
@@ -205,6 +214,7 @@ def explain_collection(
         n_examples=len(data),
         gap=found.gap,
         settings=decomposition_settings(estimator),
+        explained=share,
     )
 
 
@@ -252,10 +262,10 @@ def _in_tasks(
 ) -> TopContributions:
     """`top_contributions`, a few unique examples per task."""
     hierarchy = compressed.hierarchy
-    shared = executor.put((estimator, hierarchy))
+    shared = executor.put(hierarchy)
     starts = range(0, len(hierarchy), EXAMPLES_PER_TASK)
     for start in starts:
-        executor.submit(f"examples from {start}", _explain_some, shared, start, target)
+        executor.submit(f"examples from {start}", _explain_some, estimator, shared, start, target)
     results = dict(executor.completed())
     parts: list[TopContributions] = [results[f"examples from {start}"] for start in starts]
     outputs, baselines, entries = (
@@ -266,8 +276,9 @@ def _in_tasks(
     return TopContributions(parts[0].classes, outputs, baselines, entries, gap)
 
 
-def _explain_some(shared: tuple[Estimator, Hierarchy], start: int, target: Any) -> TopContributions:
-    estimator, hierarchy = shared
+def _explain_some(
+    estimator: Estimator, hierarchy: Hierarchy, start: int, target: Any
+) -> TopContributions:
     some = hierarchy[start : start + EXAMPLES_PER_TASK]
     top = np.arange(len(some))
     sizes, entries = some.sizes, (0, *(relation.n_entries for relation in some.relations))

@@ -175,6 +175,16 @@ class DecomposedExample:
         """The edge (of `graph.edges()`) of every bottom object, -1 where it is none, (n_0,)."""
         return self._bottom(None if self.anchors is None else self.anchors.edges[0])
 
+    def on_graph(self, values: Floats) -> tuple[Floats, Floats]:
+        """Sums of values of bottom objects over nodes (words), (N,), and edges, (E,)."""
+        graph = self.graph if self.document is None else self.document.sentences
+        assert graph is not None
+        nodes, edges = (
+            np.bincount(places[places >= 0], values[places >= 0], minlength=n).astype(np.float64)
+            for places, n in ((self.nodes, graph.n_nodes), (self.edges, graph.n_edges))
+        )
+        return nodes, edges
+
     def _bottom(self, anchors: Ints | None) -> Ints:
         return np.full(self.hierarchy.sizes[0], -1) if anchors is None else anchors
 

@@ -6,7 +6,7 @@ their networks. All arithmetic is float64 on the CPU.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +24,25 @@ from saen.explanations.goal import (
     decompose_one,
     decomposition_settings,
     exact_copy,
+    example_id,
     largest_member,
     plain,
 )
 from saen.explanations.linear import linear_contributions, linear_parts
+from saen.learning.blend import BlendEstimator
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data
 from saen.network.model import SAEN
 
 Floats = NDArray[np.float64]
+
+
+class ExplainedMember(NamedTuple):
+    """A model of a blend, its weight, and its own explanation of the class that the blend names."""
+
+    name: str
+    weight: float
+    explanation: Explanation
 
 
 class LevelBalance(NamedTuple):
@@ -65,7 +75,9 @@ class Explanation:
     - `entries[l - 1]`: of every entry of R_l, (entries,);
     - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
       objects inside them; identical ones are one part with a count;
-    - `steps`: of the integrals; `settings`: those of the decomposition.
+    - `steps`: of the integrals; `settings`: those of the decomposition;
+    - `members`: of a blend, its models, largest weight first. `prediction`, `target` and
+      `probability` are the blend's, and so is `on_graph`; everything else is about the first.
 
     The entries of an object sum up to its contribution (above the baseline, on the top), and so do
     the entries in which it is a part; objects without parts keep their contribution.
@@ -87,6 +99,22 @@ class Explanation:
     k: int
     steps: int
     settings: dict[str, Any]
+    members: tuple[ExplainedMember, ...] = ()
+
+    def on_graph(self) -> tuple[Floats, Floats]:
+        """What nodes (of documents: words), (N,), and edges, (E,), contribute.
+
+        Of a blend, the sum over its members by weight: contributions to the weighted mean of their
+        outputs.
+        """
+        if not self.members:
+            return self.decomposed.on_graph(self.contributions[0])
+        each = [
+            [each.weight * values for values in each.explanation.on_graph()]
+            for each in self.members
+        ]
+        nodes, edges = (np.sum(values, axis=0) for values in zip(*each, strict=True))
+        return nodes, edges
 
     @property
     def baseline(self) -> float:
@@ -121,6 +149,8 @@ class Explanation:
 
     def evidence(self, contribution: float) -> str:
         """What a contribution is evidence for, in words: `for questions`, `lower`, …"""
+        if contribution == 0:
+            return ""
         if not self.classes:
             return "higher" if contribution > 0 else "lower"
         if len(self.classes) > 2:
@@ -179,6 +209,17 @@ class Explanation:
             "labels": [self.decomposed.label(i) for i in range(hierarchy.sizes[0])],
             "parts": [part.to_json() for part in self.parts],
             "levels": levels,
+            "members": [
+                {
+                    "name": each.name,
+                    "weight": each.weight,
+                    "prediction": each.explanation.prediction,
+                    "probability": each.explanation.probability,
+                    "output": each.explanation.output,
+                    "baseline": each.explanation.baseline,
+                }
+                for each in self.members
+            ],
         }
 
     def __repr__(self) -> str:
@@ -189,7 +230,7 @@ class Explanation:
 
 
 def explain(
-    estimator: Estimator, X: Data, index: int = 0, *, target: Any = None, k: int = 10
+    estimator: Estimator, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10
 ) -> Explanation:
     """Explain one prediction: what every part of an example contributes to it.
 
@@ -197,11 +238,12 @@ def explain(
     ----------
     estimator
         A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`; of a blend, the member with the largest weight is explained.
+        `PartCountsRegressor`, or a blend: nodes are then explained by all members, parts by the
+        one with the largest weight (see `Explanation.members`).
     X
         Data as the estimator takes them.
     index
-        Which example of X to explain.
+        Which example of X to explain; text is its id, or its index where no example has that id.
     target
         The class whose logit is explained, by default the predicted one. For a regression, the
         column of y.
@@ -219,11 +261,14 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
-    estimator = largest_member(estimator)
-    data = checked(estimator, X)
+    data = checked(largest_member(estimator), X)
+    if isinstance(index, str):
+        index = _example_index(data, index)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
         raise InputError(f"there is no example {index}: {known}")
+    if isinstance(estimator, BlendEstimator):
+        return _blend_explanation(estimator, data, index, target, k)
     one = data[index : index + 1]
     prediction = plain(estimator.predict(one)[0])
     decomposed = decompose_one(estimator, one)
@@ -235,7 +280,7 @@ def explain(
     )
     explanation = Explanation(
         index=index,
-        id=plain(data.ids[index]) if hasattr(data, "ids") else index,
+        id=example_id(data, index),
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
@@ -248,6 +293,40 @@ def explain(
     )
     check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return explanation
+
+
+def _example_index(data: Any, name: str) -> int:
+    """The index of the example with an id, else of the one that an integer counts from 0."""
+    own = np.flatnonzero(np.asarray(getattr(data, "ids", ())).astype(str) == name)
+    if len(own) > 1:
+        places = ", ".join(map(str, own[:5].tolist()))
+        raise InputError(f"{len(own)} examples have the id {name!r}: their indices are {places}")
+    if len(own):
+        return int(own[0])
+    try:
+        return int(name)
+    except ValueError:
+        raise InputError(f"there is no example with the id {name!r}") from None
+
+
+def _blend_explanation(estimator: Any, data: Any, index: int, target: Any, k: int) -> Explanation:
+    """The members' explanations of the class that the blend predicts, or of the target."""
+    one = data[index : index + 1]
+    prediction = plain(estimator.predict(one)[0])
+    if target is None and np.ndim(getattr(estimator, "classes_", 0)) == 1:
+        target = prediction
+    members = tuple(
+        ExplainedMember(
+            each.name, each.weight, explain(each.estimator, data, index, target=target, k=k)
+        )
+        for each in estimator.members_
+    )
+    first = members[0].explanation
+    probability = None
+    if first.classes:
+        place = first.classes.index(str(first.target))
+        probability = float(estimator.predict_proba(one)[0, place])
+    return replace(first, prediction=prediction, probability=probability, members=members)
 
 
 def _probability(estimator: Estimator, one: Any, goal: Goal) -> float | None:

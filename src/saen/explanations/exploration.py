@@ -25,7 +25,7 @@ from saen.explanations.collection import (
     top_contributions,
 )
 from saen.explanations.describe import DecomposedExample, singular
-from saen.explanations.goal import Estimator, checked, largest_member
+from saen.explanations.goal import Estimator, checked, explained_share, largest_member
 from saen.learning.prediction import predict_chunks
 from saen.learning.preparation import Data
 from saen.learning.presets import Classifier
@@ -86,7 +86,8 @@ class Exploration:
       are 1 for a wrong class, or the difference to the target;
     - `vectors` (n, width): learned; `nearest` (n, k): the nearest others, nearest first;
     - `conflicts`: groups of examples with identical parts but different targets;
-    - `data`: the examples.
+    - `data`: the examples;
+    - `explained`: of a blend, whose parts and vectors these are, in words; predictions are by all.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Exploration:
     n_unique_parts: int
     gap: float
     data: Any
+    explained: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -150,7 +152,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     >>> explore(model, threads, k=20)
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
-    estimator = largest_member(estimator)
+    whole, estimator = estimator, largest_member(estimator)
     data = checked(estimator, X)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
@@ -158,7 +160,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         raise InputError("explore needs a model that decomposes the data itself")
     compressed = estimator.compress(data)
     found = top_contributions(estimator, compressed)
-    predictions, confidence = _predicted(estimator, data)
+    predictions, confidence = _predicted(whole, data)
     targets = _usable_targets(estimator, data)
     vectors = np.asarray(estimator.embed(data), dtype=np.float64)
     parts, listed = _statistics(compressed, found, targets, k)
@@ -183,6 +185,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         n_unique_parts=hierarchy.sizes[-2],
         gap=found.gap,
         data=data,
+        explained=explained_share(whole),
     )
 
 

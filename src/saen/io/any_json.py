@@ -47,7 +47,7 @@ def from_json(
 
     >>> rex = {"name": "Rex", "age": 3.5, "owners": [{"city": "Rome"}, {"city": "Oslo"}]}
     >>> from_json([rex], target="name")
-    NestedData(3 level 0 → 3 level 1 → 1 level 2; 1 class)
+    NestedData(3 level 0 → 3 level 1 → 1 examples; 1 class)
     >>> from_json([rex]).to_mappings()[0]["owners"]
     [{'city': ['Rome']}, {'city': ['Oslo']}]
 
@@ -69,7 +69,7 @@ def from_json(
     known = [value is not None for value in targets]
     if any(known) and not all(known):
         raise InputError(f"document {known.index(False)} has no target, but others have one")
-    levels = [f"level {number}" for number in range(deepest + 1)]
+    levels = [*(f"level {number}" for number in range(deepest)), "examples"]
     ids = [number if own is None else own for number, (_, _, own) in enumerate(examples)]
     return NestedData(
         items, targets if any(known) else None, levels=levels, name=name, ids=id_array(ids)

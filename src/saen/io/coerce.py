@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
+from saen.data.nested import NestedData
 from saen.errors import InputError
 
 
@@ -39,6 +41,12 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         return from_rdkit(items)
     if isinstance(first, str) and not isinstance(X, str):
         raise InputError("X holds strings: if they are SMILES, pass saen.from_smiles(X)")
+    if isinstance(X, NestedData | Documents):
+        name = "nested" if isinstance(X, NestedData) else "dependency_paths"
+        raise InputError(
+            f"X is {type(X).__name__}, but this estimator reads graphs: "
+            f"set its decomposition, such as SAENClassifier({name!r})"
+        )
     raise InputError(
         "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
         f"or a saen.Hierarchy, not {type(X).__name__}"

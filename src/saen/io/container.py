@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -23,8 +23,10 @@ from saen._util.arrays import Array, index_dtype, narrow, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.strings import short_label
 from saen.data.compression import Compressed
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.nested import NestedData
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError, SaenError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
@@ -32,7 +34,8 @@ from saen.io.archive import FREE_BYTES, MAX_RATIO
 FORMAT = "saen"
 VERSION = 1
 
-Storable = Graphs | Hierarchy | Compressed
+Storable = Graphs | Documents | NestedData | Hierarchy | Compressed
+Data = TypeVar("Data", Graphs, Documents, NestedData)
 
 _DTYPES = {
     "BOOL": np.bool_,
@@ -64,7 +67,7 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
 
 def save(data: Storable, path: str | Path) -> int:
-    """Write graphs, a hierarchy or a compressed hierarchy to a file; returns its size in bytes.
+    """Write data, a hierarchy or a compressed hierarchy to a file; returns its size in bytes.
 
     Raises `FileError` if the file cannot be written.
 
@@ -77,6 +80,10 @@ def save(data: Storable, path: str | Path) -> int:
     """
     if isinstance(data, Graphs):
         return write(path, "graphs", *_pack_graphs(data))
+    if isinstance(data, Documents):
+        return write(path, "documents", *_pack_documents(data))
+    if isinstance(data, NestedData):
+        return write(path, "nested", *_pack_nested(data))
     if isinstance(data, Hierarchy):
         return write(path, "hierarchy", *pack_hierarchy(data))
     if isinstance(data, Compressed):
@@ -85,18 +92,20 @@ def save(data: Storable, path: str | Path) -> int:
 
 
 def load(path: str | Path) -> Any:
-    """Read a file that `save` wrote: `Graphs`, `Hierarchy` or `Compressed`.
+    """Read a file that `save` wrote: data, a `Hierarchy` or a `Compressed`.
 
     Raises `FileError` if the file is missing, damaged, foreign or of a newer format.
     """
     kind, document, tensors = read(path)
     unpack = {
         "graphs": _unpack_graphs,
+        "documents": _unpack_documents,
+        "nested": _unpack_nested,
         "hierarchy": unpack_hierarchy,
         "compressed": _unpack_compressed,
     }.get(kind)
     if unpack is None:
-        raise FileError(f"contains a {kind}, not graphs or a hierarchy", path=path)
+        raise FileError(f"contains a {kind}, not data or a hierarchy", path=path)
     try:
         return unpack(document, tensors)
     except UNPACK_ERRORS as error:
@@ -233,6 +242,19 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     return metadata["kind"], metadata["document"], arrays
 
 
+def read_examples(path: str | Path) -> tuple[Array | None, Array | None]:
+    """Ids (None: row numbers) and targets, if any, of a file of data.
+
+    The other arrays are neither read nor checked.
+    """
+    header, tensors = read_header(path), _map(Path(path))
+    try:
+        columns = _unpack_columns(("targets",), header.document, tensors)
+    except UNPACK_ERRORS as error:
+        raise FileError(f"damaged: inconsistent content ({_reason(error)})", path=path) from error
+    return columns["ids"], columns["targets"]
+
+
 def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     """The metadata of a file, and the shapes of its arrays."""
     if Path(path).is_dir():
@@ -348,11 +370,28 @@ def _pack_graphs(graphs: Graphs) -> tuple[dict[str, Any], dict[str, Array]]:
         "indptr": narrow(graphs.indptr),
         "indices": narrow(graphs.indices),
     }
-    for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets"):
-        _pack_column(key, getattr(graphs, key), document, tensors)
-    if not np.array_equal(graphs.ids, np.arange(len(graphs))):
-        tensors |= _pack_ids(graphs.ids)
+    _pack_columns(graphs, _GRAPH_COLUMNS, document, tensors)
     return document, tensors
+
+
+_GRAPH_COLUMNS = ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets")
+
+
+def _pack_columns(
+    data: Graphs | Documents | NestedData,
+    keys: tuple[str, ...],
+    document: dict[str, Any],
+    tensors: dict[str, Array],
+) -> None:
+    """Add columns, ids and other columns of the input."""
+    for key in keys:
+        _pack_column(key, getattr(data, key), document, tensors)
+    if not np.array_equal(data.ids, np.arange(len(data))):
+        tensors |= _pack_values("ids", data.ids)
+    if data.extra:
+        document["extra"] = [*data.extra]
+        for number, column in enumerate(data.extra.values()):
+            tensors |= _pack_values(f"extra.{number}", column)
 
 
 def _pack_column(
@@ -382,19 +421,20 @@ def _unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]
     return _signed(column) if column.dtype.kind == "u" else column
 
 
-def _pack_ids(ids: Array) -> dict[str, Array]:
-    """Ids as numbers, or as UTF-8 with the end of each; row numbers are not stored."""
-    if ids.dtype.kind != "U":
-        return {"ids": ids.astype(np.uint64 if ids.dtype.kind == "u" else np.int64)}
-    texts = [text.encode() for text in ids.tolist()]
+def _pack_values(key: str, column: Array) -> dict[str, Array]:
+    """Ids or another column: numbers, Booleans, or text as UTF-8 with the end of each."""
+    if column.dtype.kind != "U":
+        kinds = {"u": np.uint64, "i": np.int64, "b": np.bool_}
+        return {key: column.astype(kinds.get(column.dtype.kind, np.float64))}
+    texts = [text.encode() for text in column.tolist()]
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-    return {"ids": np.frombuffer(b"".join(texts), dtype=np.uint8), "ids.ends": ends}
+    return {key: np.frombuffer(b"".join(texts), dtype=np.uint8), f"{key}.ends": ends}
 
 
-def _unpack_ids(tensors: dict[str, Array]) -> Array | None:
-    if "ids.ends" not in tensors:
-        return tensors.get("ids")
-    data, ends = tensors["ids"].tobytes(), tensors["ids.ends"].tolist()
+def _unpack_values(tensors: dict[str, Array], key: str) -> Array | None:
+    if f"{key}.ends" not in tensors:
+        return tensors.get(key)
+    data, ends = tensors[key].tobytes(), tensors[f"{key}.ends"].tolist()
     starts = [0, *ends[:-1]]
     texts = [data[a:b].decode() for a, b in zip(starts, ends, strict=True)]
     return _strings(texts, len(texts))
@@ -412,10 +452,7 @@ def _strings(texts: list[str], n_rows: int) -> Array:
 
 
 def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graphs:
-    columns: dict[str, Any] = {
-        key: _unpack_column(key, document, tensors)
-        for key in ("node_labels", "node_attributes", "edge_labels", "edge_attributes", "targets")
-    }
+    columns = _unpack_columns(_GRAPH_COLUMNS, document, tensors)
     indices = tensors["indices"]
     # Narrow unsigned on disk, signed in memory; of one width they are the same bytes.
     wide = index_dtype(len(tensors["indptr"]) - 1)
@@ -428,10 +465,71 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         indices=indices.view(wide) if same else indices.astype(wide),
         directed=True,
         name=str(document["name"]),
-        ids=_unpack_ids(tensors),  # type: ignore[arg-type]
         **columns,
     )
+    graphs = _with_extra(graphs, document, tensors)
     return graphs if document["directed"] else graphs.as_undirected(check=False)
+
+
+def _unpack_columns(
+    keys: tuple[str, ...], document: dict[str, Any], tensors: dict[str, Array]
+) -> dict[str, Any]:
+    """The inverse of `_pack_columns`."""
+    columns = {key: _unpack_column(key, document, tensors) for key in keys}
+    return columns | {"ids": _unpack_values(tensors, "ids")}
+
+
+def _with_extra(data: Data, document: dict[str, Any], tensors: dict[str, Array]) -> Data:
+    """The examples with the other columns of the input, if there are any."""
+    extra = {
+        str(name): tensors[f"extra.{number}"] if column is None else column
+        for number, name in enumerate(document.get("extra", ()))
+        for column in [_unpack_values(tensors, f"extra.{number}")]
+    }
+    return data.with_extra(extra) if extra else data
+
+
+def _pack_documents(documents: Documents) -> tuple[dict[str, Any], dict[str, Array]]:
+    sentences, columns = _pack_graphs(documents.sentences.with_ids(None))
+    document: dict[str, Any] = {"name": documents.name, "sentences": sentences}
+    tensors = {f"sentences.{key}": column for key, column in columns.items()}
+    tensors["offsets"] = narrow(documents.offsets)
+    _pack_columns(documents, ("targets",), document, tensors)
+    return document, tensors
+
+
+def _unpack_documents(document: dict[str, Any], tensors: dict[str, Array]) -> Documents:
+    columns = {
+        key.removeprefix("sentences."): column
+        for key, column in tensors.items()
+        if key.startswith("sentences.")
+    }
+    documents = Documents(
+        _unpack_graphs(document["sentences"], columns),
+        tensors["offsets"].astype(np.int64),
+        name=str(document["name"]),
+        **_unpack_columns(("targets",), document, tensors),
+    )
+    return _with_extra(documents, document, tensors)
+
+
+def _pack_nested(data: NestedData) -> tuple[dict[str, Any], dict[str, Array]]:
+    document, tensors = pack_hierarchy(data.hierarchy)
+    document["name"] = data.name
+    tensors |= {f"{level}.starts": narrow(starts) for level, starts in enumerate(data.starts)}
+    _pack_columns(data, ("targets",), document, tensors)
+    return document, tensors
+
+
+def _unpack_nested(document: dict[str, Any], tensors: dict[str, Array]) -> NestedData:
+    hierarchy = unpack_hierarchy(document, tensors)
+    data = NestedData.from_hierarchy(
+        hierarchy,
+        [tensors[f"{level}.starts"] for level in range(hierarchy.depth + 1)],
+        name=str(document["name"]),
+        **_unpack_columns(("targets",), document, tensors),
+    )
+    return _with_extra(data, document, tensors)
 
 
 def _at_least(dtype: type[np.generic], column: Array) -> Array:

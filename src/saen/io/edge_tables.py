@@ -23,7 +23,6 @@ from saen.io.records import BadGraphs, assemble
 from saen.io.tables import (
     ID_COLUMNS,
     SUFFIXES,
-    TARGET_COLUMNS,
     ParquetRows,
     Table,
     find_column,
@@ -92,11 +91,14 @@ def read_targets(path: Path, options: ReadOptions) -> Targets:
 def _targets_of(table: Table, options: ReadOptions) -> Targets:
     columns = target_columns(table, options.target)
     own_id = find_column(table, options.id, ID_COLUMNS)
-    require(table, ("graph", *(columns if columns or own_id else TARGET_COLUMNS[:1])))
+    require(table, ("graph",))
+    if not columns and not own_id:
+        known = ", ".join(map(table.written, table.columns))[:200]
+        raise FileError(f"no column 'target': name one with --target, of {known}", path=table.path)
     options.found(
         table.path.name,
-        targets=columns[0] if columns and options.target is None else None,
-        ids=own_id if options.id is None else None,
+        targets=table.written(columns[0]) if columns and options.target is None else None,
+        ids=table.written(own_id) if own_id and options.id is None else None,
     )
     read = {"graph", own_id, *columns, *_INDEX}
     return Targets(table, columns, own_id, [name for name in table.columns if name not in read])
@@ -387,7 +389,7 @@ class _Tables:
             if not known.all():
                 column = column.astype(np.str_ if column.dtype.kind == "U" else np.float64)
                 column[~known] = "" if column.dtype.kind == "U" else np.nan
-            extra[name] = column
+            extra[table.written(name)] = column
         return about.values(rows), names, extra
 
     # -- bad graphs --------------------------------------------------------------------------
@@ -473,7 +475,15 @@ def _attributes(table: Table) -> list[str]:
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
     texts = table.texts(column)
-    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number"
+    words = np.isnan(table.numbers(column)).all() and set(texts.str.strip().str.casefold())
+    hint = (
+        " (call a column of text 'label', or leave it out)" if words and not words & _GAPS else ""
+    )
+    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number{hint}"
+
+
+_GAPS = {"", "nan", "inf", "-inf"}
+"""What stands in a column of numbers, but is none."""
 
 
 def _shown(name: object) -> str:

@@ -30,7 +30,7 @@ def read_graphml(path: Path) -> Record:
     """Read a GraphML or GML file; nodes are in the order of the file.
 
     The attribute `label` of nodes and edges becomes their label. All other attributes that hold
-    numbers become real attributes, in alphabetical order; text is ignored.
+    numbers become real attributes, in alphabetical order; text is `unread`.
 
     >>> file = getfixture("tmp_path") / "water.gml"
     >>> _ = file.write_text('''graph [
@@ -113,11 +113,14 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
     edges = [((source, target), data) for source, target, data in graph.edges(data=True)]
     columns: dict[str, Array] = {}
     names: dict[str, tuple[str, ...]] = {}
+    unread: set[str] = set()
     for what, rows in (("node", nodes), ("edge", edges)):
         default = graph.graph.get(f"{what}_default", {})
         numeric = _numeric([default, *(own for _, own in rows)]) if rows else []
         if len(numeric) * len(rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
             raise InputError(f"{len(numeric):,} attributes are too many for a file of this size")
+        texts = {key for own in (default, *(own for _, own in rows)) for key in own}
+        unread |= {f"{what} {key!r}" for key in texts - {_LABEL, *numeric}}
         items = Items(
             what,
             [ChainMap(own, default) for _, own in rows],
@@ -141,6 +144,7 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
         columns,
         names,
         directed=graph.is_directed(),
+        unread=frozenset(unread),
     )
 
 

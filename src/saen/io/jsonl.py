@@ -173,7 +173,9 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     target, own_id, rest = example_keys(document, options.target, options.id)
     for key in ("nodes", "edges"):
         if key not in document:
-            raise InputError(f"no {key!r}")
+            other = key == "nodes" and "edges" not in document
+            hint = " (saen convert --as nested reads any JSON)" if other else ""
+            raise InputError(f"no {key!r}{hint}")
     directed = document.get("directed", False)
     if not isinstance(directed, bool):
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")

@@ -42,7 +42,7 @@ from saen.io.edge_tables import EDGES, Targets, read_edge_table, read_targets, w
 from saen.io.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, Records, bad_graphs, targets_for
-from saen.io.shards import is_shards, read_shards
+from saen.io.shards import KINDS, is_shards, read_shards
 from saen.io.text_files import numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
 
@@ -166,7 +166,8 @@ def _options(options: ReadOptions | None, settings: dict[str, Any]) -> ReadOptio
 def data_kind(name_or_path: str | os.PathLike[str]) -> str:
     """What a name or path holds, from its suffix and first line, without reading the rest.
 
-    `documents` (.conllu), `nested` (JSON lines with `parts`, or `"stdlib-functions"`) or `graphs`.
+    `documents` (.conllu), `nested` (JSON lines with `parts`, or `"stdlib-functions"`) or `graphs`;
+    shards and .saen files say it themselves.
 
     >>> data_kind("threads"), data_kind("corpus.conllu")
     ('graphs', 'documents')
@@ -174,6 +175,11 @@ def data_kind(name_or_path: str | os.PathLike[str]) -> str:
     path = Path(name_or_path).expanduser()
     if path.suffix == ".conllu":
         return "documents"
+    if is_shards(path):
+        return read_shards(path).kind
+    if path.suffix == ".saen" and path.is_file():
+        kind = container.read_header(path).kind
+        return kind if kind in KINDS else "graphs"
     if str(name_or_path) == STDLIB and not path.exists():
         return "nested"
     if path.suffix in jsonl.SUFFIXES and path.is_file():
@@ -193,7 +199,8 @@ def load_data(
 
     - `takes="graphs"`: `load_dataset`;
     - `takes="documents"`: `Documents` from a `.conllu` file;
-    - `takes="nested"`: `NestedData` from a `.jsonl` file, or `"stdlib-functions"`.
+    - `takes="nested"`: `NestedData` from a `.jsonl` file, or `"stdlib-functions"`;
+    - both also from shards and `.saen` files.
 
     `options` and `settings` are those of `load_dataset`. Documents and nested data are read
     completely or not at all.
@@ -205,6 +212,9 @@ def load_data(
     if takes == "graphs":
         return load_dataset(name_or_path, options)
     path = expand_user(name_or_path)
+    if takes in KINDS and (path.suffix == ".saen" or is_shards(path)):
+        stored: Any = _load_stored(path, takes, options)
+        return _finished(stored, options)  # type: ignore[no-any-return]
     if takes == "documents":
         from saen.io.conllu import read_conllu
 
@@ -301,7 +311,8 @@ def warn_repeated_ids(ids: Array, one: str) -> None:
         shown = ", ".join(map(repr, repeated[:3]))
         more = " …" if len(repeated) > 3 else ""
         warnings.warn(
-            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more}",
+            f"{plural(len(repeated), 'id')} used by more than one {one}: {shown}{more} "
+            "(--id COLUMN names others)",
             DuplicateIdsWarning,
             stacklevel=4,
         )
@@ -338,6 +349,7 @@ def _read_files(
     if target_file is not None:
         rows = dict(_file_rows(read_targets(target_file, options), files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
+    unread: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
         for number, file in enumerate(files, start=1):
             try:
@@ -348,9 +360,13 @@ def _read_files(
                 )
                 record = replace(record, **{"id": file.stem, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
+                unread |= record.unread
             except FileError as error:
                 bad_graph(error)
             update(number)
+    if unread and options.notify is not None:
+        names = ", ".join(sorted(unread))[:200]
+        options.notify(f"{source.name}: attributes of text not read: {names} (only 'label' is)")
     return records.graphs(source.stem)
 
 
@@ -367,7 +383,7 @@ def _file_rows(
     rows = np.arange(len(table))
     values = targets.values(rows)
     ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
-    extra = {name: table.array(name).tolist() for name in targets.extra}
+    extra = {table.written(name): table.array(name).tolist() for name in targets.extra}
     for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
         if file is None:
@@ -424,17 +440,13 @@ def _data_folders() -> list[Path]:
 def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
     if not _is_tu_folder(path) and _is_readable(path):
         return read_graphs(path, options)
-    if is_shards(path):
-        options.only(path.name)
-        return read_shards(path).load()
-    if path.suffix == ".saen" and not path.is_dir():
-        options.only(path.name)
-        graphs = container.load(path)
-        if not isinstance(graphs, Graphs):
-            raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
-        return graphs
+    if is_shards(path) or (path.suffix == ".saen" and not path.is_dir()):
+        stored: Graphs = _load_stored(path, "graphs", options)
+        return stored
     if path.suffix == ".conllu":
-        raise FileError("documents, not graphs: use a decomposition such as text", path=path)
+        raise FileError(
+            "documents, not graphs: train, evaluate and predict read them as they are", path=path
+        )
     if path.is_file() and path.suffix != ".zip" and not zipfile.is_zipfile(path):
         suffixes = ", ".join((".saen", ".zip", *SUFFIXES))
         raise FileError(f"unknown format (known suffixes: {suffixes})", path=path)
@@ -456,6 +468,15 @@ def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
     graphs = read_tu(path, **tu)
     _store_parsed(graphs, parsed)
     return graphs
+
+
+def _load_stored(path: Path, takes: str, options: ReadOptions) -> Any:
+    """The content of shards or of a .saen file, which must be of this kind."""
+    options.only(path.name)
+    data = read_shards(path).load() if is_shards(path) else container.load(path)
+    if not isinstance(data, KINDS[takes]):
+        raise FileError(f"contains a {type(data).__name__}, not {KINDS[takes].__name__}", path=path)
+    return data
 
 
 def _tu_options(name: str, options: ReadOptions) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def read_nested(
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
     >>> read_nested(file)
-    NestedData(pets: 2 level 0 → 1 level 1; 1 class)
+    NestedData(pets: 2 level 0 → 1 examples; 1 class)
 
     Raises `FileError` with the line for anything else.
     """

@@ -318,6 +318,7 @@ def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
         raise FileError("no molecules", path=path)
     titles = ["" if each is None else each.GetProp("_Name").strip() for each in raw]
     fields = [{} if each is None else each.GetPropsAsDict(autoConvertStrings=False) for each in raw]
+    spelling = {" ".join(name.split()).casefold(): name for own in fields for name in own}
     names = dict.fromkeys(" ".join(name.split()).casefold() for own in fields for name in own)
     named = [{" ".join(k.split()).casefold(): str(v) for k, v in own.items()} for own in fields]
     columns = {name: [own.get(name, "") for own in named] for name in names}
@@ -337,7 +338,9 @@ def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
             reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
         raise InputError(f"invalid molecule: {' '.join(reason.split())}")
 
-    return _read_rows(text_table(path, columns, "molecule"), _BLOCK, read, options, bad_graph)
+    table = text_table(path, columns, "molecule")
+    table.spelling = spelling
+    return _read_rows(table, _BLOCK, read, options, bad_graph)
 
 
 def _read_rows(
@@ -355,9 +358,9 @@ def _read_rows(
     if table.path.suffix in tables.SUFFIXES:
         options.found(
             table.path.name,
-            molecules=source if options.smiles is None else None,
-            targets=columns[0] if columns and options.target is None else None,
-            ids=own_id if options.id is None else None,
+            molecules=table.written(source) if options.smiles is None else None,
+            targets=table.written(columns[0]) if columns and options.target is None else None,
+            ids=table.written(own_id) if own_id and options.id is None else None,
         )
     rows, molecules = [], []
     with (
@@ -377,7 +380,9 @@ def _read_rows(
     if (own_id or source) != _BLOCK:
         ids = table.labels(own_id or source, np.array(rows, dtype=np.int64))
     used = {source, own_id, *columns}
-    extra = {name: table.array(name)[rows] for name in table.columns if name not in used}
+    extra = {
+        table.written(name): table.array(name)[rows] for name in table.columns if name not in used
+    }
     graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
         replace(graphs, name=table.path.stem)

@@ -424,7 +424,8 @@ class Record:
     """One graph as its file describes it: E `edges`, shape (E, 2), over nodes 0 … `size` - 1.
 
     `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any. `id`
-    is the graph's own, or its position in the input, bad graphs counted.
+    is the graph's own, or its position in the input, bad graphs counted. `unread` are attributes
+    that are neither labels nor numbers, in words.
     """
 
     path: Path
@@ -437,6 +438,7 @@ class Record:
     target: Any = None
     id: int | str = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
 
     def block(self) -> Block:
         """The graph as a block of its own."""

@@ -1,4 +1,4 @@
-"""Shards: a large collection of graphs as a folder of parts, which tasks read one by one.
+"""Shards: a large collection of examples as a folder of parts, which tasks read one by one.
 
 `shards.json` lists the parts in order. The folder appears when all of it is written.
 """
@@ -11,26 +11,36 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from safetensors import safe_open
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Ints, offsets
 from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
+from saen._util.strings import plural
+from saen.data._collection import concatenate_values
+from saen.data.documents import Documents
 from saen.data.graphs import Graphs
+from saen.data.nested import NestedData
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
 from saen.io import container
 
 INDEX = "shards.json"
 _VERSION = 1
-_LABELS = ("node_labels", "edge_labels")
+
+Data = Graphs | Documents | NestedData
+KINDS: dict[str, Any] = {"graphs": Graphs, "documents": Documents, "nested": NestedData}
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One part: its file, what it holds, and a checksum of the file (BLAKE2b)."""
+    """One part: its file, what it holds, and a checksum of the file (BLAKE2b).
+
+    `graphs` counts its examples; `nodes` and `edges` those of all of them: of documents words and
+    dependencies, of nested data labels and entries.
+    """
 
     file: str
     graphs: int
@@ -42,14 +52,23 @@ class Shard:
     checksum: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Shards:
-    """A folder of shards; `vocabulary` has the distinct node and edge labels of all of them."""
+    """A folder of shards of one `kind`: graphs, documents or nested.
+
+    `vocabulary` has the distinct node and edge labels of all of them.
+    """
 
     folder: Path
     name: str
     shards: tuple[Shard, ...]
     vocabulary: dict[str, Vocabulary]
+    kind: str = "graphs"
+
+    def __repr__(self) -> str:
+        what = {"nested": "examples"}.get(self.kind, self.kind)
+        name = f"{self.name}: " if self.name else ""
+        return f"Shards({name}{self.n_graphs:,} {what} in {plural(len(self), 'shard')})"
 
     def __len__(self) -> int:
         """The number of shards."""
@@ -62,7 +81,7 @@ class Shards:
 
     @property
     def n_graphs(self) -> int:
-        """Graphs of all shards."""
+        """Examples of all shards."""
         return sum(shard.graphs for shard in self.shards)
 
     def digest(self) -> str:
@@ -72,38 +91,41 @@ class Shards:
             state.update(shard.checksum.encode())
         return state.hexdigest()
 
-    def read(self, number: int) -> Graphs:
-        """The graphs of one shard; `FileError` if the file is not what the index says."""
+    def read(self, number: int) -> Any:
+        """The examples of one shard; `FileError` if the file is not what the index says."""
         shard, path = self.shards[number], self.folder / self.shards[number].file
         if not path.is_file():
             raise FileError(f"no such file, but {INDEX} lists it: convert again", path=path)
         if path.stat().st_size != shard.bytes or _checksum(path) != shard.checksum:
             raise FileError(f"damaged, or not the file that {INDEX} lists", path=path)
-        graphs = container.load(path)
-        if not isinstance(graphs, Graphs):
-            raise FileError(f"contains a {type(graphs).__name__}, not Graphs", path=path)
-        return graphs
+        data = container.load(path)
+        if not isinstance(data, KINDS[self.kind]):
+            raise FileError(f"contains a {type(data).__name__}, not {self.kind}", path=path)
+        return data
 
     def one(self, number: int) -> Shards:
         """A shard alone: what a task needs to read it."""
         return replace(self, shards=(self.shards[number],), vocabulary={})
 
     def targets(self) -> Array | None:
-        """The targets of all graphs, in order, and nothing else of them; None without any."""
-        columns: list[Array] = []
-        for file in self.files:
-            header = container.read_header(file)
-            if "targets" not in header.shapes:
-                return None
-            with safe_open(file, framework="numpy") as opened:
-                column: Array = opened.get_tensor("targets")
-            values = header.document.get("targets.values")
-            columns.append(column if values is None else np.array(values)[column])
-        return np.concatenate(columns)
+        """The targets of all examples, in order, and nothing else of them; None without any."""
+        columns = [container.read_examples(file)[1] for file in self.files]
+        known = [column for column in columns if column is not None]
+        return concatenate_values(known) if len(known) == len(columns) else None
 
-    def load(self) -> Graphs:
-        """All graphs, in order."""
-        return Graphs.concatenate(self.read(number) for number in range(len(self)))
+    def ids(self) -> Array:
+        """The ids of all examples, in order, and nothing else of them."""
+        columns = [container.read_examples(file)[0] for file in self.files]
+        return concatenate_values(
+            [
+                np.arange(shard.graphs) if column is None else column
+                for shard, column in zip(self.shards, columns, strict=True)
+            ]
+        )
+
+    def load(self) -> Any:
+        """All examples, in order."""
+        return KINDS[self.kind].concatenate(self.read(number) for number in range(len(self)))
 
 
 def is_shards(path: str | os.PathLike[str]) -> bool:
@@ -112,64 +134,85 @@ def is_shards(path: str | os.PathLike[str]) -> bool:
 
 
 def write_shards(
-    parts: Iterable[Graphs], folder: str | os.PathLike[str], *, force: bool = False
+    parts: Iterable[Data],
+    folder: str | os.PathLike[str],
+    n_shards: int | None = None,
+    *,
+    force: bool = False,
 ) -> Shards:
-    """Write collections of graphs, as they come, to the shards of a folder.
+    """Write graphs, documents or nested data, as they come, to the shards of a folder.
 
-    One part is held at a time. The parts must have the same columns. A folder that is not empty
-    is overwritten only with `force`, and only if it holds shards.
+    One part is held at a time. The parts must have the same columns. Every part is a shard; with
+    `n_shards`, they are cut into that many of about equal size, as `split_graphs` cuts all of
+    them. A folder that is not empty is overwritten only with `force`, and only if it holds shards.
 
     >>> from saen import generate_threads
     >>> parts = (generate_threads(10, seed=seed) for seed in range(3))
-    >>> write_shards(parts, getfixture("tmp_path") / "threads").n_graphs
-    30
+    >>> write_shards(parts, getfixture("tmp_path") / "threads", n_shards=2)
+    Shards(threads: 30 graphs in 2 shards)
 
-    Raises `InputError` for parts without graphs or that differ in their columns, and `FileError`
-    if the folder cannot be written.
+    Raises `InputError` for parts without examples or that differ in their columns, and
+    `FileError` if the folder cannot be written.
     """
+    if n_shards is not None and n_shards < 1:
+        raise InputError(f"the number of shards must be an integer ≥ 1, not {n_shards}")
     path = expand_user(folder)
     _check_place(path, force=force)
     make_folder(path.parent)
     with atomic_folder(path) as new:
-        return replace(_write(parts, new), folder=path)
+        if n_shards is None:
+            return replace(_write(parts, new), folder=path)
+        pieces: list[Path] = []
+        weights: list[Ints] = []
+        for part in parts:
+            pieces.append(new / f"uncut-{len(pieces):05d}.saen")
+            container.save(part, pieces[-1])
+            weights.append(np.diff(_weights(part)))
+        written = _write(_cut(pieces, weights, n_shards), new)
+        for piece in pieces:
+            piece.unlink()
+        return replace(written, folder=path)
 
 
-def _write(parts: Iterable[Graphs], path: Path) -> Shards:
+def _write(parts: Iterable[Data], path: Path) -> Shards:
     """Every part as a shard, then the index."""
     shards: list[Shard] = []
     labels: dict[str, Vocabulary] = {}
-    first: Graphs | None = None
-    for number, graphs in enumerate(parts):
-        first = graphs[:1] if first is None else first
-        Graphs.concatenate([first, graphs[:1]])  # raises where columns differ
-        if not len(graphs):
-            raise InputError(f"part {number} has no graphs")
+    first: Any = None
+    data: Any
+    for number, data in enumerate(parts):
+        if not len(data):
+            raise InputError(f"part {number} is empty")
+        first = data[:1] if first is None else first
+        if type(data) is not type(first):
+            raise InputError(f"part {number} is {type(data).__name__}, not {type(first).__name__}")
+        first.concatenate([first, data[:1]])  # raises where columns differ
         file = path / f"part-{number:05d}.saen"
-        size = container.save(graphs, file)
-        first_id, last_id = graphs.ids[[0, -1]].tolist()
+        size = container.save(data, file)
+        first_id, last_id = data.ids[[0, -1]].tolist()
+        nodes, edges = _counts(data)
         shards.append(
             Shard(
                 file.name,
-                len(graphs),
-                graphs.n_nodes,
-                graphs.n_edges,
+                len(data),
+                nodes,
+                edges,
                 first_id,
                 last_id,
                 size,
                 _checksum(file),
             )
         )
-        for key in _LABELS:
-            column = getattr(graphs, key)
-            if column is not None:
-                known = Vocabulary.fit(_columns(column))[0]
-                labels[key] = known.union(labels.get(key, known))
+        for key, known in _labels(data):
+            labels[key] = known.union(labels.get(key, known))
     if first is None:
-        raise InputError("there are no graphs to write")
-    result = Shards(path, first.name, tuple(shards), labels)
+        raise InputError("there is nothing to write")
+    kind = next(kind for kind, cls in KINDS.items() if isinstance(first, cls))
+    result = Shards(path, first.name, tuple(shards), labels, kind)
     document = {
         "version": _VERSION,
         "name": result.name,
+        "kind": kind,
         "graphs": result.n_graphs,
         "vocabulary": {key: list(known) for key, known in labels.items()},
         "shards": [asdict(shard) for shard in shards],
@@ -195,32 +238,86 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
             raise FileError("of a newer format: upgrade saen", path=path / INDEX)
         shards = tuple(Shard(**each) for each in document["shards"])
         vocabulary = {key: Vocabulary(known) for key, known in document["vocabulary"].items()}
-        return Shards(path, str(document["name"]), shards, vocabulary)
+        kind = document.get("kind", "graphs")
+        if kind not in KINDS:
+            raise FileError(f"of an unknown kind of data ({kind}): upgrade saen", path=path / INDEX)
+        return Shards(path, str(document["name"]), shards, vocabulary, kind)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"damaged: inconsistent content ({error})", path=path / INDEX) from None
 
 
-def split_graphs(graphs: Graphs, n_shards: int) -> Iterator[Graphs]:
+def split_graphs(graphs: Data, n_shards: int) -> Iterator[Any]:
     """Consecutive parts of about equal size, counted in nodes and edges.
+
+    `graphs` may be documents or nested data as well.
 
     >>> from saen import generate_threads
     >>> [len(part) for part in split_graphs(generate_threads(10, seed=1), 10)]
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    if not 1 <= n_shards <= max(len(graphs), 1):
+    for start, stop in pairwise(_bounds(_weights(graphs), n_shards)):
+        yield graphs[start:stop]
+
+
+def _bounds(total: Ints, n_shards: int) -> list[int]:
+    """Where the shards of examples begin, and the end, from the weight before every example."""
+    n = len(total) - 1
+    if not 1 <= n_shards <= max(n, 1):
         raise InputError(
-            f"the number of shards must be between 1 and {len(graphs)}, the number of graphs, "
+            f"the number of shards must be between 1 and {n}, the number of examples, "
             f"not {n_shards}"
         )
-    # The entries of the adjacency before every graph, and its nodes: the total up to there.
-    total = graphs.indptr[graphs.node_offsets] + graphs.node_offsets
     wanted = np.arange(1, n_shards) * (int(total[-1]) / n_shards)
     places = np.arange(1, n_shards)
-    ends = np.clip(np.searchsorted(total, wanted), places, len(graphs) - n_shards + places)
-    ends = np.maximum.accumulate(ends - places) + places  # at least one graph each
-    bounds = [0, *ends.tolist(), len(graphs)]
+    ends = np.clip(np.searchsorted(total, wanted), places, n - n_shards + places)
+    ends = np.maximum.accumulate(ends - places) + places  # at least one example each
+    return [0, *ends.tolist(), n]
+
+
+def _cut(pieces: list[Path], weights: list[Ints], n_shards: int) -> Iterator[Any]:
+    """The shards of the examples of all files; those of one shard are read at a time."""
+    first = offsets(np.array([len(each) for each in weights], dtype=np.int64)).tolist()
+    bounds = _bounds(offsets(np.concatenate([*weights, np.zeros(0, np.int64)])), n_shards)
+    loaded: dict[Path, Any] = {}
     for start, stop in pairwise(bounds):
-        yield graphs[start:stop]
+        parts = []
+        for piece, begin, end in zip(pieces, first, first[1:], strict=False):
+            if begin < stop and start < end:
+                loaded = loaded if piece in loaded else {piece: container.load(piece)}
+                parts.append(loaded[piece][max(start - begin, 0) : stop - begin])
+        yield parts[0] if len(parts) == 1 else parts[0].concatenate(parts)
+
+
+def _weights(data: Data) -> Ints:
+    """Nodes and edges (or what stands for them) before every example, and in all."""
+    if isinstance(data, NestedData):
+        pairs = zip(data.hierarchy.relations, data.starts[1:], strict=True)
+        total: Ints = data.starts[0] + sum(relation.indptr[starts] for relation, starts in pairs)
+        return total
+    if isinstance(data, Documents):
+        return _weights(data.sentences)[data.offsets]
+    return data.indptr[data.node_offsets] + data.node_offsets
+
+
+def _counts(data: Data) -> tuple[int, int]:
+    """Nodes and edges, or what stands for them."""
+    if isinstance(data, NestedData):
+        hierarchy = data.hierarchy
+        return hierarchy.sizes[0], sum(relation.n_entries for relation in hierarchy.relations)
+    graphs = data.sentences if isinstance(data, Documents) else data
+    return graphs.n_nodes, graphs.n_edges
+
+
+def _labels(data: Data) -> Iterator[tuple[str, Vocabulary]]:
+    """The distinct labels of nodes and edges."""
+    if isinstance(data, NestedData):
+        yield "labels", data.hierarchy.attributes.vocabulary or Vocabulary()
+        return
+    graphs = data.sentences if isinstance(data, Documents) else data
+    for key in ("node_labels", "edge_labels"):
+        column = getattr(graphs, key)
+        if column is not None:
+            yield key, Vocabulary.fit([column] if column.ndim == 1 else list(column.T))[0]
 
 
 def _check_place(path: Path, *, force: bool) -> None:
@@ -238,10 +335,6 @@ def _check_place(path: Path, *, force: bool) -> None:
         unfinished = file.name.startswith("part-") and file.suffix == ".saen"
         if file.name not in ours and not unfinished:
             raise FileError(f"contains {file.name}, which would be lost", path=path)
-
-
-def _columns(column: Array) -> list[Array]:
-    return [column] if column.ndim == 1 else list(column.T)
 
 
 def _checksum(path: Path) -> str:

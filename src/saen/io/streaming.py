@@ -1,4 +1,4 @@
-"""Graphs in parts, so that memory does not grow with the size of a file."""
+"""Data in parts, so that memory does not grow with the size of a file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from saen._util.ahead import ahead
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
 from saen.data.graphs import Graphs
+from saen.errors import FileError
 from saen.io import jsonl
 from saen.io.edge_tables import stream_edge_tables
-from saen.io.loading import load_dataset, warn_repeated_ids
+from saen.io.loading import load_data, load_dataset, warn_repeated_ids
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, bad_graphs, targets_for
+from saen.io.shards import is_shards, read_shards
 from saen.io.tables import SUFFIXES, ParquetRows, Table, read_table
 from saen.io.text_files import numbered_lines
 
@@ -29,9 +32,9 @@ def stream_dataset(
 ) -> Iterator[Graphs]:
     """What `load_dataset` loads, in parts that are read while the caller works on the last one.
 
-    JSON lines, tables of molecules, and Parquet tables of edges that list the rows of each graph
-    together come in several parts, everything else in one. A bad graph raises when its part is
-    read.
+    JSON lines, tables of molecules, Parquet tables of edges that list the rows of each graph
+    together, and shards come in several parts, everything else in one. A bad graph raises when its
+    part is read.
 
     >>> file = getfixture("tmp_path") / "toy.jsonl"
     >>> _ = file.write_text('{"nodes": 3, "edges": [[0, 1], [1, 2]]}')
@@ -43,7 +46,7 @@ def stream_dataset(
     ids: list[Array] = []
     with bad_graphs(options.skip_bad, options.report) as bad_graph:
         quiet = replace(options, progress=False)
-        parts = _parts(path, quiet, bad_graph) if path.is_file() else None
+        parts = _parts(path, quiet, bad_graph)
         for part in () if parts is None else ahead(parts):
             ids.append(part.ids)
             if options.task is not None and part.targets is not None:
@@ -56,7 +59,12 @@ def stream_dataset(
 
 
 def _parts(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[Graphs] | None:
-    """The graphs of a file in parts, or None if it has to be read at once."""
+    """The graphs of a file or of shards in parts, or None if they have to be read at once."""
+    if is_shards(path):
+        options.only(path.name)
+        return _shards(path, "graphs")
+    if not path.is_file():
+        return None
     if path.suffix in jsonl.SUFFIXES:
         options.only(path.name, "target", "id")
         return jsonl.stream_jsonl(path, options, bad_graph)
@@ -67,6 +75,31 @@ def _parts(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[G
         options.only(path.name, "directed", "target", "id", "nodes", "targets")
         return stream_edge_tables(path, options, bad_graph)
     return None
+
+
+def stream_data(
+    name_or_path: str | os.PathLike[str], takes: str = "graphs", options: ReadOptions | None = None
+) -> Iterator[Any]:
+    """What `load_data` loads, in parts: graphs as `stream_dataset` does, others by shards.
+
+    >>> [len(part) for part in stream_data("threads")]
+    [300]
+    """
+    options, path = options or ReadOptions(), expand_user(name_or_path)
+    if takes == "graphs":
+        yield from stream_dataset(name_or_path, options)
+    elif is_shards(path) and options.task is None:
+        options.only(path.name)
+        yield from ahead(_shards(path, takes))
+    else:
+        yield load_data(name_or_path, takes, options)
+
+
+def _shards(path: Path, takes: str) -> Iterator[Any]:
+    shards = read_shards(path)
+    if shards.kind != takes:
+        raise FileError(f"contains {shards.kind}, not {takes}", path=path)
+    return (shards.read(number) for number in range(len(shards)))
 
 
 def _has_molecules(path: Path, options: ReadOptions) -> bool:

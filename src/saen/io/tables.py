@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,8 @@ class Table(ABC):
     """Rows with too many or too few columns, which are not rows of the table."""
     never_integers: frozenset[str] = frozenset()
     """Columns in which text that looks like an integer is text."""
+    spelling: Mapping[str, str] = MappingProxyType({})
+    """The names of columns as they are written, where that is not in lower case."""
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -78,6 +81,10 @@ class Table(ABC):
     def columns(self) -> tuple[str, ...]:
         """Their names, in lower case."""
         return tuple(self.frame.columns)
+
+    def written(self, column: str) -> str:
+        """The name of a column as the file writes it."""
+        return self.spelling.get(column, column)
 
     @abstractmethod
     def texts(self, column: str) -> pd.Series[str]:
@@ -149,7 +156,7 @@ class _TablePart(Table):
         self.path, self.n_bytes = whole.path, whole.n_bytes
         self.frame = whole.frame.iloc[self._rows].reset_index(drop=True)
         self.broken = whole.broken if start == 0 else []
-        self.never_integers = whole.never_integers
+        self.never_integers, self.spelling = whole.never_integers, whole.spelling
 
     def texts(self, column: str) -> pd.Series[str]:
         return self._whole.all_texts(column).iloc[self._rows].reset_index(drop=True)
@@ -183,7 +190,7 @@ def require(table: Table | ParquetRows, columns: Sequence[str]) -> None:
         if column not in table.columns:
             raise FileError(
                 f"no column {column!r}: expected {', '.join(columns)}, found "
-                f"{', '.join(table.columns)[:200]}",
+                f"{', '.join(table.spelling.get(name, name) for name in table.columns)[:200]}",
                 path=table.path,
             )
 
@@ -202,9 +209,8 @@ def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> 
         return next((name for name in usual if name in table.columns), None)
     name = _column_name(chosen)
     if name not in table.columns:
-        hint = (
-            did_you_mean(name, table.columns) or f": choose from {', '.join(table.columns)[:200]}"
-        )
+        known = [*map(table.written, table.columns)]
+        hint = did_you_mean(chosen, known) or f": choose from {', '.join(known)[:200]}"
         raise FileError(f"no column {chosen!r}{hint}", path=table.path)
     return name
 
@@ -266,7 +272,9 @@ class _CsvTable(Table):
         self._separator = _separator(self._text, "\t" if path.suffix == ".tsv" else ",")
         self.path = path
         self.n_bytes = len(self._text)
-        self._names = _names(next(self._rows(), (1, []))[1], path)
+        header = next(self._rows(), (1, []))[1]
+        self._names = _names(header, path)
+        self.spelling = _spelling(header)
         self.broken = []
         self.frame = self._read()
 
@@ -380,6 +388,11 @@ def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
     return names
 
 
+def _spelling(header: Sequence[str]) -> dict[str, str]:
+    """From names in lower case to names as they are written."""
+    return {_column_name(name): " ".join(name.split()) for name in header}
+
+
 def _column_name(text: str) -> str:
     return " ".join(text.split()).casefold()
 
@@ -421,6 +434,7 @@ class _ParquetTable(Table):
         self.path, self.n_bytes, self._start = file.path, file.n_bytes, start
         self.broken = []
         self.never_integers = file.never_integers
+        self.spelling = file.spelling
         with _invalid_parquet(file.path):
             self.frame = rows.to_pandas(integer_object_nulls=True, ignore_metadata=True)
         self.frame.columns = pd.Index(file.columns)
@@ -454,6 +468,7 @@ class ParquetRows:
             schema = parquet.read_schema(source)
             self.columns = _names(schema.names, path)
             self._stored = dict(zip(self.columns, schema.names, strict=True))
+            self.spelling = _spelling(schema.names)
             texts = [f.name for f in schema if _is_text(types, f.type)]
             self.never_integers = frozenset(
                 column

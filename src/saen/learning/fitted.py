@@ -35,7 +35,7 @@ class Fitted:
         width = 0 if attributes.vectors is None else attributes.vectors.shape[1]
         return np.array([*labels, *(f"attribute {n}" for n in range(width))], dtype=object)
 
-    def explain(self, X: Data, index: int = 0, *, target: Any = None, k: int = 10) -> Any:
+    def explain(self, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10) -> Any:
         """What every part of an example contributes to its prediction: see `saen.explain`.
 
         >>> import saen

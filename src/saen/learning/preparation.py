@@ -238,7 +238,7 @@ def fitted_fields(decomposition: Decomposition) -> list[str]:
 
 
 def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
-    """The decomposition for two parts of the data together, from those resolved for each.
+    """The decomposition for two parts of the data together, from those resolved or fitted to each.
 
     Raises `DifferentKindsError` if their settings differ.
     """
@@ -246,9 +246,8 @@ def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
         raise DifferentKindsError("its labels or edges are of other kinds than those before")
     if one.learns_bins:
         raise DifferentKindsError("bins of attributes are fitted to all examples at once")
-    return replace(
-        one, **{name: getattr(one, name).union(getattr(other, name)) for name in fitted_fields(one)}
-    )
+    names = [*fitted_fields(one), *(["vocabulary"] if one.vocabulary is not None else [])]
+    return replace(one, **{name: getattr(one, name).union(getattr(other, name)) for name in names})
 
 
 def check_edges(asked: Decomposition, fitted: Decomposition) -> None:

@@ -6,11 +6,10 @@ and hard examples only so many are listed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +32,11 @@ from saen.report.charts import (
 )
 from saen.report.figures import new_figure
 from saen.report.graph_drawing import draw_graphs
-from saen.report.page import Picture, Table, write_page
+from saen.report.molecule_drawing import SMALL_SIZE, draw_molecule
+from saen.report.page import Picture, Table, in_words, write_page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 Data = Graphs | Documents | NestedData
@@ -146,7 +149,7 @@ def write_report(path: str | Path, report: Report) -> None:
         predictions=None if predictions is None else _prediction_section(predictions),
         noun=_noun(report.data),
         hardest=None if predictions is None else _hardest_section(report.data, predictions),
-        settings={name: _as_text(value) for name, value in report.settings.items()},
+        settings={name: in_words(value) for name, value in report.settings.items()},
     )
 
 
@@ -165,7 +168,7 @@ def _statistics(data: Data) -> dict[str, str]:
     else:
         statistics = data.summary()
         statistics.pop("classes", None)
-    return {name.replace("_", " "): _as_text(value) for name, value in statistics.items()}
+    return {name.replace("_", " "): in_words(value) for name, value in statistics.items()}
 
 
 def _data_section(data: Data) -> _Section:
@@ -295,14 +298,24 @@ def _hardest_section(data: Data, predictions: Predictions) -> _Section:
     verdicts = [_verdict(predictions, test, losses[test], noun) for test in tests.tolist()]
     pairs = list(zip(indices.tolist(), verdicts, strict=True))
     if isinstance(data, Graphs):
-        figures = draw_graphs(data[indices])
+        drawn = _drawings(data[indices])
         pictures = [
-            Picture(figure, f"{noun} {data.ids[index]}: {verdict}")
-            for figure, (index, verdict) in zip(figures, pairs, strict=True)
+            Picture(drawing, f"{noun} {data.ids[index]}: {verdict}", SMALL_SIZE[0])
+            for drawing, (index, verdict) in zip(drawn, pairs, strict=True)
         ]
         return _Section(None, pictures)
     rows = [(str(data.ids[i]), verdict, _first_words(data[i])) for i, verdict in pairs]
     return _Section(Table([noun, "prediction", "first words"], rows), [])
+
+
+def _drawings(graphs: Graphs) -> Sequence[Figure | bytes]:
+    """Small drawings: of molecules, where all are some, as chemists draw them."""
+    molecules = [
+        draw_molecule(one, np.zeros(one.n_nodes), np.zeros(one.n_edges), small=True)
+        for one in graphs
+    ]
+    drawn = [molecule for molecule in molecules if molecule is not None]
+    return drawn if len(drawn) == len(molecules) else draw_graphs(graphs)
 
 
 # -- words and numbers -------------------------------------------------------------------------
@@ -382,14 +395,3 @@ def _first_rows(columns: list[str], rows: Sequence[Any], what: str = "classes") 
     """A table of the first rows, whose caption says what it leaves out."""
     more = f"the first {MAX_CLASSES} of {len(rows):,} {what}" if len(rows) > MAX_CLASSES else ""
     return Table(columns, rows[:MAX_CLASSES], more)
-
-
-def _as_text(value: Any) -> str:
-    """A setting or a statistic as text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or value is None:
-        return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4g}" if isinstance(value, float) else json.dumps(value, default=str)

@@ -48,7 +48,7 @@ def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
             "write an .html or .json file"
         )
     figure = new_figure(6.4, 5.6)
-    nodes, edges = _on_graph(example, explanation.contributions[0])
+    nodes, edges = explanation.on_graph()
     names = _node_names(example)
     numbers = [str(node) for node in range(graph.n_nodes)]
     focus, note = _focus(explanation, nodes)
@@ -108,7 +108,7 @@ def draw_as_molecule(explanation: Explanation, *, png: bool = False) -> bytes | 
     example = explanation.decomposed
     if example.graph is None:
         return None
-    atoms, bonds = _on_graph(example, explanation.contributions[0])
+    atoms, bonds = explanation.on_graph()
     scale = float(max(np.abs(atoms).max(initial=0.0), np.abs(bonds).max(initial=0.0))) or 1.0
     return draw_molecule(example.graph, atoms / scale, bonds / scale, png=png)
 
@@ -122,7 +122,7 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
     inside = np.zeros(len(part.bottom)) if part.inside is None else part.inside
     values = np.zeros(example.hierarchy.sizes[0])
     values[part.bottom] = inside / (scale or 1.0)
-    nodes, edges = _on_graph(example, values)
+    nodes, edges = example.on_graph(values)
     region = _region(example, part)
     place = positions(region, example.graph.n_nodes)
     ends = place[example.graph.edges()]
@@ -179,19 +179,6 @@ def can_draw(example: DecomposedExample) -> bool:
     if example.graph is None:
         return False
     return bool((example.nodes >= 0).any() or (example.edges >= 0).any())
-
-
-def _on_graph(example: DecomposedExample, values: Floats) -> tuple[Floats, Floats]:
-    """Sums of values of bottom objects over nodes, (N,), and edges, (E,)."""
-    assert example.graph is not None
-    sums = []
-    for places, n in (
-        (example.nodes, example.graph.n_nodes),
-        (example.edges, example.graph.n_edges),
-    ):
-        own = places >= 0
-        sums.append(np.bincount(places[own], values[own], minlength=n).astype(np.float64))
-    return sums[0], sums[1]
 
 
 def _node_names(example: DecomposedExample) -> list[str]:

@@ -24,7 +24,7 @@ from saen.report.explanation_drawing import (
     draw_part,
 )
 from saen.report.figures import FORMATS, save_figure
-from saen.report.page import Picture, Table, write_page
+from saen.report.page import Picture, Table, in_words, write_page
 from saen.report.palette import contribution_colours
 
 SUFFIXES = (".html", ".json", *FORMATS)
@@ -108,6 +108,8 @@ def _write_explanation_page(
             "are node numbers."
         )
         molecule = draw_as_molecule(explanation)
+        if len(explanation.members) > 1:
+            caption += " Of a blend, they are summed over its members by weight."
         graph = Picture(molecule or draw_explanation(explanation), caption)
     explained = abs(explanation.output - explanation.baseline)
     share = f" ({explanation.gap / explained:.1e} of what is explained)" if explained else ""
@@ -129,11 +131,32 @@ def _write_explanation_page(
         if explanation.probability is None
         else f" with probability {explanation.probability:.3f}",
         tables=_part_tables(explanation, pictures=graph is not None),
+        members=_members(explanation),
         balance=Table(["level", "attributed", "not attributed", "sum", "output"], rows),
         gap=f"{explanation.gap:.1e}{share}",
         steps=plural(explanation.steps, "step"),
         settings=_settings(explanation.settings, about),
     )
+
+
+def _members(explanation: Explanation) -> Table | None:
+    """What every model of a blend says by itself."""
+    if not explanation.members:
+        return None
+    rows: list[tuple[Any, ...]] = [
+        (
+            each.name,
+            f"{100 * each.weight:.0f} %",
+            each.explanation.prediction,
+            each.explanation.output,
+            each.explanation.probability,
+        )
+        for each in explanation.members
+    ]
+    columns = ["member", "weight", "prediction", explanation.quantity, "probability"]
+    if not explanation.classes:
+        columns, rows = columns[:3], [row[:3] for row in rows]
+    return Table(columns, rows)
 
 
 def _coloured_words(explanation: Explanation) -> list[list[tuple[str, float, str]]]:
@@ -142,10 +165,7 @@ def _coloured_words(explanation: Explanation) -> list[list[tuple[str, float, str
     if example.document is None:
         return []
     sentences = example.document.sentences
-    own = example.nodes >= 0
-    values = np.bincount(
-        example.nodes[own], explanation.contributions[0][own], minlength=sentences.n_nodes
-    )
+    values, _ = explanation.on_graph()
     shares = contribution_colours(values / (np.abs(values).max(initial=0.0) or 1.0))
     colours = [f"rgb({', '.join(f'{255 * c:.0f}' for c in row[:3])})" for row in shares.tolist()]
     words = [*zip(example.document.words.tolist(), values.tolist(), colours, strict=True)]
@@ -203,7 +223,7 @@ def _write_collection_page(
             each.examples,
             _unbroken(", ".join(each.part.roles)),
             each.part.what,
-            f"example {each.index}, {_part_name(each.decomposed, each.part)}",
+            f"{each.id}, {_part_name(each.decomposed, each.part)}",
         )
         for each in explanation.parts
     ]
@@ -242,4 +262,4 @@ def _unbroken(words: str) -> str:
 
 def _settings(decomposition: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, str]:
     settings = {f"decomposition: {key}": value for key, value in decomposition.items()}
-    return {key: str(value) for key, value in {**about, **settings}.items()}
+    return {key: in_words(value) for key, value in {**about, **settings}.items()}

@@ -28,7 +28,7 @@ from saen.errors import MissingExtraError
 from saen.explanations.exploration import Exploration
 from saen.report._layout import neighbourhood
 from saen.report.embedding_map import MAX_POINTS, project
-from saen.report.page import write_page
+from saen.report.page import in_words, write_page
 from saen.report.palette import BLUE, CATEGORIES, GREY, INK, PALE, VERMILION
 
 Floats = NDArray[np.float64]
@@ -79,6 +79,7 @@ def write_explorer(
         noun=exploration.noun,
         part_name=exploration.part_name,
         headline=_headline(exploration),
+        explained=exploration.explained,
         n_unique=f"{exploration.n_unique_parts:,}",
         hashes=[_hash(script) for script in (library, figures, application)],
         library=Markup(library),
@@ -87,7 +88,7 @@ def write_explorer(
         graphs=[Markup(div) for div in graph_divs],
         application=Markup(application),
         data=_packed(_page_data(exploration, fold)),
-        settings={str(key): str(value) for key, value in (about or {}).items()},
+        settings={str(key): in_words(value) for key, value in (about or {}).items()},
     )
 
 

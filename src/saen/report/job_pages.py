@@ -40,7 +40,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             predictions = Predictions(classes, y, answers, test, rows)
             summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
-        summary["ceiling"] = describe_ceiling(facts.ceiling)
+        summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition)
     curves = {}
     if isinstance(model, NetworkEstimator):
         history, inner = model.history_, model.inner_history_

@@ -12,17 +12,23 @@ from saen.data.graphs import Graphs
 from saen.report.palette import contribution_colours
 
 Floats = NDArray[np.float64]
-SIZE = (480, 400)  # pixels
+SIZE, SMALL_SIZE = (480, 400), (280, 220)  # pixels
 MAX_ATOMS = 200
 
 
 def draw_molecule(
-    graph: Graphs, atom_values: Floats, bond_values: Floats, *, png: bool = False
+    graph: Graphs,
+    atom_values: Floats,
+    bond_values: Floats,
+    *,
+    png: bool = False,
+    small: bool = False,
 ) -> bytes | None:
     """An SVG or PNG file of a molecule coloured by values between -1 and 1.
 
-    None where the graph is not a molecule (atoms as node labels, types of bonds as edge labels),
-    where it is too large to be legible, or without RDKit.
+    A `small` one has no numbers beside its atoms. None where the graph is not a molecule (atoms as
+    node labels, types of bonds as edge labels), where it is too large to be legible, or without
+    RDKit.
 
     >>> import saen
     >>> acid = saen.from_smiles(["CC(=O)O"])
@@ -34,10 +40,12 @@ def draw_molecule(
         return None
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    drawer = (rdMolDraw2D.MolDraw2DCairo if png else rdMolDraw2D.MolDraw2DSVG)(*SIZE)
+    drawer = (rdMolDraw2D.MolDraw2DCairo if png else rdMolDraw2D.MolDraw2DSVG)(
+        *(SMALL_SIZE if small else SIZE)
+    )
     options: Any = drawer.drawOptions()
     options.useBWAtomPalette()
-    options.addAtomIndices = True
+    options.addAtomIndices = not small
     atoms, bonds = _colours(atom_values), _colours(bond_values)
     rdMolDraw2D.PrepareAndDrawMolecule(
         drawer,

@@ -6,7 +6,7 @@ setting and fit a phone. The same content gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, or an SVG file, with a caption, which screen readers read too."""
+    """A figure, or an SVG file `pixels` wide, with a caption, which screen readers read too."""
 
     figure: Figure | bytes
     caption: str = ""
+    pixels: int = 480
 
     @property
     def width(self) -> str:
         """As wide as the drawing, so that narrow ones stand side by side."""
         if isinstance(self.figure, bytes):
-            return "480px"
+            return f"{self.pixels}px"
         return f"{96 * self.figure.get_figwidth():.0f}px"
 
 
@@ -100,3 +101,25 @@ def format_number(value: float) -> str:
     """
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     return text.replace("-", "−")
+
+
+def in_words(value: Any) -> str:
+    """A setting or a statistic as text.
+
+    >>> in_words([{"candidate": "networks", "weight": 0.93}, {"candidate": "part counts"}])
+    'candidate networks, weight 0.93; candidate part counts'
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or value is None:
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        nested = any(isinstance(each, Mapping | list | tuple) for each in value)
+        return ("; " if nested else ", ").join(map(in_words, value))
+    return str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from saen._util.strings import plural
@@ -34,23 +35,38 @@ def describe_decomposition(settings: dict[str, Any]) -> str:
     return f"{settings['name']} decomposition ({words})"
 
 
-def describe_ceiling(share: float) -> str:
-    """The ceiling, and what to do about it.
+def describe_ceiling(share: float, decomposition: Mapping[str, Any] | None = None) -> str:
+    """The ceiling, and what to do about it with these settings of the decomposition.
 
     >>> describe_ceiling(1.0)
     '100.0 %'
     """
     if share == 1:
         return "100.0 %"
+    advice = [words for key, words in _LARGER.items() if key in (decomposition or {})]
+    hint = f"; try {advice[0]}" if advice else ""
     return (
-        f"{100 * share:.1f} %: graphs with different targets look identical to this "
-        "decomposition; try edges=roles or larger radii"
+        f"{100 * share:.1f} %: examples with different targets look identical to this "
+        f"decomposition{hint}"
     )
+
+
+_LARGER = {"radii": "larger radii", "depth": "more depth", "max_length": "longer paths"}
+
+
+def examples_of(takes: str) -> str:
+    """What the examples of a kind of data are called: `graphs`, `documents`, …
+
+    >>> examples_of("graphs"), examples_of("nested")
+    ('graphs', 'examples')
+    """
+    return "examples" if takes == "nested" else takes
 
 
 def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     """Scores on a held-out part, with baseline and interval."""
-    scores, n, takes = held_out.scores, len(held_out.test), held_out.takes
+    scores, n = held_out.scores, len(held_out.test)
+    takes = examples_of(held_out.takes)
     if "accuracy" in scores and "targets" in scores:
         words = (
             f"ROC-AUC {_percent(scores['roc_auc'])}, accuracy {_percent(scores['accuracy'])}, "
@@ -142,6 +158,8 @@ def describe_stop(report: EvaluationReport) -> str:
     """When training stopped, and what that means."""
     stop = report.recorded["protocol"]["stop"]
     epoch = f" ({report.evaluation.chosen[0]['epoch']})" if stop == "peek" else ""
+    if stop == "fixed" and not hasattr(report.estimator, "epochs"):
+        return "depth and C chosen inside each training part"
     return f"{stop}: {STOP_MEANINGS[stop]}{epoch}"
 
 

@@ -16,7 +16,8 @@ from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
-from saen.io.tables import SUFFIXES, find_column, read_table
+from saen.io.reading import ReadOptions
+from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.estimators import NetworkEstimator, choose_device, device_name
@@ -117,7 +118,7 @@ def evaluate_dataset(
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None
     if protocol.groups is not None:
-        groups = load_groups(protocol.groups, job.data, len(data), job.reading.smiles)
+        groups = load_groups(protocol.groups, job.data, data, job.reading)
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
@@ -171,23 +172,26 @@ def evaluate_dataset(
     return report
 
 
-def load_groups(groups: str, source: str, n: int, smiles: str | None = None) -> Array:
-    """The group of each of `n` examples, see `Protocol.groups`; `smiles` is a column.
+def load_groups(groups: str, source: str, data: Any, reading: ReadOptions) -> Array:
+    """The group of each example of the data, which were read from `source`: see `Protocol.groups`.
 
+    >>> import saen
     >>> file = getfixture("tmp_path") / "acids.csv"
     >>> _ = file.write_text("smiles,target,lab\\nCC(=O)O,acid,A\\nCCO,alcohol,B\\n")
-    >>> load_groups("lab", str(file), 2).tolist(), load_groups("scaffold", str(file), 2).tolist()
-    (['A', 'B'], ['', ''])
+    >>> acids = saen.load_dataset(file)
+    >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
+    [['A', 'B'], ['', '']]
     """
     path = Path(source)
     table = read_table(path) if path.suffix in SUFFIXES and path.is_file() else None
     if groups == SCAFFOLD:
-        column = None if table is None else find_column(table, smiles, (SMILES,))
+        column = None if table is None else find_column(table, reading.smiles, (SMILES,))
         if table is None or column is None:
             raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
-        result = murcko_scaffolds(table.texts(column))
+        result = murcko_scaffolds(table.texts(column).iloc[_rows(table, data, reading)])
     elif table is not None and groups.lower() in table.columns:
-        result = table.texts(groups.lower()).to_numpy().astype(str)
+        rows = _rows(table, data, reading)
+        result = table.texts(groups.lower()).iloc[rows].to_numpy().astype(str)
     else:
         try:
             result = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
@@ -196,9 +200,23 @@ def load_groups(groups: str, source: str, n: int, smiles: str | None = None) -> 
                 f"groups must be a column of the table, a file with one line per example, or "
                 f"{SCAFFOLD}, not {groups!r}"
             ) from None
-    if len(result) != n:
-        raise FileError(f"{len(result)} groups for {n} examples", path=groups)
+    if len(result) != len(data):
+        raise FileError(f"{len(result)} groups for {len(data)} examples", path=groups)
     return result
+
+
+def _rows(table: Table, data: Any, reading: ReadOptions) -> Array:
+    """The rows of a table that examples were read from: all, or those with their ids."""
+    every = np.arange(len(table))
+    if len(table) == len(data):
+        return every
+    column = find_column(table, reading.id, ID_COLUMNS) or find_column(
+        table, reading.smiles, (SMILES,)
+    )
+    if column is None:
+        return every
+    ids = table.labels(column, every).astype(str)
+    return np.flatnonzero(np.isin(ids, data.ids.astype(str)))
 
 
 def _n_folds(protocol: Protocol, splits: Splits | None) -> int:

@@ -12,7 +12,7 @@ from saen._util.arrays import Array
 from saen.errors import InputError
 from saen.io.loading import catalog_entry, data_kind, load_data
 from saen.io.reading import ReadOptions
-from saen.io.streaming import stream_dataset
+from saen.io.streaming import stream_data
 from saen.io.tables import split_names
 from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
@@ -110,9 +110,13 @@ def load_input(
 
     `reader` is what reads it, for the message where the data are of another kind.
     """
+    _check_kind(name, takes, reader)
+    return load_data(name, takes, reading)
+
+
+def _check_kind(name: str, takes: str, reader: str) -> None:
     if takes != "graphs" and data_kind(name) != takes:
         raise InputError(f"{reader} reads {takes}, but {name} holds {data_kind(name)}")
-    return load_data(name, takes, reading)
 
 
 def stream_input(
@@ -124,10 +128,11 @@ def stream_input(
     whole: bool = False,
 ) -> Iterator[Any]:
     """What `load_input` loads, in parts where the format allows it, unless it is wanted `whole`."""
-    if takes == "graphs" and not whole:
-        yield from stream_dataset(name, reading)
+    _check_kind(name, takes, reader)
+    if whole:
+        yield load_data(name, takes, reading)
     else:
-        yield load_input(name, takes, reading, reader)
+        yield from stream_data(name, takes, reading)
 
 
 def check_targets(y: Array | None, n: int, name: str) -> Array:
@@ -135,7 +140,7 @@ def check_targets(y: Array | None, n: int, name: str) -> Array:
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
-        raise InputError(f"{name} has no targets to learn: they are read from 'target'")
+        raise InputError(f"{name} has no targets to learn: name the column with --target")
     if y.ndim == 2:
         empty = np.flatnonzero(~known_targets(y).any(axis=0))
         if len(empty):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,7 @@ from saen.io.reading import ReadOptions
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, NotFiniteError, choose_device
-from saen.learning.jobs.job import load_input, stream_input
+from saen.learning.jobs.job import stream_input
 from saen.learning.metrics import prediction_scores
 from saen.learning.persistence import load_estimator
 from saen.learning.prediction import Model, Predicted, embed_chunks, level_number, predict_chunks
@@ -174,9 +174,11 @@ def _numbered_chunks(model: Model, part: Any, start: int) -> Iterator[Predicted]
 
 
 def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
-    """Columns of the input, by name; names are in lower case, as tables are read."""
+    """Columns of the input, by name, in any case."""
     columns = getattr(examples, "extra", None) or {}
-    names = [*columns] if list(keep) == ["all"] else [name.strip().casefold() for name in keep]
+    in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
+    wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
+    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
     for name in names:
         if name not in columns:
             known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
@@ -205,15 +207,25 @@ def embed_dataset(
     depth = model.schema_.depth
     number = depth if level is None else level_number(model.schema_, level)
     name = model.schema_.names[number]
-    examples = load_input(data, model_takes(model), reading, str(model_file))
+    parts = list(stream_input(data, model_takes(model), reading, str(model_file)))
 
     def chunks() -> Iterator[Embedded]:
-        with bar("embedding", len(examples)) as update:
-            for chunk in embed_chunks(model, examples, number):
-                yield chunk
-                update(int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else 0)
+        start = 0
+        with bar("embedding", sum(map(len, parts))) as update:
+            for part in parts:
+                for chunk in embed_chunks(model, part, number):
+                    yield replace(chunk, graphs=chunk.graphs + start)
+                    update(start + int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else start)
+                start += len(part)
 
+    ids = concatenate_values([part.ids for part in parts])
+    targets = [part.targets for part in parts if part.targets is not None]
     rows, width = write_embeddings(
-        out, chunks(), examples.ids, examples.targets, name, lower=number < depth
+        out,
+        chunks(),
+        ids,
+        concatenate_values(targets) if len(targets) == len(parts) else None,
+        name,
+        lower=number < depth,
     )
     return EmbeddingReport(str(out), number, name, rows, width)
