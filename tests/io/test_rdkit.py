@@ -355,11 +355,12 @@ def test_smiles_that_are_long_and_wrong_are_cut_in_the_message():
 
 
 def test_smiles_of_a_long_molecule_take_linear_time():
-    before = time.perf_counter()
+    from_smiles(["C"])  # imports RDKit
+    before = time.process_time()
     small = from_smiles(["C" * 4_000])
-    middle = time.perf_counter()
+    middle = time.process_time()
     large = from_smiles(["C" * 32_000])
-    after = time.perf_counter()
+    after = time.process_time()
     assert small.n_edges == 3_999
     assert large.edges().tolist() == [[i, i + 1] for i in range(31_999)]
     assert after - middle < 30 * (middle - before)  # quadratic: 64 times

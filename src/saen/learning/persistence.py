@@ -102,6 +102,7 @@ def _unpack_calibration(
 def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendEstimator:
     cls = {each.__name__: each for each in BLENDS}[document["estimator"]]
     estimator: BlendEstimator = cls(**document["parameters"])
+    estimator.validate()
     estimator.tried_ = document["tried"]
     estimator.members_ = [
         Member(
