@@ -351,7 +351,7 @@ def test_a_model_of_hierarchies_is_for_python(threads: Graphs, tmp_path: Path) -
         (("model.saen", "new.saen", "-o", "no/such/out.csv"), "cannot be written"),
         (("model.saen", "new.saen", "--json"), "--json needs --out FILE"),
         (("model.saen", "new.saen", "--device", "tpu"), "unknown device 'tpu'"),
-        (("model.saen", "model.saen"), "contains a model, not graphs or a hierarchy"),
+        (("model.saen", "model.saen"), "contains a model, not data or a hierarchy"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -197,7 +197,7 @@ DATA = '<node id="a"><data key="d">{}</data></node>'
          "/targets.csv: 1 of 2 graphs has no target (first: a.txt); either all graphs need one, or "
          "none"),
         ({"a_txt": EDGELIST, "targets_csv": "a,1\nb,2\n"},
-         "/targets.csv: no column 'graph': expected graph, target, found a, 1"),
+         "/targets.csv: no column 'graph': expected graph, found a, 1"),
     ],
 )  # fmt: skip
 def test_folder_a_bad_file_is_named_with_its_reason(

@@ -75,8 +75,7 @@ def command(
         check_report(page)
         check_output(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    limited = preset is None and budget is None
-    preset = preset or default_preset(overrides)
+    limited, preset = not (preset or budget), preset or default_preset(overrides)
 
     def show(part: str | DataFacts | HoldOut) -> None:
         if isinstance(part, str):
@@ -87,8 +86,8 @@ def command(
             print_lines(describe_hold_out(part))
 
     job = Job(data, preset, overrides, seed, device, reading)
-    size = test_size if holdout else None
-    result = train_model(job, out, test_size=size, force=force, limited=limited, notify=show)
+    held_out = test_size if holdout else None
+    result = train_model(job, out, test_size=held_out, force=force, limited=limited, notify=show)
     if page is not None:
         write_training_report(page, result, command_line(), preset)
     if json:

@@ -163,15 +163,14 @@ def _linear(header: Header) -> dict[str, Any]:
 
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
-    """Without the vocabularies that `fit` found."""
-    from saen.data.vocabulary import Vocabulary
+    """Without the vocabularies and bins that `fit` found."""
     from saen.decompositions.registry import UnknownDecompositionError, decomposition_class
 
     try:
         cls = decomposition_class(decomposition["name"])
     except UnknownDecompositionError:  # a class of the user's own, which is not imported here
         return {key: each for key, each in decomposition.items() if not isinstance(each, list)}
-    found = {field.name for field in fields(cls) if field.metadata.get("fitted") is Vocabulary}
+    found = {field.name for field in fields(cls) if "fitted" in field.metadata}
     return {key: value for key, value in decomposition.items() if key not in found}
 
 
