@@ -164,13 +164,17 @@ def _linear(header: Header) -> dict[str, Any]:
 
 def _settings(decomposition: dict[str, Any]) -> dict[str, Any]:
     """Without the vocabularies and bins that `fit` found."""
+    from saen.data.vocabulary import Vocabulary
+    from saen.decompositions.bins import Bins
     from saen.decompositions.registry import UnknownDecompositionError, decomposition_class
 
     try:
         cls = decomposition_class(decomposition["name"])
     except UnknownDecompositionError:  # a class of the user's own, which is not imported here
         return {key: each for key, each in decomposition.items() if not isinstance(each, list)}
-    found = {field.name for field in fields(cls) if "fitted" in field.metadata}
+    found = {
+        field.name for field in fields(cls) if field.metadata.get("fitted") in (Vocabulary, Bins)
+    }
     return {key: value for key, value in decomposition.items() if key not in found}
 
 
