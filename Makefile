@@ -26,7 +26,7 @@ test: .venv/installed
 	$(BIN)/python -m pytest -q -n auto
 
 test-slow: .venv/installed
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m slow
 
 fuzz: .venv/installed
 	$(BIN)/python -m tests.fuzz --out docs/results/reliability/fuzz.json

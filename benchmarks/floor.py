@@ -83,7 +83,7 @@ def _batches(dataset: str, device: str) -> Any:
     plan, task = problem.plan, problem.task(NETWORKS[device])
     network = plan.network(range(NETWORKS[device])).train()
     for name, size in (("mini-batch", plan.settings.batch_size), ("all", None)):
-        yield name, network, cut_batches(network, plan.compressed, task, size, 0)[0]
+        yield name, network, cut_batches(network, plan.compressed, task, size, 0).kept[0]
 
 
 def _level(
