@@ -413,7 +413,7 @@ def test_killed_at_any_moment_and_started_again_it_ends_with_the_same_model(
                 deadline = time.monotonic() + 60
                 while not left.exists() and process.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.02)
-                time.sleep(moments.uniform(0.0, 2.0))
+                time.sleep(moments.uniform(0.0, 6.0))
                 process.send_signal(signal.SIGKILL)
             _, errors = process.communicate()
         resumed += "resuming an interrupted run" in errors

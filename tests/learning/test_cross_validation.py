@@ -183,7 +183,7 @@ def test_two_processes_in_one_run_directory_refuse_politely(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
 def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_path):
     def command(folder):
-        options = ["--repeats", "1", "--folds", "4", "--epochs", "60", "--models", "1"]
+        options = ["--repeats", "1", "--folds", "4", "--epochs", "30", "--models", "1"]
         options += ["--at-once", "2", "--json", "--out", str(folder)]
         return [sys.executable, "-m", "saen", "evaluate", "threads", *options]
 
@@ -192,7 +192,7 @@ def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_
     for attempt in range(20):
         process = subprocess.Popen(command(tmp_path / "killed"), stdout=subprocess.DEVNULL)
         try:
-            process.wait(timeout=4 + attempt)
+            process.wait(timeout=6 + 2 * attempt)
             break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)

@@ -465,8 +465,11 @@ def test_a_table_without_the_datasets_asked_for_is_an_error_unless_there_are_oth
 
 
 @pytest.mark.slow
-def test_compression_is_reproduced_end_to_end_on_generated_data(small_data: Path) -> None:
+def test_compression_is_reproduced_end_to_end_on_generated_data(
+    small_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
+    monkeypatch.setattr(reproduce, "PATIENCE", 0.0)
     arguments = ["reproduce", "compression", "--datasets", "IMDB-BINARY", "--out", str(small_data)]
     found = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
     timings = json.loads(found.stdout)["compression"]["IMDB-BINARY"]["timings"]
