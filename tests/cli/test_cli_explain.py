@@ -108,7 +108,9 @@ def test_explain_names_mistakes_in_one_line(folder, tmp_path):
     assert "omit the target" in error("--explain-target", "[bold]chat")
     missing = str(tmp_path / "none.saen")
     assert "none.saen" in fails("explain", missing, "threads", "-g", "1")
-    assert "holds a graphs, not a model" in fails("explain", str(folder / "talk.saen"), "threads")
+    assert "not a model, but a file of kind 'graphs'" in fails(
+        "explain", str(folder / "talk.saen"), "threads"
+    )
 
 
 def test_explain_draws_only_graphs(tmp_path):

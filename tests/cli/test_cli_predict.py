@@ -346,7 +346,7 @@ def test_a_model_of_hierarchies_is_for_python(threads: Graphs, tmp_path: Path) -
     ("arguments", "message"),
     [
         (("nothing.saen", "threads"), "nothing.saen: no such file"),
-        (("new.saen", "threads"), "this file holds a graphs, not a model"),
+        (("new.saen", "threads"), "not a model, but a file of kind 'graphs'"),
         (("model.saen", "threads", "-o", "out.xlsx"), "use .csv, .jsonl, .parquet"),
         (("model.saen", "new.saen", "-o", "no/such/out.csv"), "cannot be written"),
         (("model.saen", "new.saen", "--json"), "--json needs --out FILE"),

@@ -535,7 +535,7 @@ def test_other_files_are_no_models(threads: Graphs, model: SAENClassifier, tmp_p
         saen.save(thing, path)
         with pytest.raises(FileError) as raised:
             SAENClassifier.load(path)
-        assert str(raised.value) == f"{path}: this file holds a {kind}, not a model"
+        assert str(raised.value) == f"{path}: not a model, but a file of kind {kind!r}"
     path.write_text("a letter to a friend")
     with pytest.raises(FileError, match="not a readable saen file"):
         SAENClassifier.load(path)

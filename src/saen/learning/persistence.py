@@ -313,7 +313,7 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
     """
     kind, document, tensors = container.read(path)
     if kind != KIND:
-        raise FileError(f"this file holds a {kind}, not a model", path=path)
+        raise FileError(f"not a model, but a file of kind {kind!r}", path=path)
     try:
         estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
     except UnknownDecompositionError as error:
