@@ -16,11 +16,16 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     [0, 1, 4, 9]
     """
     iterator = iter(items)
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         future = pool.submit(_next, iterator)
         while item := future.result():
             future = pool.submit(_next, iterator)
             yield item[0]
+    finally:
+        # Not waiting: an iterator that was left in the middle may be collected anywhere, even in a
+        # thread that is about to start and holds the lock that joining another one takes.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _next(iterator: Iterator[T]) -> tuple[T] | None:
