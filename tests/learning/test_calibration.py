@@ -129,7 +129,7 @@ def test_an_interrupted_calibration_keeps_the_networks(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("saen.network.ensemble.train_parts", interrupted)
+    monkeypatch.setattr("saen.network.ensemble.PartTraining.run", interrupted)
     with pytest.warns(saen.learning.estimators.InterruptedTrainingWarning):
         model = fitted()
     assert model.temperature_ == 1

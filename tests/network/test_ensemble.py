@@ -10,7 +10,7 @@ import torch
 
 from saen import SAENClassifier, generate_threads
 from saen.network import ensemble
-from saen.network.ensemble import MIN_GROUP_SIZE, choose_group_size, train_parts
+from saen.network.ensemble import MIN_GROUP_SIZE, PartTraining, choose_group_size
 from saen.network.loss import Task
 from saen.network.settings import Part
 from saen.network.training import outputs, train
@@ -29,7 +29,7 @@ def make_plan(**arguments):
 
 def test_parts_are_trained_as_if_alone():
     plan = make_plan()
-    results = train_parts(plan, TASK, PARTS, seed=5, group_size=4)
+    results = PartTraining(plan, TASK, PARTS, seed=5, group_size=4).run()
     for number, part in enumerate(PARTS):
         weights = np.zeros((30, 2))
         weights[part.train] = 1
@@ -46,11 +46,12 @@ def test_parts_are_trained_as_if_alone():
 
 def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
     plan, done = make_plan(), []
-    first = train_parts(plan, TASK, PARTS, folder=tmp_path, group_size=2, progress=done.append)
+    how = {"folder": tmp_path, "group_size": 2, "progress": done.append}
+    first = PartTraining(plan, TASK, PARTS, **how).run()
     assert sum(done) == 3 * 2 * 3
     monkeypatch.setattr(ensemble, "train", None)
     done.clear()
-    second = train_parts(plan, TASK, PARTS, folder=tmp_path, group_size=2, progress=done.append)
+    second = PartTraining(plan, TASK, PARTS, **how).run()
     assert sum(done) == 3 * 2 * 3
     for one, other in zip(first.outputs, second.outputs, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -64,14 +65,14 @@ def test_networks_are_made_on_the_device_of_the_plan():
 
 def test_parts_are_trained_until_the_epoch_that_is_asked_for():
     plan = make_plan()
-    results = train_parts(plan, TASK, PARTS, until=1)
+    results = PartTraining(plan, TASK, PARTS, until=1).run()
     assert results.loss.shape == (1, 6)
     assert results.test_accuracy is None
     assert results.test_loss is None
 
 
 def test_curves_on_tests_are_measured_on_request():
-    results = train_parts(make_plan(), TASK, PARTS, test_curves=True)
+    results = PartTraining(make_plan(), TASK, PARTS, test_curves=True).run()
     assert results.test_accuracy.shape == results.loss.shape == (3, 6)
     final = (results.outputs[0][:, 0, 0] > 0) == CODES[PARTS[0].test]
     assert results.test_accuracy[-1, 0] == pytest.approx(final.mean())

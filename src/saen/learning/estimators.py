@@ -309,7 +309,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 done += network_epochs
                 update(done)
 
-            results = ensemble.train_parts(
+            results = ensemble.PartTraining(
                 replace(plan, settings=replace(plan.settings, patience=None)),
                 replace(
                     task,
@@ -325,7 +325,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 folder=None if file is None else file.parent,
                 stage="" if file is None else f"{file.stem}-inner-{len(parts)}",
                 progress=advance,
-            )
+            ).run()
         self.inner_history_ = _inner_history(results)
         self._calibrate(parts, results.outputs, task)
 

@@ -41,7 +41,7 @@ from saen.network.settings import Part
 
 if TYPE_CHECKING:
     from saen.network import ensemble, loss
-    from saen.network.ensemble import PartResults, Plan
+    from saen.network.ensemble import PartResults, PartTraining
     from saen.network.loss import Task
 else:  # training needs torch, which a blend of trained models does not
     ensemble, loss = LazyModule("saen.network.ensemble"), LazyModule("saen.network.loss")
@@ -264,13 +264,8 @@ class Trainer:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
-        result = ensemble.train_parts(
-            *self._task(stage, estimator, prepared, parts),
-            until=until,
-            test_curves=test_curves,
-            tasks=self.tasks,
-            **self._how(stage),
-        )
+        training = self._training(stage, estimator, prepared, parts, until, test_curves)
+        result = training.run()
         self.seconds["train"] += perf_counter() - start
         return PartOutputs(self.problem.predictions(result.outputs, parts), result.loss), result
 
@@ -284,30 +279,35 @@ class Trainer:
     ) -> None:
         """Begin the tasks that training of this stage will wait for; part counts have none."""
         if self.tasks is not None and parts and not isinstance(estimator, PartCountsEstimator):
-            task = self._task(stage, estimator, self.prepare(estimator), parts)
-            ensemble.submit_parts(self.tasks, *task, test_curves=test_curves, **self._how(stage))
+            prepared = self.prepare(estimator)
+            self._training(stage, estimator, prepared, parts, None, test_curves).submit()
 
-    def _task(
+    def _training(
         self,
         stage: str,
         estimator: SAENClassifier | SAENRegressor,
         prepared: Prepared,
         parts: Sequence[Part],
-    ) -> tuple[Plan, Task, Sequence[Part]]:
+        until: int | None,
+        test_curves: bool,
+    ) -> PartTraining:
         task = self.problem.task(estimator, parts)
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
         size = self.models_at_once or ensemble.choose_group_size(plan, plan.n_models * len(parts))
         self.group_sizes[stage] = size
-        return plan, task, parts
-
-    def _how(self, stage: str) -> dict[str, Any]:
-        return {
-            "seed": self.seed,
-            "group_size": self.group_sizes[stage],
-            "folder": self.folder,
-            "stage": stage,
-            "progress": self._advance,
-        }
+        return ensemble.PartTraining(
+            plan,
+            task,
+            parts,
+            self.seed,
+            until,
+            test_curves,
+            size,
+            self.folder,
+            stage,
+            self._advance,
+            self.tasks,
+        )
 
     def inner_parts(
         self, estimator: Estimator, parts: Sequence[Part], groups: Array | None

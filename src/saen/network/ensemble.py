@@ -1,17 +1,16 @@
 """Many trainings over one compressed hierarchy: networks side by side, in groups that fit memory.
 
-A `Plan` says how networks are trained on a dataset; `train_parts` trains some for every part of the
-data (every fold, say) and gives their outputs on the part's test examples.
+A `Plan` says how networks are trained on a dataset; `PartTraining` trains some for every part of
+the data (every fold, say) and gives their outputs on the part's test examples.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -73,21 +72,9 @@ class PartResults:
     test_loss: NDArray[np.float64] | None
 
 
-def train_parts(
-    plan: Plan,
-    task: Task,
-    parts: Sequence[Part],
-    *,
-    seed: int = 0,
-    until: int | None = None,
-    test_curves: bool = False,
-    group_size: int | None = None,
-    folder: Path | None = None,
-    stage: str = "networks",
-    progress: Progress | None = None,
-    tasks: Tasks | None = None,
-) -> PartResults:
-    """Train `plan.n_models` networks on every part, many side by side, and test them.
+@dataclass(frozen=True)
+class PartTraining:
+    """Trains `plan.n_models` networks on every part, many side by side, and tests them.
 
     A network's result does not depend on those beside it, except for rounding.
 
@@ -105,100 +92,79 @@ def train_parts(
     progress : called with the network-epochs done since the last call.
     tasks : where groups are trained, by default here; the results are the same.
     """
-    groups = _groups(plan, task, parts, seed, group_size)
-    if tasks is not None:
-        _submit(tasks, groups, until, test_curves, folder, stage, progress)
-    collected = [
-        np.empty((len(part.test), plan.n_models, task.n_outputs), dtype=np.float64)
-        for part in parts
-    ]
-    histories = []
-    for first, group in groups.items():
-        name = f"{stage}-{first:04d}"
-        file = None if folder is None else folder / f"{name}.saen"
-        if tasks is not None and tasks.has(name):
-            rows, history = tasks.result(name)
-        else:
-            rows, history = group.train_or_read(file, until, test_curves, progress)
-        histories.append((history, len(group.runs)))
-        ends = np.cumsum([len(parts[part].test) for part, _ in group.runs])
-        for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
-            collected[part][:, model] = block
 
-    def curves(name: str) -> NDArray[np.float64]:
-        return np.concatenate(
-            [np.array(getattr(history, name)).reshape(-1, n) for history, n in histories], axis=1
-        )
+    plan: Plan
+    task: Task
+    parts: Sequence[Part]
+    seed: int = 0
+    until: int | None = None
+    test_curves: bool = False
+    group_size: int | None = None
+    folder: Path | None = None
+    stage: str = "networks"
+    progress: Progress | None = None
+    tasks: Tasks | None = None
 
-    tests = [
-        curves(name) if test_curves else None for name in ("validation_accuracy", "validation_loss")
-    ]
-    return PartResults(collected, curves("loss"), *tests)
+    def submit(self) -> None:
+        """Begin the tasks that `run` will wait for: the groups that are not finished."""
+        for group in self._groups:
+            if self.tasks is None or (group.file is not None and group.file.exists()):
+                continue
+            # The hierarchy is shared alone: all stages over it send it once.
+            compressed = self.tasks.put(self.plan.compressed)
+            received = partial(group.receive, self.progress)
+            self.tasks.submit(group.name, received, _train_group, compressed, group.alone())
 
+    def run(self) -> PartResults:
+        """Train, and test."""
+        self.submit()
+        collected = [
+            np.empty((len(part.test), self.plan.n_models, self.task.n_outputs), dtype=np.float64)
+            for part in self.parts
+        ]
+        histories = []
+        for group in self._groups:
+            if self.tasks is not None and self.tasks.has(group.name):
+                rows, history = self.tasks.result(group.name)
+            else:
+                rows, history = group.train_or_read(self.progress)
+            histories.append((history, len(group.runs)))
+            ends = np.cumsum([len(self.parts[part].test) for part, _ in group.runs])
+            for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
+                collected[part][:, model] = block
 
-def submit_parts(
-    tasks: Tasks,
-    plan: Plan,
-    task: Task,
-    parts: Sequence[Part],
-    *,
-    seed: int = 0,
-    until: int | None = None,
-    test_curves: bool = False,
-    group_size: int | None = None,
-    folder: Path | None = None,
-    stage: str = "networks",
-    progress: Progress | None = None,
-) -> None:
-    """Begin what `train_parts` with the same arguments will wait for."""
-    groups = _groups(plan, task, parts, seed, group_size)
-    _submit(tasks, groups, until, test_curves, folder, stage, progress)
+        def curves(name: str) -> NDArray[np.float64]:
+            return np.concatenate(
+                [np.array(getattr(each, name)).reshape(-1, n) for each, n in histories], axis=1
+            )
 
+        tests = ("validation_accuracy", "validation_loss")
+        tested = [curves(name) if self.test_curves else None for name in tests]
+        return PartResults(collected, curves("loss"), *tested)
 
-def _groups(
-    plan: Plan, task: Task, parts: Sequence[Part], seed: int, group_size: int | None
-) -> dict[int, _Group]:
-    """Networks that train side by side, by the number of the first."""
-    runs = [(part, model) for part in range(len(parts)) for model in range(plan.n_models)]
-    size = group_size or choose_group_size(plan, len(runs))
-    return {
-        first: _Group(plan, task, parts, runs[first : first + size], seed)
-        for first in range(0, len(runs), size)
-    }
-
-
-def _submit(
-    tasks: Tasks,
-    groups: dict[int, _Group],
-    until: int | None,
-    validate: bool,
-    folder: Path | None,
-    stage: str,
-    progress: Progress | None,
-) -> None:
-    """Submit the groups that are not finished."""
-    for first, group in groups.items():
-        name = f"{stage}-{first:04d}"
-        file = None if folder is None else folder / f"{name}.saen"
-        if file is not None and file.exists():
-            continue
-        plan = group.plan
-        # Shared alone: all stages over one hierarchy send it once.
-        compressed = tasks.put(plan.compressed)
-        rest = tuple(getattr(plan, f.name) for f in fields(plan) if f.name != "compressed")
-        received = partial(group.receive, file, progress)
-        task = compressed, rest, group.alone(), until, validate
-        tasks.submit(name, received, _train_group, *task)
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        n_models = self.plan.n_models
+        runs = [(part, model) for part in range(len(self.parts)) for model in range(n_models)]
+        size = self.group_size or choose_group_size(self.plan, len(runs))
+        groups = []
+        for first in range(0, len(runs), size):
+            name = f"{self.stage}-{first:04d}"
+            file = None if self.folder is None else self.folder / f"{name}.saen"
+            own = runs[first : first + size]
+            how = self.seed, self.until, self.test_curves
+            groups.append(_Group(name, file, self.plan, self.task, self.parts, own, *how))
+        return groups
 
 
 def _train_group(
-    compressed: Compressed, rest: tuple[Any, ...], group: _Group, until: int | None, validate: bool
+    compressed: Compressed, group: _Group
 ) -> tuple[NDArray[np.float64], History, list[str]]:
     """Outputs, curves and warnings of a group."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DivergenceWarning)
-        group = replace(group, plan=Plan(compressed, *rest))
-        rows, history = group.train_or_read(None, until, validate, None)
+        plan = replace(group.plan, compressed=compressed)
+        rows, history = replace(group, plan=plan).train_or_read(None)
     messages = [str(w.message) for w in caught if issubclass(w.category, DivergenceWarning)]
     return rows, history, messages
 
@@ -244,58 +210,53 @@ def _read_group(file: Path) -> tuple[NDArray[np.float64], History]:
 class _Group:
     """Networks that train side by side: pairs of a part and a number of a model."""
 
+    name: str
+    file: Path | None
     plan: Plan
     task: Task
     parts: Sequence[Part]
     runs: Sequence[tuple[int, int]]
     seed: int
+    until: int | None
+    test_curves: bool
 
-    def train_or_read(
-        self, file: Path | None, until: int | None, validate: bool, progress: Progress | None
-    ) -> tuple[NDArray[np.float64], History]:
+    def train_or_read(self, progress: Progress | None) -> tuple[NDArray[np.float64], History]:
         """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
-        checkpoint = None if file is None else file.with_suffix(".checkpoint")
-        if file is not None and checkpoint is not None and file.exists():
-            checkpoint.unlink(missing_ok=True)  # of a run that was killed between the two
-            rows, history = _read_group(file)
+        if self.file is None:
+            return self._train(None, progress)
+        checkpoint = self.file.with_suffix(".checkpoint")
+        if self.file.exists():
+            rows, history = _read_group(self.file)
             if progress is not None:
                 progress(len(self.runs) * len(history.loss))
-            return rows, history
-        rows, history = self._train(checkpoint, until, validate, progress)
-        if file is not None and checkpoint is not None:
-            self._write(file, rows, history)
-            checkpoint.unlink(missing_ok=True)
+        else:
+            rows, history = self._train(checkpoint, progress)
+            self._write(self.file, rows, history)
+        checkpoint.unlink(missing_ok=True)  # it may be of a run that was killed between the two
         return rows, history
 
     def alone(self) -> _Group:
-        """Without the plan, and with nothing of the parts and targets that it does not train on."""
+        """Without files, the hierarchy, and parts and targets that it does not train on."""
         used = sorted({part for part, _ in self.runs})
         number = {part: place for place, part in enumerate(used)}
-        task = self.task
-        return _Group(
-            None,  # type: ignore[arg-type]
-            replace(
-                task,
-                targets=task.targets[:, used] if task.targets.ndim == 3 else task.targets,
-                class_weights=None if task.class_weights is None else task.class_weights[:, used],
-            ),
-            [self.parts[part] for part in used],
-            [(number[part], model) for part, model in self.runs],
-            self.seed,
+        return replace(
+            self,
+            file=None,
+            plan=replace(self.plan, compressed=None),  # type: ignore[arg-type]
+            task=_task_of(self.task, used),
+            parts=[self.parts[part] for part in used],
+            runs=[(number[part], model) for part, model in self.runs],
         )
 
     def receive(
-        self,
-        file: Path | None,
-        progress: Progress | None,
-        result: tuple[NDArray[np.float64], History, list[str]],
+        self, progress: Progress | None, result: tuple[NDArray[np.float64], History, list[str]]
     ) -> tuple[NDArray[np.float64], History]:
         """What a task returned: keep it in a file, and warn here as the task did there."""
         rows, history, messages = result
         for message in messages:
             warnings.warn(message, DivergenceWarning, stacklevel=4)
-        if file is not None:
-            self._write(file, rows, history)
+        if self.file is not None:
+            self._write(self.file, rows, history)
         if progress is not None:
             progress(len(self.runs) * len(history.loss))
         return rows, history
@@ -305,7 +266,7 @@ class _Group:
         container.write(file, "predictions", document, {"outputs": rows})
 
     def _train(
-        self, checkpoint: Path | None, until: int | None, validate: bool, progress: Progress | None
+        self, checkpoint: Path | None, progress: Progress | None
     ) -> tuple[NDArray[np.float64], History]:
         plan, compressed = self.plan, self.plan.compressed
         seeds = [(self.seed, *self.parts[part].name, model) for part, model in self.runs]
@@ -321,11 +282,11 @@ class _Group:
         history = train(
             network,
             compressed,
-            self._task(validate),
+            self._task(),
             plan.settings,
             min_count=plan.min_count,
             checkpoint=checkpoint,
-            until=until,
+            until=self.until,
             progress=epoch_done,
         )
         if history.interrupted:
@@ -335,20 +296,21 @@ class _Group:
         rows = [unique[compressed.top[test], position] for position, test in enumerate(tests)]
         return np.concatenate(rows), history
 
-    def _task(self, validate: bool) -> Task:
+    def _task(self) -> Task:
         weights, tested = (np.zeros((len(self.task.targets), len(self.runs))) for _ in range(2))
         for position, (part, _) in enumerate(self.runs):
             train, test = self.parts[part].train, self.parts[part].test
             weights[train, position] = self.task.weights[train, 0]
             tested[test, position] = self.task.weights[test, 0]
-        part_of = [part for part, _ in self.runs]
-        targets, class_weights = self.task.targets, self.task.class_weights
-        if class_weights is not None:
-            class_weights = class_weights[:, part_of]
-        return replace(
-            self.task,
-            targets=targets[:, part_of] if targets.ndim == 3 else targets,
-            weights=weights,
-            validation=tested if validate else None,
-            class_weights=class_weights,
-        )
+        own = _task_of(self.task, [part for part, _ in self.runs])
+        return replace(own, weights=weights, validation=tested if self.test_curves else None)
+
+
+def _task_of(task: Task, parts: list[int]) -> Task:
+    """The task with the targets and class weights of these parts, in this order."""
+    factors = task.class_weights
+    return replace(
+        task,
+        targets=task.targets[:, parts] if task.targets.ndim == 3 else task.targets,
+        class_weights=None if factors is None else factors[:, parts],
+    )
