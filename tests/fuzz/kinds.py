@@ -46,7 +46,7 @@ from saen.learning.load import load
 from saen.learning.presets import load_preset
 from saen.learning.runs import open_run
 from saen.learning.splits import splits_from_json
-from saen.network.ensemble import _Group
+from saen.network.ensemble import _read_group
 
 MAX_MESSAGE = 1200
 """Characters of the longest message, with room for the name of the file."""
@@ -236,7 +236,7 @@ def _run(path: Path) -> None:
 
 def _group(path: Path) -> None:
     """What a run keeps of a finished group of networks."""
-    _Group(None, None, [], [(0, 0)], 0).train_or_read(path, None, False, None)  # type: ignore[arg-type]
+    _read_group(path)
 
 
 # -- good examples -----------------------------------------------------------------------------
