@@ -20,6 +20,7 @@ from saen.errors import InputError
 from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.packing import pack_column, unpack_column
 from saen.io.shards import Shards, read_shards
 from saen.io.tables import FORMATS, check_format, open_table
 from saen.learning.jobs.predict import EmbeddingReport, PredictionReport, load_model, model_takes
@@ -61,7 +62,7 @@ def predict_shards(
             shards, tasks, work, _predict_shard, (Path(model_file).absolute(), device)
         ):
             _, document, tensors = container.read(file)
-            columns = _unpack(document, tensors)
+            columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
             write(columns)
             unseen, objects = unseen + document["unseen"], objects + document["objects"]
             if "prediction" in columns:
@@ -175,7 +176,11 @@ def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> 
     columns = {
         key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
     }
-    document, tensors = _pack({"id": graphs.ids, **columns})
+    columns = {"id": graphs.ids, **columns}
+    document: dict[str, Any] = {"columns": list(columns)}
+    tensors: dict[str, Array] = {}
+    for key, column in columns.items():
+        pack_column(key, column, document, tensors)
     document["unseen"] = sum(part.unseen for part in parts)
     document["objects"] = sum(part.objects for part in parts)
     return container.write(file, "predictions", document, tensors)
@@ -189,24 +194,3 @@ def _embed_shard(shard: Shards, file: Path, model_file: Path, device: str, level
         for key in ("graphs", "objects", "vectors")
     }
     return container.write(file, "vectors", {}, tensors)
-
-
-def _pack(columns: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Columns as JSON and arrays: strings are codes into a list."""
-    document: dict[str, Any] = {"columns": list(columns)}
-    tensors: dict[str, Array] = {}
-    for key, column in columns.items():
-        if column.dtype.kind == "U":
-            values, codes = np.unique(column, return_inverse=True)
-            document[f"{key}.values"], column = values.tolist(), codes
-        tensors[key] = column
-    return document, tensors
-
-
-def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> dict[str, Array]:
-    return {
-        key: np.array(document[f"{key}.values"])[tensors[key]]
-        if f"{key}.values" in document
-        else tensors[key]
-        for key in document["columns"]
-    }

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
-from saen._util.strings import short_label
 from saen._version import __version__
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions.registry import (
@@ -21,6 +20,7 @@ from saen.decompositions.registry import (
 )
 from saen.errors import FileError, InputError
 from saen.io import container
+from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
 from saen.learning.estimators import (
     NetworkEstimator,
@@ -107,7 +107,7 @@ def _unpack_blend(document: dict[str, Any], tensors: dict[str, Array]) -> BlendE
     estimator.members_ = [
         Member(
             each["name"],
-            _unpack(each["model"], _under(f"{number}.", tensors)),
+            _unpack(each["model"], under(f"{number}.", tensors)),
             float(each["weight"]),
             each["score"],
         )
@@ -128,7 +128,7 @@ def _pack(
     estimator: NetworkEstimator | PartCountsEstimator,
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     check_is_fitted(estimator, "schema_")
-    schema, schema_tensors = container.pack_hierarchy(estimator.schema_)
+    schema, schema_tensors = pack_hierarchy(estimator.schema_)
     parameters = {
         key: getattr(estimator, key) for key in estimator.setting_names() if key != "decomposition"
     }
@@ -314,15 +314,11 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
     kind, document, tensors = container.read(path)
     if kind != KIND:
         raise FileError(f"not a model, but a file of kind {kind!r}", path=path)
-    try:
-        estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
-    except UnknownDecompositionError as error:
-        raise FileError(str(error), path=path) from None
-    except container.UNPACK_ERRORS as error:
-        reason = short_label(str(error) or type(error).__name__, container.MAX_REASON)
-        raise FileError(
-            f"damaged: its contents do not fit together ({reason})", path=path
-        ) from error
+    with container.consistent(path, "damaged: its contents do not fit together"):
+        try:
+            estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
+        except UnknownDecompositionError as error:
+            raise FileError(str(error), path=path) from None
     if vectors is not None:
         _use_vectors(estimator, Path(vectors), path)
     return estimator
@@ -356,7 +352,7 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
     estimator = cls(decomposition if decomposition is not None else "ego", **parameters)
     estimator.validate()
     estimator.decomposition_ = decomposition
-    schema = container.unpack_hierarchy(document["schema"], _under("schema.", tensors))
+    schema = unpack_hierarchy(document["schema"], under("schema.", tensors))
     if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
         raise InputError("the vocabularies differ")
     estimator.schema_ = schema
@@ -365,12 +361,12 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         raise InputError("the names of the targets are wrong")
     estimator.target_names_ = names
     if issubclass(cls, PartCountsEstimator):
-        estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
+        estimator.linear_ = _unpack_linear(document, under("linear.", tensors))
         if "flat" in document:
             estimator.flat_ = bool(document["flat"])
         n_outputs = len(estimator.linear_.intercept)
     else:
-        estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
+        estimator.network_ = _unpack_network(document, under("network.", tensors), schema)
         n_outputs = estimator.weights_.architecture.layers[-1][-1]
         estimator.history_ = _unpack_history(document["history"])
         estimator.inner_history_ = _unpack_history(document.get("inner_history", {}))
@@ -398,7 +394,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list | np.ndarray):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
-    return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}

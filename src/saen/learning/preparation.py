@@ -158,14 +158,13 @@ def load_compressed(source: str | Path) -> CompressedExamples:
     """
     path = expand_user(source)
     compressed, targets, document = container.load_examples(path)
-    try:
-        decomposition = decomposition_from_json(document)
+    with container.consistent(path, "damaged: invalid decomposition"):
+        try:
+            decomposition = decomposition_from_json(document)
+        except UnknownDecompositionError as error:
+            raise FileError(str(error), path=path) from None
         if decomposition.vocabulary != compressed.hierarchy.attributes.vocabulary:
             raise InputError("the vocabularies differ")
-    except UnknownDecompositionError as error:
-        raise FileError(str(error), path=path) from None
-    except container.UNPACK_ERRORS as error:
-        raise FileError(f"damaged: invalid decomposition ({error})", path=path) from error
     return CompressedExamples(None, decomposition, compressed, targets, path.stem)
 
 
