@@ -27,7 +27,7 @@ def run_jobs(folder: Path, executor: Executor, out: Path) -> dict[str, bytes]:
     shards = folder / "shards"
     compress_shards(shards, Ego(), executor, out / "compressed.saen")
     parts = compress_into_partitions(shards, Ego(), executor, out / "parts", 2)
-    assert parts.partitions.join() == load(out / "compressed.saen")
+    assert parts.compressed.join() == load(out / "compressed.saen")
     predict_shards(folder / "model.saen", shards, executor, out / "predictions.csv")
     evaluation = cross_validate(
         SAENClassifier(epochs=2, n_models=1),

@@ -63,7 +63,7 @@ def test_compress_gives_the_same_bytes_for_any_number_of_shards(
         parts = compress_into_partitions(
             folder / "shards", Ego(), SerialExecutor(), folder / "parts", 1 + n % 3
         )
-        assert parts.partitions.join() == load(out)
+        assert parts.compressed.join() == load(out)
         assert parts.to_json()["levels"] == report.to_json()["levels"]
         assert parts.ceiling == report.ceiling
 

@@ -92,3 +92,9 @@ def test_compressing_prints_the_throughput(tmp_path: Path) -> None:
         shown = invoke("compress", tmp_path / "threads.jsonl", "-o", tmp_path / "out.saen").stdout
     assert "graphs per second" in shown
     assert len(load(tmp_path / "out.saen")) == 60
+
+
+def test_several_targets_have_no_ceiling(tmp_path: Path) -> None:
+    graphs = generate_threads(4, seed=1).with_targets([["a", "x"], ["b", "x"]] * 2)
+    write_graphs(graphs, tmp_path / "g.saen")
+    assert compress_dataset(str(tmp_path / "g.saen"), make_decomposition("nodes")).ceiling is None

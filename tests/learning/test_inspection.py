@@ -13,6 +13,7 @@ import saen
 from saen import Ego, FileError, Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.io import container
 from saen.io.container import read_header
+from saen.io.shards import write_shards
 from saen.learning.inspection import inspect_file
 from tests.cli.commandline import fails, invoke, run
 
@@ -43,6 +44,15 @@ def test_inspect_graphs(threads: Graphs, tmp_path: Path) -> None:
         "directed": False,
         "columns": ["targets"],
     }
+
+
+def test_inspect_shards(threads: Graphs, tmp_path: Path) -> None:
+    shards = write_shards([threads], tmp_path / "shards", 3)
+    found = run("inspect", shards.folder)
+    assert (found["kind"], found["shards"], found["graphs"]) == ("shards", 3, 20)
+    assert (found["nodes"], found["edges"]) == (threads.n_nodes, threads.n_edges)
+    assert found["bytes"] == sum(file.stat().st_size for file in shards.files)
+    assert "shards" in invoke("inspect", shards.folder).stdout
 
 
 def test_inspect_hierarchies_before_and_after_compression(threads: Graphs, tmp_path: Path) -> None:
@@ -196,7 +206,7 @@ def test_inspect_describes_unknown_kinds_by_their_arrays(tmp_path: Path) -> None
         ("x.npy", "nonsense", "invalid npy file"),
         ("x.txt", "a letter", "not a readable saen file"),
         ("nothing", None, "nothing: no such file"),
-        (".", None, "a folder, but not a run directory: it has no settings.json"),
+        (".", None, "a folder, but neither a run directory nor shards"),
     ],
 )
 def test_inspect_names_foreign_files(

@@ -13,6 +13,7 @@ BLOCK = 1 << 18
 
 Array = NDArray[Any]
 Ints = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
 
 
 def frozen(array: ArrayLike) -> Array:

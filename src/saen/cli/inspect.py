@@ -15,12 +15,12 @@ _MOST_SHOWN = 12  # entries of a list
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A file or run directory that saen wrote.")],
+    file: Annotated[Path, typer.Argument(help="A file or folder that saen wrote.")],
     json: options.AsJson = False,
 ) -> None:
     """Describe a file: its kind, versions, sizes and settings.
 
-    Recognises datasets, hierarchies, models, checkpoints, predictions, embeddings and run
+    Recognises datasets, shards, hierarchies, models, checkpoints, predictions, embeddings and run
     directories. Large arrays are not read, and so not checked for damage.
 
     Example: saen inspect mutag.saen

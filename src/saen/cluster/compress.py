@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from saen._util.arrays import Array
 from saen._util.atomic import check_output, holds_input
 from saen._util.executor import Executor
 from saen._util.progress import bar
 from saen.cluster.executors import open_executor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import work_folder
-from saen.data.compression import ceiling, compress_graphs, merge
+from saen.data.compression import compress_graphs, merge
 from saen.decompositions import Decomposition
 from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError
 from saen.io import container
 from saen.io.container import load, save, save_examples
 from saen.io.shards import Shards, read_shards
-from saen.learning.jobs.compress import CompressionReport, peak_memory
+from saen.learning.jobs.compress import (
+    CompressionReport,
+    known_ceiling,
+    peak_memory,
+    step_seconds,
+)
 from saen.learning.preparation import (
     DifferentKindsError,
     check_edges,
@@ -33,33 +37,17 @@ from saen.learning.preparation import (
 from saen.learning.runs import open_run, versions
 
 
-@dataclass(frozen=True)
-class PartitionReport:
-    """A dataset compressed into ranges, and what that took."""
+class PartitionReport(CompressionReport):
+    """A dataset compressed into ranges, its `Partitions`, and what that took."""
 
-    name: str
-    decomposition: Decomposition
-    partitions: Partitions
-    ceiling: float | None
-    seconds: dict[str, float]
-    peak_memory: int | None
+    compressed: Partitions
 
-    def to_json(self) -> dict[str, Any]:
-        """Levels, bytes, ceiling, seconds, memory and the decomposition."""
-        levels = self.partitions.levels()
+    def _sizes(self) -> dict[str, Any]:
+        partitions = self.compressed
+        size = sum(file.stat().st_size for file in partitions.files)
         return {
-            "name": self.name,
-            "levels": levels,
-            "bytes": {
-                "compressed": sum(file.stat().st_size for file in self.partitions.files),
-                "moved": self.partitions.moved,
-            },
-            "partitions": len(self.partitions.unique[0]),
-            "distinct_graphs": levels[-1]["unique"],
-            "ceiling": self.ceiling,
-            "seconds": self.seconds,
-            "peak_memory_bytes": self.peak_memory,
-            "decomposition": self.decomposition.settings(),
+            "bytes": {"compressed": size, "moved": partitions.moved},
+            "partitions": len(partitions.unique[0]),
         }
 
 
@@ -98,15 +86,16 @@ def compress_shards(
         compressed = merge([load(file) for file in files])
         times.append(perf_counter())
         fitted = replace(fitted, vocabulary=compressed.hierarchy.attributes.vocabulary)
+        targets = shards.targets()
         if out is not None:
-            save_examples(compressed, shards.targets(), decomposition_to_json(fitted), out)
+            save_examples(compressed, targets, decomposition_to_json(fitted), out)
             times.append(perf_counter())
     return CompressionReport(
         shards.name or str(folder),
         fitted,
         compressed,
-        _ceiling(shards, compressed.top),
-        _seconds(("fit", "compress", "merge", "save"), times),
+        known_ceiling(compressed.top, targets),
+        step_seconds(("fit", "compress", "merge", "save"), times),
         peak_memory(),
     )
 
@@ -146,8 +135,8 @@ def compress_into_partitions(
         shards.name or str(folder),
         replace(fitted, vocabulary=result.vocabulary),
         result,
-        _ceiling(shards, np.concatenate(tops)),
-        _seconds(("fit", "compress", "merge"), times),
+        known_ceiling(np.concatenate(tops), shards.targets()),
+        step_seconds(("fit", "compress", "merge"), times),
         peak_memory(),
     )
 
@@ -160,7 +149,7 @@ def compress_on_cluster(
     partitions: int | None = None,
     *,
     force: bool = False,
-) -> CompressionReport | PartitionReport:
+) -> CompressionReport:
     """Compress a folder of shards with the executor that `cluster` names, see `open_executor`."""
     read_shards(folder)  # before a cluster is started
     if partitions is not None and out is None:
@@ -240,14 +229,3 @@ def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:
         "fitted": {name: list(known) for name, known in fitted.items()},
         "versions": versions(),
     }
-
-
-def _ceiling(shards: Shards, top: Array) -> float | None:
-    targets = shards.targets()
-    if targets is None or targets.dtype.kind == "f" or targets.ndim != 1:
-        return None
-    return ceiling(top, targets)
-
-
-def _seconds(steps: tuple[str, ...], times: list[float]) -> dict[str, float]:
-    return {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)}

@@ -62,7 +62,9 @@ def predict_shards(
             shards, tasks, work, _predict_shard, (Path(model_file).absolute(), device)
         ):
             _, document, tensors = container.read(file)
-            columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
+            columns: dict[str, Any] = {
+                key: unpack_column(key, document, tensors) for key in document["columns"]
+            }
             write(columns)
             unseen, objects = unseen + document["unseen"], objects + document["objects"]
             if "prediction" in columns:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, Ints, frozen, narrow, offsets, ranges, segment_reduce
+from saen._util.arrays import Array, Floats, Ints, frozen, narrow, offsets, ranges, segment_reduce
 from saen._util.lazy import LazyModule
 from saen.data._collection import equal_columns
 from saen.data.content_hash import Keys, attribute_keys, level_keys
@@ -489,7 +489,7 @@ def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> N
         )
 
 
-def _hopeless(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
+def _hopeless(totals: Floats, pieces: Floats) -> bool:
     held = pieces.max(initial=0) * MIN_ENTRY_BYTES
     return bool(totals.sum() > MAX_ENTRIES or held > physical_memory())
 

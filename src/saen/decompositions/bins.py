@@ -17,8 +17,6 @@ MAX_FITTED = 50_000
 BLOCK = 1 << 16
 """Rows whose distances to all centres are computed at once."""
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Bins:

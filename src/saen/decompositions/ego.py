@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import (
+    Floats,
     Ints,
     index_dtype,
     offsets,
@@ -144,7 +145,7 @@ class Ego(GraphDecomposition):
         costs = self._root_costs(graphs)
         return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
 
-    def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
+    def _root_costs(self, graphs: Graphs) -> Floats:
         """The same per node, shape (N,)."""
         adjacency = graphs.adjacency(self.direction)
         size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
@@ -334,8 +335,8 @@ def _induced(ball: sparse.csr_array, graphs: Graphs) -> tuple[NDArray[np.int64],
     return offsets(np.concatenate(lengths)), np.concatenate(inside)
 
 
-def _max_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
+def _max_edges(graphs: Graphs, ball: Floats) -> Floats:
     """Upper bound of the edges among that many nodes around each node, shape (N,)."""
     edges = segment_reduce(np.add, graphs.degrees(), graphs.node_offsets) / 2
-    all_edges: NDArray[np.float64] = np.repeat(edges, graphs.sizes)
+    all_edges: Floats = np.repeat(edges, graphs.sizes)
     return np.minimum(all_edges, ball * ball if graphs.directed else ball * (ball + 1) / 2)

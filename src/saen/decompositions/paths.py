@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
+from saen._util.arrays import Floats, Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
 from saen._util.lazy import LazyModule
 from saen.data.compression import MIN_ENTRY_BYTES, Cut, compress_stream, physical_memory
 from saen.data.graphs import Direction, Graphs
@@ -176,9 +176,7 @@ class Paths(GraphDecomposition):
                 total += self._subgraph_costs(graphs, radius, ball)
         return np.ceil(segment_reduce(np.add, total, graphs.node_offsets)).astype(np.int64)
 
-    def _subgraph_costs(
-        self, graphs: Graphs, radius: Ints | int, sizes: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def _subgraph_costs(self, graphs: Graphs, radius: Ints | int, sizes: NDArray[Any]) -> Floats:
         """About how many entries subgraphs with so many members have."""
         one_way = self._one_way(graphs)
         readings = 1.0 if one_way or self.both_ways else 0.5

@@ -39,16 +39,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from saen._util.arrays import Ints, segment_ids, segment_reduce
+from saen._util.arrays import Floats, Ints, segment_ids, segment_reduce
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.network.aggregation import NonEmptyRows, entry_rows
 from saen.network.model import SAEN, LaterLayers
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 0.01
 """Share of a level's contributions that may still move when the number of steps is doubled."""

@@ -11,9 +11,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, frozen, segment_ids
+from saen._util.arrays import Array, Floats, Ints, frozen, segment_ids
 from saen._util.executor import Executor
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
@@ -37,8 +36,6 @@ from saen.explanations.linear import linear_outputs
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data
 from saen.learning.presets import Classifier
-
-Floats = NDArray[np.float64]
 
 EXAMPLES_PER_TASK = 500
 """Unique examples that a task of an executor explains."""

@@ -10,9 +10,8 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen._util.strings import short_label
 from saen.data.content_hash import level_keys
 from saen.data.documents import Documents
@@ -22,7 +21,6 @@ from saen.data.nested import NUMBER
 from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Anchors
 
-Floats = NDArray[np.float64]
 MAX_DESCRIPTION = 100  # characters
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import frozen, segment_ids
+from saen._util.arrays import Floats, frozen, segment_ids
 from saen.errors import InputError
 from saen.explanations.attribution import Passed
 from saen.explanations.describe import DecomposedExample, Part, singular
@@ -33,8 +32,6 @@ from saen.learning.blend import BlendEstimator
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data
 from saen.network.model import SAEN
-
-Floats = NDArray[np.float64]
 
 
 class ExplainedMember(NamedTuple):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from saen._util.arrays import Floats
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
@@ -24,7 +24,6 @@ from saen.learning.preparation import Data, recode_like
 from saen.learning.presets import Classifier, Regressor
 from saen.network.model import SAEN
 
-Floats = NDArray[np.float64]
 Estimator = Classifier | Regressor
 
 TOLERANCE = 0.01

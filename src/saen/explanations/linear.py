@@ -10,8 +10,8 @@ its own parts in equal shares, since the model tells whole parts apart and not w
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from saen._util.arrays import Floats
 from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
@@ -19,8 +19,6 @@ from saen.explanations.attribution import shared_equally
 from saen.explanations.describe import DecomposedExample, Part
 from saen.learning.part_counts import count_parts
 from saen.learning.part_counts_models import PartCountsEstimator
-
-Floats = NDArray[np.float64]
 
 
 def linear_outputs(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write
 from saen.errors import FileError
 from saen.io import container
@@ -76,7 +76,7 @@ def write_embeddings(
     return whole.vectors.shape[0], whole.vectors.shape[1]
 
 
-def read_embeddings(path: Path) -> tuple[NDArray[np.float64], dict[str, Array]]:
+def read_embeddings(path: Path) -> tuple[Floats, dict[str, Array]]:
     """The vectors of a file that `write_embeddings` wrote, (n, width), and its other columns."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
@@ -124,7 +124,7 @@ def _columns(part: Embedded, ids: Array, targets: Array | None, lower: bool) -> 
     return columns
 
 
-def _checked(path: Path, vectors: Array) -> NDArray[np.float64]:
+def _checked(path: Path, vectors: Array) -> Floats:
     if vectors.ndim != 2 or vectors.dtype.kind not in "iuf":
         raise FileError(
             f"expected a matrix of numbers, found {vectors.dtype} of shape {vectors.shape}",

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write
 from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import did_you_mean, plural
@@ -119,7 +119,7 @@ class Table(ABC):
         values = self.frame[column].to_numpy()
         return values if values.dtype.kind in "iufb" else self.texts(column).to_numpy().astype(str)
 
-    def numbers(self, column: str) -> NDArray[np.float64]:
+    def numbers(self, column: str) -> Floats:
         """A column of numbers; NaN for everything that is not a finite number."""
         values = self.frame[column]
         if values.dtype.kind not in "iuf":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import offsets, segment_ids
+from saen._util.arrays import Floats, offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 
@@ -38,7 +38,6 @@ _SPREAD_OF_SIZES = 0.8
 _EXTRA_THREADS = 1.5
 _SECOND_ANSWERS = 0.15
 
-Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]
 
 

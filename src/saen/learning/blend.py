@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.progress import bar
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
@@ -46,7 +46,7 @@ from saen.learning.selection import (
     try_candidates,
 )
 from saen.learning.targets import Targets, given
-from saen.learning.trainers import Classes, Estimator, Floats, Numbers, Trainer
+from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
 from saen.network.settings import Part
 

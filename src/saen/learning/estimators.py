@@ -19,7 +19,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen._util.seeds import derive_seed
@@ -330,9 +330,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         self._calibrate(parts, results.outputs, task)
 
     @abstractmethod
-    def _calibrate(
-        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
-    ) -> None:
+    def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
         """Learn from the outputs for the test examples of inner parts, (tests, M, k) each."""
 
     def _held_out(self, task: Task, seed: int) -> NDArray[np.bool_]:
@@ -418,7 +416,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             return training.outputs(networks, hierarchy, level=level).double().cpu().numpy()
         return self.weights_.outputs(hierarchy, level).astype(np.float64)
 
-    def embed(self, X: Data, level: int | None = None) -> NDArray[np.float64]:
+    def embed(self, X: Data, level: int | None = None) -> Floats:
         """The learned vectors of the objects of a level, shape (objects, n_models · width).
 
         `level` None is the top: one row per example, the activations that the output layer sees.
@@ -523,9 +521,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
             ),
         )
 
-    def class_weights(
-        self, codes: Array, classes: Array, weights: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+    def class_weights(self, codes: Array, classes: Array, weights: Floats) -> Floats | None:
         """The factor of every class in the loss, from the examples with a weight.
 
         Shape (C,); for t targets (2t,), the first classes of all before the second ones. It is 1,
@@ -535,9 +531,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
             return None
         return class_factors(self.class_weight, codes, classes, weights).T.ravel()
 
-    def _calibrate(
-        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
-    ) -> None:
+    def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
         self.temperature_ = 1.0
         if parts:
             tests = np.concatenate([part.test for part in parts])
@@ -545,7 +539,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
             codes, weights = task.targets[tests], task.weights[tests, 0]
             self.temperature_ = temperature_of(each.mean(axis=1), codes, weights)
 
-    def predict_each(self, X: Data) -> NDArray[np.float64]:
+    def predict_each(self, X: Data) -> Floats:
         """Class probabilities by every network alone, not calibrated, (n, n_models, classes).
 
         Of several targets, the probabilities of their second classes, (n, n_models, t).
@@ -553,11 +547,11 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         unique, rows = self._outputs(X)
         return probabilities(unique, several=self.several_)[rows]
 
-    def combine(self, each: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(self, each: Floats) -> Floats:
         """The calibrated mean of what `predict_each` gives, (n, classes) or (n, t)."""
         return tempered(each.mean(axis=1), self.temperature_, several=self.several_)
 
-    def predict_proba(self, X: Data) -> NDArray[np.float64]:
+    def predict_proba(self, X: Data) -> Floats:
         """Class probabilities, averaged over the networks and calibrated, shape (n, classes).
 
         Of several targets, the probabilities of their second classes, (n, t).
@@ -565,7 +559,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         unique, rows = self._outputs(X)
         return self.combine(probabilities(unique, several=self.several_))[rows]
 
-    def decision_function(self, X: Data) -> NDArray[np.float64]:
+    def decision_function(self, X: Data) -> Floats:
         """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes).
 
         Of several targets, the log-odds of their second classes, (n, t).
@@ -609,30 +603,28 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
         standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
         return self._fit(X, loss.Task.regression(standard, weights))
 
-    def predict_each(self, X: Data) -> NDArray[np.float64]:
+    def predict_each(self, X: Data) -> Floats:
         """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique)[rows]
 
-    def predict(self, X: Data) -> NDArray[np.float64]:
+    def predict(self, X: Data) -> Floats:
         """Predicted numbers, shape (n,) or (n, k)."""
         unique, rows = self._outputs(X)
         return self._rescaled(unique.mean(axis=1))[rows]
 
-    def _calibrate(
-        self, parts: Sequence[Part], outputs: Sequence[NDArray[np.float64]], task: Task
-    ) -> None:
+    def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
         self.errors_ = np.empty((0, *np.shape(self.mean_)))
         if parts:
             tests = np.concatenate([part.test for part in parts])
             wrong = np.concatenate(outputs).mean(axis=1) - task.targets[tests]
             self.errors_ = np.abs(wrong).reshape(-1, *np.shape(self.mean_)) * self.scale_
 
-    def _rescaled(self, values: Array) -> NDArray[np.float64]:
+    def _rescaled(self, values: Array) -> Floats:
         """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
         rows = values[..., 0] if np.ndim(self.mean_) == 0 else values
         with np.errstate(over="ignore", invalid="ignore"):
-            result: NDArray[np.float64] = rows * self.scale_ + self.mean_
+            result: Floats = rows * self.scale_ + self.mean_
         if not np.isfinite(result).all():
             raise InputError("a predicted number is too large for float64: rescale the targets")
         return result
@@ -661,12 +653,12 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
         sizes = self._network.architecture.layers[-1]
         return int(self._network.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
-    def transform(self, X: Data) -> NDArray[np.float64]:
+    def transform(self, X: Data) -> Floats:
         """The vectors of the examples, shape (n, n_models · width)."""
         return self.embed(X)
 
 
-def mean_and_scale(values: Array, weights: NDArray[np.float64]) -> tuple[Array, Array]:
+def mean_and_scale(values: Array, weights: Floats) -> tuple[Array, Array]:
     """Weighted mean and standard deviation (1 where it is 0) of known targets, shape () or (k,).
 
     >>> mean, scale = mean_and_scale(np.array([1.0, 3.0, 9.0]), np.array([1.0, 1.0, 0.0]))
@@ -692,7 +684,7 @@ def _inner_history(results: PartResults) -> History:
     )
 
 
-def _check_finite(values: NDArray[np.float64], rows: Ints, what: str = "example") -> None:
+def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:
     """Raise `InputError`, naming the first example or object, if an output is NaN or infinite.
 
     `values` has one row per unique example, `rows` the row of every example.
@@ -729,11 +721,11 @@ def _training_bar(
         yield epoch_done
 
 
-def sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def sample_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     """One finite weight per example, not negative and not all zero, shape (n, 1)."""
     if sample_weight is None:
         return np.ones((n, 1))
-    weights: NDArray[np.float64] = _check_sample_weight(
+    weights: Floats = _check_sample_weight(
         sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True
     )
     if not weights.any():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen.data.compression import ceiling
 from saen.learning.calibration import COVERAGE
 from saen.learning.metrics import (
@@ -50,9 +50,9 @@ class Evaluation:
     classes: NDArray[Any] | None
     targets: Array
     splits: Sequence[Sequence[Fold]]
-    outputs: NDArray[np.float64]
+    outputs: Floats
     rows: NDArray[np.int64]
-    loss: NDArray[np.float64]
+    loss: Floats
     seconds: dict[str, float]
     stop: str = "fixed"
     metric: str = "accuracy"
@@ -61,8 +61,8 @@ class Evaluation:
     models_at_once: dict[str, int] = field(default_factory=dict)
     tried: list[dict[str, Any]] = field(default_factory=list)
     target_names: list[str] = field(default_factory=list)
-    radius: NDArray[np.float64] | None = None
-    validation_loss: NDArray[np.float64] | None = None
+    radius: Floats | None = None
+    validation_loss: Floats | None = None
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -74,7 +74,18 @@ class Evaluation:
         return out
 
     @property
-    def probabilities(self) -> NDArray[np.float64]:
+    def loss_name(self) -> str:
+        """What the networks minimise."""
+        return "squared error, standardised" if self.classes is None else "cross entropy"
+
+    @property
+    def curves(self) -> dict[str, Floats]:
+        """Losses of all networks by name, (epochs, networks) each."""
+        inner = self.validation_loss
+        return {"training": self.loss} | ({} if inner is None else {"inner validation": inner})
+
+    @property
+    def probabilities(self) -> Floats:
         """Class probabilities, (R, n, C), or (R, n, t) of several targets."""
         assert self.classes is not None, "numbers are predicted, not classes"
         return self.outputs
@@ -97,7 +108,7 @@ class Evaluation:
         """The metrics that apply, by name."""
         return REGRESSION_METRICS if self.classes is None else CLASSIFICATION_METRICS
 
-    def scores(self, metric: str | None = None) -> NDArray[np.float64]:
+    def scores(self, metric: str | None = None) -> Floats:
         """A metric, by default the chosen one, of every fold, (R, folds); NaN if not defined.
 
         Of several targets, the mean of their scores.
@@ -127,7 +138,7 @@ class Evaluation:
     def _metric(self, name: str | None) -> Metric:
         return find_metric(name or self.metric, regression=self.classes is None)
 
-    def accuracies(self) -> NDArray[np.float64]:
+    def accuracies(self) -> Floats:
         """Accuracy of every fold, (R, folds)."""
         return self.scores("accuracy")
 

@@ -14,12 +14,13 @@ from saen.errors import FileError
 from saen.io import container
 from saen.io.container import Header
 from saen.io.embeddings import open_npy
+from saen.io.shards import is_shards, read_shards
 
 TABLES = (".csv", ".jsonl", ".parquet")
 
 
 def inspect_file(path: str | Path) -> dict[str, Any]:
-    """Describe a file or run directory that saen wrote, without reading its arrays.
+    """Describe a file, folder of shards or run directory that saen wrote, without its arrays.
 
     Always says `kind` and `bytes`; `format` and `saen`, the versions, where the file has them;
     the rest depends on the kind.
@@ -35,7 +36,7 @@ def inspect_file(path: str | Path) -> dict[str, Any]:
     """
     place = Path(path)
     if place.is_dir():
-        return _run(place)
+        return _shards(place) if is_shards(place) else _run(place)
     if not place.exists():
         raise FileError("no such file", path=path)
     size = place.stat().st_size
@@ -269,12 +270,30 @@ def _matrix(path: Path) -> dict[str, Any]:
     return {"kind": "embeddings", "rows": shape[0], "width": shape[1]}
 
 
+def _shards(folder: Path) -> dict[str, Any]:
+    """A folder of shards, by its index."""
+    shards = read_shards(folder)
+    return {
+        "kind": "shards",
+        "bytes": sum(shard.bytes for shard in shards.shards),
+        "name": shards.name,
+        "shards": len(shards),
+        {"nested": "examples"}.get(shards.kind, shards.kind): shards.n_graphs,
+        "nodes": sum(shard.nodes for shard in shards.shards),
+        "edges": sum(shard.edges for shard in shards.shards),
+        "labels": {key: len(known) for key, known in shards.vocabulary.items()},
+        "largest": max(shards.shards, key=lambda shard: shard.bytes).file,
+    }
+
+
 def _run(folder: Path) -> dict[str, Any]:
     """A run directory: what is run, and how far it is."""
     from saen._util.json_files import read_json
 
     if not (folder / "settings.json").is_file():
-        raise FileError("a folder, but not a run directory: it has no settings.json", path=folder)
+        raise FileError(
+            "a folder, but neither a run directory nor shards: it has no settings.json", path=folder
+        )
     settings = read_json(folder / "settings.json", sealed=True)
     files = sorted(file for file in folder.iterdir() if file.name != ".lock")
     found = {

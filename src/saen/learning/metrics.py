@@ -24,10 +24,8 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen.errors import InputError
-
-Floats = NDArray[np.float64]
 
 MIN_PROBABILITY = 1e-12
 """Smaller probabilities are raised to this, so that log losses stay finite."""
@@ -349,12 +347,17 @@ class Metric:
         return score if self.higher_is_better else -score
 
     def show(self, value: float) -> str:
-        """A value as text.
+        """A value as text, without the unit.
 
         >>> CLASSIFICATION_METRICS["accuracy"].show(0.5), REGRESSION_METRICS["mae"].show(0.5)
         ('50.00', '0.5')
         """
         return f"{100 * value:.2f}" if self.percent else f"{value:.4g}"
+
+    @property
+    def unit(self) -> str:
+        """What stands behind a value that is shown."""
+        return " %" if self.percent else ""
 
 
 def _one_vs_rest(function: Callable[..., float]) -> Callable[[Array, Floats], float]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.arrays import Array, Floats, offsets, segment_ids
 from saen._util.strings import did_you_mean
 from saen.data.compression import Compressed, chunk_ends, compress
 from saen.data.hierarchy import Hierarchy
@@ -199,7 +199,7 @@ def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
     }
 
 
-def _weights(model: Model, each: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weights(model: Model, each: Floats) -> Floats:
     """The weight of every network or member, (M,)."""
     if isinstance(model, BlendEstimator):
         return model.weights_

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen.learning.calibration import IntervalMixin
 from saen.learning.targets import Targets, as_numbers, given, known_targets
-
-Floats = NDArray[np.float64]
 
 
 class ClassPredictor(ClassifierMixin):  # type: ignore[misc]

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.seeds import derive_seed
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_folds
-from saen.learning.trainers import Estimator, Floats, PartOutputs, Problem, Trainer
+from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer
 from saen.network.settings import Part
 
 INNER_FOLDS = 3

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.strings import human_bytes
 from saen.errors import InputError
 
@@ -135,7 +135,7 @@ def target_names(y: Any) -> list[str]:
     return [str(column) for column in columns]
 
 
-def as_numbers(y: ArrayLike) -> NDArray[np.float64]:
+def as_numbers(y: ArrayLike) -> Floats:
     """Finite real numbers, shape (n,) or (n, k); `InputError` for anything else.
 
     Of several numbers per example, some may be missing (NaN), if not all of a column.

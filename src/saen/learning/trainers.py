@@ -11,9 +11,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.executor import Tasks
 from saen._util.lazy import LazyModule
 from saen.errors import InputError
@@ -47,7 +47,6 @@ else:  # training needs torch, which a blend of trained models does not
     ensemble, loss = LazyModule("saen.network.ensemble"), LazyModule("saen.network.loss")
 
 Estimator = SAENClassifier | SAENRegressor | PartCountsClassifier | PartCountsRegressor
-Floats = NDArray[np.float64]
 Progress = Callable[[int, int], object]
 """Called with network-epochs (of part counts: models) done and their total."""
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from saen._util.arrays import Floats
 from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.errors import FileError
@@ -66,10 +66,10 @@ class PartResults:
     - `test_accuracy`, `test_loss` (epochs, networks): on the test examples, where asked for.
     """
 
-    outputs: list[NDArray[np.float64]]
-    loss: NDArray[np.float64]
-    test_accuracy: NDArray[np.float64] | None
-    test_loss: NDArray[np.float64] | None
+    outputs: list[Floats]
+    loss: Floats
+    test_accuracy: Floats | None
+    test_loss: Floats | None
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class PartTraining:
             for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
                 collected[part][:, model] = block
 
-        def curves(name: str) -> NDArray[np.float64]:
+        def curves(name: str) -> Floats:
             return np.concatenate(
                 [np.array(getattr(each, name)).reshape(-1, n) for each, n in histories], axis=1
             )
@@ -157,9 +157,7 @@ class PartTraining:
         return groups
 
 
-def _train_group(
-    compressed: Compressed, group: _Group
-) -> tuple[NDArray[np.float64], History, list[str]]:
+def _train_group(compressed: Compressed, group: _Group) -> tuple[Floats, History, list[str]]:
     """Outputs, curves and warnings of a group."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DivergenceWarning)
@@ -195,7 +193,7 @@ def _objects_per_step(plan: Plan) -> int:
     return sum(hierarchy[np.unique(plan.compressed.top[batch])].sizes)
 
 
-def _read_group(file: Path) -> tuple[NDArray[np.float64], History]:
+def _read_group(file: Path) -> tuple[Floats, History]:
     """Outputs and curves of a finished group."""
     _, document, tensors = container.read(file)
     try:
@@ -220,7 +218,7 @@ class _Group:
     until: int | None
     test_curves: bool
 
-    def train_or_read(self, progress: Progress | None) -> tuple[NDArray[np.float64], History]:
+    def train_or_read(self, progress: Progress | None) -> tuple[Floats, History]:
         """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
         if self.file is None:
             return self._train(None, progress)
@@ -249,8 +247,8 @@ class _Group:
         )
 
     def receive(
-        self, progress: Progress | None, result: tuple[NDArray[np.float64], History, list[str]]
-    ) -> tuple[NDArray[np.float64], History]:
+        self, progress: Progress | None, result: tuple[Floats, History, list[str]]
+    ) -> tuple[Floats, History]:
         """What a task returned: keep it in a file, and warn here as the task did there."""
         rows, history, messages = result
         for message in messages:
@@ -261,13 +259,11 @@ class _Group:
             progress(len(self.runs) * len(history.loss))
         return rows, history
 
-    def _write(self, file: Path, rows: NDArray[np.float64], history: History) -> None:
+    def _write(self, file: Path, rows: Floats, history: History) -> None:
         document = {"history": asdict(history), "networks": len(self.runs)}
         container.write(file, "predictions", document, {"outputs": rows})
 
-    def _train(
-        self, checkpoint: Path | None, progress: Progress | None
-    ) -> tuple[NDArray[np.float64], History]:
+    def _train(self, checkpoint: Path | None, progress: Progress | None) -> tuple[Floats, History]:
         plan, compressed = self.plan, self.plan.compressed
         seeds = [(self.seed, *self.parts[part].name, model) for part, model in self.runs]
         network = plan.network(seeds)

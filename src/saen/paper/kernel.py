@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import SVC
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen._util.seeds import derive_seed
 from saen.data.graphs import Graphs
 from saen.errors import InputError
@@ -19,8 +18,6 @@ from saen.learning.splits import make_splits
 
 DEPTHS = (1, 2, 3, 4, 5)
 COSTS = (1.0, 10.0, 100.0)
-
-Floats = NDArray[np.float64]
 
 
 def evaluate_kernel(

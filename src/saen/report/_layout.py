@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from saen._util.arrays import Ints, offsets, segment_ids
+from saen._util.arrays import Floats, Ints, offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 
-Floats = NDArray[np.float64]
 MAX_ROW = 120  # objects drawn of a level
 MAX_NODES = 300  # drawn of a graph
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly

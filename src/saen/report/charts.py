@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.strings import short_label
 from saen.errors import InputError
 from saen.learning.metrics import Calibration, classification_scores
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from saen.learning.evaluation import Evaluation
 
-Floats = NDArray[np.float64]
 
 MAX_EPOCHS, MAX_POINTS, MAX_CELLS = 200, 1000, 12  # drawn of curves, clouds and matrices
 MAX_TARGET_BARS = 20
@@ -54,14 +53,8 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     )
     classes, (repeats, examples) = evaluation.classes, evaluation.tested()
     targets, outputs = evaluation.targets[examples], evaluation.outputs[repeats, examples]
-    unit = "squared error, standardised" if classes is None else "cross entropy"
     if left is not None:
-        curves_by_name = {"training": evaluation.loss}
-        if evaluation.validation_loss is not None:
-            curves_by_name["inner validation"] = evaluation.validation_loss
-        _draw_curves(left, curves_by_name, unit)
-        if len(curves_by_name) > 1:
-            left.legend(frameon=False, fontsize=9)
+        _draw_curves(left, evaluation.curves, evaluation.loss_name)
         n_networks = evaluation.loss.shape[1]
         left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
     if evaluation.target_names:
@@ -84,9 +77,6 @@ def plot_curves(curves: Mapping[str, Floats], unit: str) -> Figure:
     figure = new_figure(NARROW_WIDTH, 3)
     axes = figure.subplots()
     _draw_curves(axes, curves, unit)
-    if len(curves) > 1:
-        for text in axes.legend(frameon=False, fontsize=9).get_texts():
-            text.set_parse_math(False)
     figure.tight_layout()
     return figure
 
@@ -223,6 +213,9 @@ def _draw_curves(axes: Axes, curves: Mapping[str, Floats], unit: str) -> None:
         axes.plot(shown + 1, middle, color=colour, label=name)
     axes.set(xlabel="epoch", ylabel=unit, ylim=(0, None))
     axes.locator_params(axis="x", integer=True)
+    if len(curves) > 1:
+        for text in axes.legend(frameon=False, fontsize=9).get_texts():
+            text.set_parse_math(False)
     open_frame(axes)
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.strings import did_you_mean
 from saen.errors import InputError
 from saen.io.embeddings import read_embeddings
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Method = Literal["pca", "tsne"]
 
 MAX_POINTS = {"pca": 50_000, "tsne": 5_000}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
@@ -38,7 +38,6 @@ from saen.report.page import Picture, Table, in_words, write_page
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Data = Graphs | Documents | NestedData
 Curves = Mapping[str, Mapping[str, ArrayLike]]
 """By unit and name, such as `{"cross entropy": {"training": loss}}`: shape (epochs, networks)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen._util.strings import short_label
 from saen.data.graphs import Graphs
 from saen.errors import InputError
@@ -23,7 +23,6 @@ from saen.report.palette import CATEGORIES, INK, contribution_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 MAX_PART_NODES, MAX_PART_EDGES = 60, 300  # drawn of one part
 MAX_FOCUS = 120  # nodes drawn of a graph

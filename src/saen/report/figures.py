@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saen._util.arrays import Floats
 from saen._util.atomic import atomic_write, check_output
 from saen.errors import InputError, MissingExtraError
 from saen.report.palette import INK
@@ -141,7 +142,7 @@ def open_frame(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def size_in_points(axes: Axes) -> NDArray[np.float64]:
+def size_in_points(axes: Axes) -> Floats:
     """Width and height of the axes in points, shape (2,)."""
     box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
     return 72 * np.array([box.width, box.height])

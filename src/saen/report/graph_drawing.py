@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen._util.strings import short_label
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 MAX_EDGES = 3000  # drawn of one graph
 MAX_SMALL_NODES, MAX_SMALL_EDGES = 80, 600  # drawn of one graph among many

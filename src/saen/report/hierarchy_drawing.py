@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen._util.strings import short_label
 from saen.data.compression import Compressed, compress
 from saen.data.documents import Documents
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Data = Graphs | Documents | NestedData
 
 MAX_MULTIPLICITIES = 60  # written on the lines of one relation

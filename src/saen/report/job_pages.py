@@ -10,7 +10,7 @@ from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport, HoldOut
-from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
+from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from saen.learning.runs import digest, versions
 from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 from saen.report.summaries import (
@@ -89,17 +89,13 @@ def write_evaluation_report(
     decomposition = estimator.spec.resolve(report.data).resolved(report.data)
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
-    unit = "squared error, standardised" if evaluation.classes is None else "cross entropy"
-    curves = {"training": evaluation.loss}
-    if evaluation.validation_loss is not None:
-        curves["inner validation"] = evaluation.validation_loss
     page = Report(
         title=f"{document['dataset']}: {describe_protocol(document)} of preset "
         f"{document['preset']}",
         summary=describe_evaluation(report),
         data=report.data,
         levels=evaluation.levels,
-        curves={unit: curves},
+        curves={evaluation.loss_name: evaluation.curves},
         predictions=_predictions(evaluation),
         command=command,
         settings={
@@ -124,7 +120,9 @@ def _headline(report: EvaluationReport) -> tuple[str, str]:
     evaluation = report.evaluation
     metric = evaluation.metrics[evaluation.metric]
     mean = report.to_json()[metric.name]["mean"]
-    return ("?" if mean is None else _shown(metric, mean)), f"{metric.title} on test examples"
+    return (
+        "?" if mean is None else metric.show(mean) + metric.unit
+    ), f"{metric.title} on test examples"
 
 
 def _held_out_headline(held_out: HoldOut) -> tuple[str, str] | None:
@@ -132,7 +130,7 @@ def _held_out_headline(held_out: HoldOut) -> tuple[str, str] | None:
     for metric in (CLASSIFICATION_METRICS["accuracy"], *reversed(REGRESSION_METRICS.values())):
         value = held_out.scores.get(metric.name)
         if value is not None:
-            return _shown(metric, value), f"{metric.title} {where}"
+            return metric.show(value) + metric.unit, f"{metric.title} {where}"
     return None
 
 
@@ -142,11 +140,9 @@ def _all_scores(predictions: Predictions) -> str:
     metrics = REGRESSION_METRICS if numbers else CLASSIFICATION_METRICS
     outputs = predictions.outputs if numbers else predictions.outputs[0]
     scores = [(metric, metric(predictions.targets, outputs)) for metric in metrics.values()]
-    return ", ".join(f"{m.title} {_shown(m, value)}" for m, value in scores if np.isfinite(value))
-
-
-def _shown(metric: Metric, value: float) -> str:
-    return metric.show(value) + (" %" if metric.percent else "")
+    return ", ".join(
+        f"{m.title} {m.show(value)}{m.unit}" for m, value in scores if np.isfinite(value)
+    )
 
 
 def _predictions(evaluation: Evaluation) -> Predictions | None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from saen._util.arrays import segment_ids
+from saen._util.arrays import Floats, segment_ids
 from saen.data.graphs import Graphs
 from saen.report.palette import contribution_colours
 
-Floats = NDArray[np.float64]
 SIZE, SMALL_SIZE = (480, 400), (280, 220)  # pixels
 MAX_ATOMS = 200
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from saen._util.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
-
-Floats = NDArray[np.float64]
 
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, DARK = "#E69F00", "#56B4E9", "#555555"

@@ -182,8 +182,7 @@ def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
     if summary.get("interval") is not None:
         low, high = summary["interval"]
         spread.append(f"95 % interval {metric.show(low)} to {metric.show(high)}")
-    unit = " %" if metric.percent else ""
-    return f"{metric.show(summary['mean'])}{between}{unit}" + (
+    return f"{metric.show(summary['mean'])}{between}{metric.unit}" + (
         f" ({'; '.join(spread)})" if spread else ""
     )
 
@@ -204,9 +203,7 @@ def _percent(value: float | None) -> str:
 
 
 def _value(metric: Metric, mean: float | None) -> str:
-    if mean is None:
-        return "not defined"
-    return metric.show(mean) + (" %" if metric.percent else "")
+    return "not defined" if mean is None else metric.show(mean) + metric.unit
 
 
 def describe_model(model: Any) -> str:

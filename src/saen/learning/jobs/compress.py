@@ -27,28 +27,51 @@ from saen.learning.preparation import DifferentKindsError, fitted_fields, joined
 
 @dataclass(frozen=True)
 class CompressionReport:
-    """A compressed dataset, its sizes before and after, and what compressing it took."""
+    """A compressed dataset, its sizes before and after, and what compressing it took.
+
+    `compressed` is a `Compressed`, or what is as large: see `saen.cluster.compress`.
+    """
 
     name: str
     decomposition: Decomposition
-    compressed: Compressed
+    compressed: Any
     ceiling: float | None
     seconds: dict[str, float]
     peak_memory: int | None
 
     def to_json(self) -> dict[str, Any]:
         """Levels, bytes, ceiling, seconds, memory and the decomposition."""
-        before, after = original_bytes(self.compressed), file_bytes(self.compressed)
+        levels = self.compressed.levels()
         return {
             "name": self.name,
-            "levels": self.compressed.levels(),
-            "bytes": {"original": before, "compressed": after, "ratio": after / before},
-            "distinct_graphs": len(self.compressed.hierarchy),
+            "levels": levels,
+            **self._sizes(),
+            "distinct_graphs": levels[-1]["unique"],
             "ceiling": self.ceiling,
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak_memory,
             "decomposition": self.decomposition.settings(),
         }
+
+    def _sizes(self) -> dict[str, Any]:
+        before, after = original_bytes(self.compressed), file_bytes(self.compressed)
+        return {"bytes": {"original": before, "compressed": after, "ratio": after / before}}
+
+
+def known_ceiling(top: Array, targets: Array | None) -> float | None:
+    """The ceiling of one class per example; None of numbers, several targets or none."""
+    if targets is None or targets.dtype.kind == "f" or targets.ndim != 1:
+        return None
+    return ceiling(top, targets)
+
+
+def step_seconds(steps: tuple[str, ...], times: list[float]) -> dict[str, float]:
+    """The seconds of every step, from the times at which they began and the last one ended.
+
+    >>> step_seconds(("load", "fit", "save"), [10.0, 10.5, 12.5])
+    {'load': 0.5, 'fit': 2.0}
+    """
+    return {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)}
 
 
 def dataset_decomposition(
@@ -115,13 +138,12 @@ def compress_dataset(
     if out is not None:
         save_examples(compressed, targets, decomposition_to_json(fitted), out)
         times.append(perf_counter())
-    steps = ("load", "fit", "compress", "save")
     return CompressionReport(
         title or name,
         fitted,
         compressed,
-        None if targets is None or targets.dtype.kind == "f" else ceiling(compressed.top, targets),
-        {s: after - before for s, before, after in zip(steps, times, times[1:], strict=False)},
+        known_ceiling(compressed.top, targets),
+        step_seconds(("load", "fit", "compress", "save"), times),
         peak_memory(),
     )
 

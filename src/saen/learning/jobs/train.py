@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
@@ -85,7 +85,7 @@ class HoldOut:
     takes: str
     test: NDArray[np.int64]
     duplicates: int
-    predictions: NDArray[np.float64]
+    predictions: Floats
     scores: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def _fit_resumable(
     estimator: Model,
     prepared: Prepared | Preparations,
     y: Any,
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     checkpoint: Path,
 ) -> Model:
     """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
@@ -385,14 +385,9 @@ def _hold_out(
     """
     file = folder / "held_out.json"
     known = read_json(file, sealed=True) if file.exists() else {}
-    if known.get("run") == run:
-        return HoldOut(
-            estimator.spec.takes,
-            np.array(known["test"]),
-            known["duplicates"],
-            np.array(known["predictions"]),
-            known["scores"],
-        )
+    if known.pop("run", None) == run:
+        known |= {key: np.array(known[key]) for key in ("test", "predictions")}
+        return HoldOut(takes=estimator.spec.takes, **known)
     y = np.asarray(named)
     weights = np.ones(len(y))
     weights[test] = 0.0
@@ -413,17 +408,9 @@ def _hold_out(
     rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
-    write_json(
-        file,
-        {
-            "run": run,
-            "test": test.tolist(),
-            "duplicates": duplicates,
-            "predictions": predictions.tolist(),
-            "scores": scores,
-        },
-        sealed=True,
-    )
+    kept = {"test": test.tolist(), "predictions": predictions.tolist()}
+    kept |= {"run": run, "duplicates": duplicates, "scores": scores}
+    write_json(file, kept, sealed=True)
     return result
 
 
