@@ -18,8 +18,7 @@ from saen import Graphs, SAENClassifier
 from saen.decompositions.registry import make_decomposition
 from saen.io.embeddings import FORMATS, read_embeddings
 from saen.learning.prediction import embed_chunks, owners
-from saen.report.embedding_map import MAX_POINTS, plot_embeddings, project
-from saen.report.figures import evenly_spaced
+from saen.report.embedding_map import plot_embeddings, project
 from tests.cli.commandline import fails, invoke, run
 from tests.properties.strategies import graph_collections
 
@@ -175,15 +174,6 @@ def test_a_map_shows_every_graph_in_the_colour_of_its_class(model: Path, method:
     assert again.read_text() == model.with_name("map.svg").read_text()
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_maps_are_drawn_from_every_format(model: Path, suffix: str) -> None:
-    file, out = model.with_name(f"e{suffix}"), model.with_name("map.png")
-    invoke("embed", model, model.with_name("threads.saen"), "-o", file)
-    report = run("plot", "embeddings", file, "-o", out)
-    assert report["by"] == (None if suffix == ".npy" else "target")
-    assert out.read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_first_direction_of_a_map_is_that_of_most_variance() -> None:
     rng = np.random.default_rng(0)
     along = rng.normal(size=50)
@@ -195,12 +185,6 @@ def test_the_first_direction_of_a_map_is_that_of_most_variance() -> None:
         project(vectors[:2])
     assert project(vectors[:, :1]).shape == (50, 2)
     assert project(vectors[:4], "tsne").shape == (4, 2)
-
-
-def test_a_sample_is_spread_over_the_whole() -> None:
-    rows = evenly_spaced(1_000_000, MAX_POINTS["tsne"])
-    assert len(rows) == len(set(rows.tolist())) == MAX_POINTS["tsne"]
-    assert (rows[0], rows[-1]) == (0, 999_999)
 
 
 def legend(figure: Any) -> list[str]:

@@ -16,7 +16,7 @@ import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.decompositions import DependencyPaths
-from saen.io import container, jsonl
+from saen.io import jsonl
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs
@@ -98,16 +98,6 @@ def test_targets_are_compared_where_there_are_any(
     bare = stored(new.with_targets(None), tmp_path, "bare.saen")
     assert "accuracy" not in invoke("predict", model, bare).stderr
     assert invoke("predict", model, bare).stdout == told.stdout
-
-
-def test_classes_of_numbers_and_of_digits_are_the_same_classes(tmp_path: Path) -> None:
-    graphs = generate_threads(12, average_nodes=8, seed=3)
-    y = np.arange(12) % 2
-    SAENClassifier(**SMALL).fit(graphs, y).save(tmp_path / "model.saen")
-    same = SAENClassifier.load(tmp_path / "model.saen").predict(graphs)
-    path = stored(graphs.with_targets(same.astype(str)), tmp_path)
-    report = run("predict", tmp_path / "model.saen", path, "-o", tmp_path / "out.csv")
-    assert report["accuracy"] == 1
 
 
 def test_chunks_of_any_size_give_the_same_rows(classifier: SAENClassifier, new: Graphs) -> None:
@@ -321,18 +311,6 @@ def test_a_model_over_word_vectors_is_given_their_file_again(
     message = fails(*commands[0], "--vectors", "other.txt")
     assert message.startswith("other.txt: not the word vectors that the model was trained with")
     assert run("inspect", "m.saen")["decomposition"]["file"]["name"] == "words.txt"
-
-
-def test_a_model_of_a_newer_format_asks_for_a_newer_saen(
-    classifier: SAENClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "model.saen"
-    with monkeypatch.context() as patch:
-        patch.setattr(container, "VERSION", container.VERSION + 1)
-        classifier.save(path)
-    assert fails("predict", path, "threads") == (
-        f"{path}: format version 2, but this saen reads up to 1: upgrade saen"
-    )
 
 
 def test_a_model_of_hierarchies_is_for_python(threads: Graphs, tmp_path: Path) -> None:

@@ -84,30 +84,6 @@ def test_the_estimate_is_that_of_a_model_which_never_saw_the_part_held_out(
     np.testing.assert_allclose(found["interval"], [middle - half, middle + half])
 
 
-def test_targets_and_labels_of_the_part_held_out_change_nothing_in_its_model(
-    tmp_path: Path,
-) -> None:
-    rng = np.random.default_rng(0)
-    edges = [[(0, 1), (1, 2), (2, 3)]] * 20
-    labels = rng.choice(["C", "N"], (20, 4))
-    y = np.array(["a", "b"] * 10)
-    graphs = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
-    before = run("train", saved(graphs, y, tmp_path), "-o", tmp_path / "a.saen", *QUICK)
-    test = before["held_out"]["test"]
-    assert len(test) == 2
-    labels = labels.astype("U6")
-    labels[test] = "unseen"
-    graphs = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
-    after = run("train", saved(graphs, y, tmp_path), "-o", tmp_path / "b.saen", *QUICK)
-    assert after["held_out"]["test"] == test
-    blind = SAENClassifier(epochs=2, n_models=2, device="cpu")
-    blind.fit(graphs, y, sample_weight=~np.isin(np.arange(20), test))
-    # A label that is only in the part held out contributes nothing: any other such label is alike.
-    labels[test] = "other"
-    other = Graphs.from_edge_lists(edges, node_labels=labels.ravel())
-    assert_array_equal(blind.predict_proba(graphs[test]), blind.predict_proba(other[test]))
-
-
 def test_twins_of_the_part_held_out_are_counted(tmp_path: Path) -> None:
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 10 + [[(0, 1), (1, 2)]] * 10)
     path = saved(graphs, [0] * 10 + [1] * 10, tmp_path)
@@ -180,17 +156,6 @@ def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None
     options = ("-d", "nested", *QUICK, "--test-size", 0.2)
     report = run("train", tmp_path / "own.jsonl", "-o", tmp_path / "n.saen", *options)
     assert report["structures"] == 12
-
-
-def test_a_model_is_only_written_over_when_that_is_asked_for(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "model.saen"
-    out.write_text("hours of work")
-    told = fails("train", data, "--out", out, *QUICK)
-    assert told == (f"{out}: already exists (use --force to overwrite)")
-    assert out.read_text() == "hours of work"
-    run("train", data, "--out", out, *QUICK, "--force")
-    assert len(saen.load(out).classes_) == 2
-    assert list(tmp_path.iterdir()) == [out]
 
 
 @pytest.mark.parametrize(
@@ -475,12 +440,3 @@ def test_several_targets_have_one_model_and_columns_of_their_own(tmp_path: Path)
     assert set(evaluation["targets"]["roc_auc"]) == {"Oxygen", "Nitrogen"}
     shown = invoke("evaluate", data, *options, "--repeats", 1, "--folds", 2, "--metric", "roc_auc")
     assert "targets" in shown.stdout
-
-
-def test_numbers_are_predicted_with_an_interval(threads: Graphs, tmp_path: Path) -> None:
-    data = saved(threads, threads.sizes.astype(np.float64) + 0.5, tmp_path)
-    invoke("train", data, "--out", tmp_path / "model.saen", "--preset", "modern", *QUICK)
-    header, first, *_ = invoke("predict", tmp_path / "model.saen", data).stdout.splitlines()
-    assert header == "id,prediction,lower,upper"
-    _, middle, low, high = map(float, first.split(","))
-    assert low < middle < high

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -277,14 +274,3 @@ def test_every_command_prints_ascii_where_there_is_nothing_else(tmp_path, data, 
             main()
         assert not stopped.value.code, errors.getvalue()
         assert out.getvalue().isascii()
-
-
-def test_a_terminal_without_utf8_gets_ascii():
-    done = subprocess.run(
-        [sys.executable, "-m", "saen", "decompositions"],
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.isascii()

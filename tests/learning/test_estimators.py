@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
-import pickle
 import random
-import signal
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +14,7 @@ import sklearn.utils.estimator_checks as checks
 import torch
 from numpy.testing import assert_array_equal
 from rich.console import Console
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -185,19 +179,6 @@ def test_scikit_learns_checks_pass_on_rows_as_structures(
     check(estimator)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_parameters_can_be_read_set_and_cloned(cls: type[Any]) -> None:
-    estimator = cls(epochs=7, hidden=[[2], [3], [4]], decomposition=Ego((0, 2), "degree"))
-    assert estimator.get_params()["epochs"] == 7
-    estimator.set_params(epochs=8, node_labels="degree")
-    assert (estimator.epochs, estimator.node_labels) == (8, "degree")
-    copied = clone(estimator)
-    assert copied.get_params() == estimator.get_params()
-    assert not hasattr(copied, "network_")
-    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
-        estimator.set_params(depth=3)
-
-
 def test_an_estimator_that_was_not_fitted_says_so(threads: Graphs) -> None:
     for cls, method in [
         (SAENClassifier, "predict"),
@@ -250,16 +231,6 @@ def test_estimators_are_cross_validated_and_searched_on_two_processes(threads: G
     assert set(search.predict(threads)) <= set(threads.targets)
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_fitted_estimators_pickle_and_copy_in_memory(cls: type[Any], threads: Graphs) -> None:
-    y = threads.sizes.astype(float) if cls is SAENRegressor else threads.targets
-    estimator = cls(**SMALL).fit(threads, y)
-    made = estimator.predict(threads)
-    for copied in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
-        assert_array_equal(copied.predict(threads), made)
-        assert_array_equal(copied.embed(threads, 0), estimator.embed(threads, 0))
-
-
 # -- classification ----------------------------------------------------------------------------
 
 
@@ -300,20 +271,6 @@ def test_probabilities_decisions_and_predictions_agree(n_classes: int) -> None:
         assert_array_equal(predicted, estimator.classes_[decision.argmax(axis=1)])
         assert_close(decision, np.log(probabilities), 1e-9)
     assert estimator.score(threads, threads.targets) == np.mean(predicted == threads.targets)
-
-
-def test_an_ensemble_averages_the_probabilities_of_its_models(threads: Graphs) -> None:
-    options = SMALL | {"n_models": 3, "dtype": "float64"}
-    ensemble = SAENClassifier(**options).fit(threads, threads.targets)
-    assert np.shape(ensemble.history_.loss) == (3, 3)
-    hierarchy = ensemble.decomposition_.decompose(threads)
-    logits = ensemble.network_(hierarchy).detach().numpy()[..., 0]
-    assert_close(
-        ensemble.predict_proba(threads)[:, 1], (1 / (1 + np.exp(-logits))).mean(axis=1), 1e-9
-    )
-    # Each of them is what it would be alone.
-    single = SAENClassifier(**(options | {"n_models": 1})).fit(threads, threads.targets)
-    assert_close(single.network_(hierarchy)[:, 0], ensemble.network_(hierarchy)[:, 0], 1e-9)
 
 
 @pytest.mark.parametrize("normalisation", ["none", "batch"])
@@ -561,12 +518,6 @@ def test_a_device_that_is_not_there_is_refused(threads: Graphs) -> None:
         SAENClassifier(**(SMALL | {"device": "cuda"})).fit(threads, threads.targets)
 
 
-def test_training_that_diverges_says_so(threads: Graphs) -> None:
-    estimator = SAENClassifier(**(SMALL | {"learning_rate": 1e30, "normalisation": "none"}))
-    with pytest.raises(InputError, match=r"training diverged in epoch \d.*lower learning_rate"):
-        estimator.fit(threads, threads.targets)
-
-
 # -- predicting --------------------------------------------------------------------------------
 
 
@@ -691,12 +642,6 @@ def test_the_defaults_follow_the_modern_recipe(threads: Graphs) -> None:
     assert estimator.network_.architecture.normalisation == "batch"
 
 
-def test_graphs_with_labels_are_told_apart_by_them() -> None:
-    graphs = labelled("abc", seed=0)
-    estimator = SAENClassifier(**SMALL).fit(graphs, np.arange(len(graphs)) % 2)
-    assert "node" in estimator.decomposition_.node_labels.split(",")
-
-
 def test_newcomers_get_a_strong_classifier() -> None:
     threads = generate_threads(200, average_nodes=30, seed=3)
     scores = cross_val_score(SAENClassifier(epochs=15), threads, threads.targets, cv=2)
@@ -718,12 +663,6 @@ def test_the_same_random_state_gives_the_same_model(threads: Graphs) -> None:
     assert same_weights(fit(np.random.RandomState(4)), fit(np.random.RandomState(4)))
     one = np.random.RandomState(4)
     assert not same_weights(fit(one), fit(one)), "a RandomState moves on"
-
-
-def test_fitting_twice_is_fitting_once(threads: Graphs) -> None:
-    estimator = SAENClassifier(**SMALL).fit(threads, threads.targets)
-    weights = copy.deepcopy(estimator)
-    assert same_weights(estimator.fit(threads, threads.targets), weights)
 
 
 def test_estimators_leave_global_random_states_alone(threads: Graphs) -> None:
@@ -827,48 +766,6 @@ def test_fitting_is_silent_unless_it_is_watched(
     assert "loss 0." in err
 
 
-@pytest.mark.slow
-def test_a_real_interrupt_of_a_fit_warns_and_leaves_an_estimator(tmp_path: Path) -> None:
-    script = textwrap.dedent(
-        """
-        import warnings
-        import torch
-        # A shell that starts jobs in the background has them ignore Ctrl-C.
-        import signal
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        torch.set_num_threads(1)
-        import saen, saen.network.training
-        from saen.learning.estimators import InterruptedTrainingWarning
-        threads = saen.generate_threads(40, average_nodes=15, seed=1)
-        original = saen.network.training._Run.snapshot
-        def snapshot(self):
-            original(self)
-            print("epoch", self.epoch, flush=True)
-        saen.network.training._Run.snapshot = snapshot
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = saen.SAENClassifier(epochs=100000).fit(threads, threads.targets)
-        assert any(w.category is InterruptedTrainingWarning for w in caught), caught
-        assert len(model.predict(threads)) == 40
-        print("kept", len(model.history_.loss), flush=True)
-        """
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line == "epoch 3\n":
-                break
-        process.send_signal(signal.SIGINT)
-        lines = process.stdout.read().splitlines()
-    assert process.returncode == 0
-    word, epochs = lines[-1].split()
-    assert word == "kept"
-    assert int(epochs) >= 3
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_learns_what_the_processor_learns(threads: Graphs) -> None:
     options = SMALL | {"dtype": "float64"}
@@ -879,20 +776,6 @@ def test_a_gpu_learns_what_the_processor_learns(threads: Graphs) -> None:
     assert_close(there.embed(threads, 1), here.embed(threads, 1), 1e-6)
     auto = SAENClassifier(**(SMALL | {"device": "auto"})).fit(threads, threads.targets)
     assert auto.network_.device.type == "cuda"
-
-
-def test_compression_before_fitting_changes_nothing(threads: Graphs) -> None:
-    hierarchy = Ego((0, 1), "degree").decompose(threads)
-    compressed = compress(hierarchy)
-    small = Hierarchy(
-        compressed.hierarchy.attributes,
-        (compressed.hierarchy.relations[0], compressed.hierarchy.relations[1].take(compressed.top)),
-        hierarchy.names,
-    )
-    options = SMALL | {"dtype": "float64"}
-    one = SAENClassifier(**options).fit(hierarchy, threads.targets)
-    other = SAENClassifier(**options).fit(small, threads.targets)
-    assert same_weights(one, other)
 
 
 # -- structures that are prepared once ---------------------------------------------------------

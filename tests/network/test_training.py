@@ -4,12 +4,10 @@ import copy
 import hashlib
 import itertools
 import os
-import random
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -577,18 +575,6 @@ def test_training_in_another_process_gives_the_same_bits() -> None:
     assert process.stdout.strip() == digest(long_run()[0])
 
 
-def test_training_leaves_global_random_states_alone() -> None:
-    before = (
-        torch.get_rng_state(),
-        np.random.get_state()[1].tobytes(),  # noqa: NPY002
-        random.getstate(),
-    )
-    long_run()
-    assert torch.equal(torch.get_rng_state(), before[0])
-    assert np.random.get_state()[1].tobytes() == before[1]  # noqa: NPY002
-    assert random.getstate() == before[2]
-
-
 def environment() -> dict[str, str]:
     """Of a process that can import the library and these tests."""
     paths = [str(Path(__file__).parent), *filter(None, sys.path)]
@@ -797,31 +783,6 @@ def start(checkpoint: Path) -> subprocess.Popen[str]:
         text=True,
         env=environment(),
     )
-
-
-@pytest.mark.slow
-def test_checkpoint_survives_kills_at_any_moment(
-    tmp_path: Path,
-) -> None:
-    undisturbed = digest(long_run(epochs=300)[0])
-    checkpoint = tmp_path / "run.saen"
-    moments = random.Random(0)
-    kills, lines = 0, []
-    for _ in range(100):
-        with start(checkpoint) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            if kills < 6:
-                # At first within the first epochs, then anywhere, also while a file is written.
-                time.sleep(moments.uniform(0.0, 0.5))
-                process.send_signal(signal.SIGKILL)
-            lines = process.stdout.read().split()
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL
-        kills += 1
-    assert kills >= 3
-    assert lines[-2:] == ["done", undisturbed]
 
 
 @pytest.mark.slow
