@@ -28,12 +28,7 @@ from saen.learning.jobs.compress import (
     peak_memory,
     step_seconds,
 )
-from saen.learning.preparation import (
-    DifferentKindsError,
-    check_edges,
-    fitted_fields,
-    joined_fit,
-)
+from saen.learning.preparation import DifferentKindsError, fitted_fields, joined_fit
 from saen.learning.runs import open_run, versions
 
 
@@ -176,7 +171,6 @@ def resolve_over_shards(
             f"these shards hold {shards.kind}, but {decomposition.name} reads {decomposition.takes}"
         )
     first = _resolve(shards.one(0), decomposition)
-    check_edges(decomposition, first)
     if not fitted_fields(first):
         return first
     for number in range(1, len(shards)):

@@ -62,9 +62,7 @@ def predict_shards(
             shards, tasks, work, _predict_shard, (Path(model_file).absolute(), device)
         ):
             _, document, tensors = container.read(file)
-            columns: dict[str, Any] = {
-                key: unpack_column(key, document, tensors) for key in document["columns"]
-            }
+            columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
             write(columns)
             unseen, objects = unseen + document["unseen"], objects + document["objects"]
             if "prediction" in columns:

@@ -21,15 +21,13 @@ from saen.errors import FileError
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, assemble
 from saen.io.tables import (
-    ID_COLUMNS,
+    ROW_INDEX,
     SUFFIXES,
     ParquetRows,
     Table,
-    find_column,
+    Targets,
     read_table,
     require,
-    row_targets,
-    target_columns,
 )
 
 if TYPE_CHECKING:
@@ -42,9 +40,6 @@ NODES = ("graph", "node")
 
 ROWS_PER_PART = 1 << 18
 """Edges of the graphs that a stream holds at a time, about."""
-
-# The names under which pandas writes its row index.
-_INDEX = ("", "__index_level_0__")
 
 Ints = NDArray[np.int64]
 
@@ -63,23 +58,6 @@ class UnknownGraphsWarning(UserWarning):
     """Rows of a table of targets were ignored, since there are no such graphs."""
 
 
-@dataclass(frozen=True)
-class Targets:
-    """A table with a column `graph` and one row per graph: which columns hold what."""
-
-    table: Table
-    targets: list[str]
-    id: str | None
-    extra: list[str]
-
-    def values(self, rows: Ints) -> list[Any]:
-        """The targets of some rows; None where there is none, and for row -1."""
-        if not self.targets:
-            return [None] * len(rows)
-        columns = ([*self.table.texts(column), ""] for column in self.targets)
-        return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
-
-
 def read_targets(path: Path, options: ReadOptions) -> Targets:
     """Read a table with a column `graph` and columns with targets or ids.
 
@@ -89,19 +67,13 @@ def read_targets(path: Path, options: ReadOptions) -> Targets:
 
 
 def _targets_of(table: Table, options: ReadOptions) -> Targets:
-    columns = target_columns(table, options.target)
-    own_id = find_column(table, options.id, ID_COLUMNS)
     require(table, ("graph",))
-    if not columns and not own_id:
+    targets = Targets.of(table, options, "graph")
+    if not targets.targets and not targets.id:
         known = ", ".join(map(table.written, table.columns))[:200]
         raise FileError(f"no column 'target': name one with --target, of {known}", path=table.path)
-    options.found(
-        table.path.name,
-        targets=table.written(columns[0]) if columns and options.target is None else None,
-        ids=table.written(own_id) if own_id and options.id is None else None,
-    )
-    read = {"graph", own_id, *columns, *_INDEX}
-    return Targets(table, columns, own_id, [name for name in table.columns if name not in read])
+    targets.notify(options)
+    return targets
 
 
 def warn_unknown(path: Path, names: Sequence[object]) -> None:
@@ -470,7 +442,7 @@ def _columns(table: Table, what: str, rows: Ints) -> dict[str, Array]:
 
 def _attributes(table: Table) -> list[str]:
     """The columns that hold attributes: all others."""
-    return [c for c in table.columns if c not in (*EDGES, *NODES, "label", *_INDEX)]
+    return [c for c in table.columns if c not in (*EDGES, *NODES, "label", *ROW_INDEX)]
 
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:

@@ -15,6 +15,7 @@ from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write
 from saen.errors import FileError
 from saen.io import container
+from saen.io.packing import pack_column, unpack_column
 from saen.io.tables import check_format, open_table, read_table
 
 KIND = "embeddings"
@@ -69,9 +70,7 @@ def write_embeddings(
         document: dict[str, Any] = {"level": level}
         tensors = _columns(whole, ids, targets, lower) | {"vectors": whole.vectors}
         for key in ("id", "target"):
-            if key in tensors and tensors[key].dtype.kind == "U":
-                values, tensors[key] = np.unique(tensors[key], return_inverse=True)
-                document[f"{key}s"] = values.tolist()
+            pack_column(key, tensors.get(key), document, tensors)
         container.write(path, KIND, document, tensors)
     return whole.vectors.shape[0], whole.vectors.shape[1]
 
@@ -85,11 +84,8 @@ def read_embeddings(path: Path) -> tuple[Floats, dict[str, Array]]:
         kind, document, tensors = container.read(path)
         if kind != KIND:
             raise FileError(f"contains a {kind}, not embeddings", path=path)
-        columns = {key: np.array(tensor) for key, tensor in tensors.items() if key != "vectors"}
-        for key in ("id", "target"):
-            if f"{key}s" in document:
-                columns[key] = np.array(document[f"{key}s"])[columns[key]]
-        return _checked(path, tensors["vectors"]), columns
+        columns = {key: unpack_column(key, document, tensors) for key in tensors}
+        return _checked(path, columns.pop("vectors")), columns
     if suffix not in FORMATS:
         raise FileError(f"expected embeddings in {', '.join(FORMATS)}", path=path)
     table = read_table(path)

@@ -38,7 +38,7 @@ from saen.io.catalog import (
     download_path,
     find_entry,
 )
-from saen.io.edge_tables import EDGES, Targets, read_edge_table, read_targets, warn_unknown
+from saen.io.edge_tables import EDGES, read_edge_table, read_targets, warn_unknown
 from saen.io.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_smiles
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, Records, bad_graphs, targets_for
@@ -371,7 +371,7 @@ def _read_files(
 
 
 def _file_rows(
-    targets: Targets, files: list[Path], bad_graph: BadGraphs
+    targets: tables.Targets, files: list[Path], bad_graph: BadGraphs
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """What the table of targets says about each file: its target, id and extra columns."""
     table = targets.table
@@ -383,7 +383,7 @@ def _file_rows(
     rows = np.arange(len(table))
     values = targets.values(rows)
     ids = None if targets.id is None else table.labels(targets.id, rows).tolist()
-    extra = {table.written(name): table.array(name).tolist() for name in targets.extra}
+    extra = {name: column.tolist() for name, column in targets.others(rows).items()}
     for row, name in enumerate(table.texts("graph").str.strip()):
         file = by_name.get(name)
         if file is None:

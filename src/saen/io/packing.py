@@ -106,8 +106,8 @@ def pack_column(
         tensors[key] = _at_least(np.float32, column) if column.dtype.kind == "f" else column
 
 
-def unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]) -> Array | None:
-    """The inverse of `pack_column`."""
+def unpack_column(key: str, document: dict[str, Any], tensors: dict[str, Array]) -> Any:
+    """The inverse of `pack_column`; None if there is no such column."""
     if key not in tensors:
         return None
     column = tensors[key]

@@ -16,17 +16,9 @@ from saen._util.arrays import segment_ids
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.io import tables
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
-from saen.io.tables import (
-    ID_COLUMNS,
-    Table,
-    find_column,
-    row_targets,
-    target_columns,
-    text_table,
-)
+from saen.io.tables import SUFFIXES, Table, Targets, column_name, find_column, text_table
 from saen.io.text_files import read_text
 
 Atoms = Literal["symbol", "smiles"]
@@ -318,10 +310,9 @@ def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
         raise FileError("no molecules", path=path)
     titles = ["" if each is None else each.GetProp("_Name").strip() for each in raw]
     fields = [{} if each is None else each.GetPropsAsDict(autoConvertStrings=False) for each in raw]
-    spelling = {" ".join(name.split()).casefold(): name for own in fields for name in own}
-    names = dict.fromkeys(" ".join(name.split()).casefold() for own in fields for name in own)
-    named = [{" ".join(k.split()).casefold(): str(v) for k, v in own.items()} for own in fields]
-    columns = {name: [own.get(name, "") for own in named] for name in names}
+    spelling = {column_name(name): name for own in fields for name in own}
+    named = [{column_name(k): str(v) for k, v in own.items()} for own in fields]
+    columns = {name: [own.get(name, "") for own in named] for name in spelling}
     if all(title for title, each in zip(titles, raw, strict=True) if each is not None):
         columns.setdefault("id", titles)
     columns[_BLOCK] = [""] * len(raw)
@@ -353,15 +344,9 @@ def _read_rows(
     """The molecules of a table, which `read` reads by row from the column `source`."""
     for _, error in table.broken:
         bad_graph(error)
-    columns = target_columns(table, options.target)
-    own_id = find_column(table, options.id, ID_COLUMNS)
-    if table.path.suffix in tables.SUFFIXES:
-        options.found(
-            table.path.name,
-            molecules=table.written(source) if options.smiles is None else None,
-            targets=table.written(columns[0]) if columns and options.target is None else None,
-            ids=table.written(own_id) if own_id and options.id is None else None,
-        )
+    about = Targets.of(table, options, source)
+    if table.path.suffix in SUFFIXES:
+        about.notify(options, molecules=table.written(source) if options.smiles is None else None)
     rows, molecules = [], []
     with (
         _rdkit().rdBase.BlockLogs(),  # RDKit prints the reasons to stderr
@@ -375,20 +360,14 @@ def _read_rows(
                 rows.append(row)
             except InputError as error:
                 bad_graph(table.error(row, str(error)))
-    targets = row_targets([table.texts(name).tolist() for name in columns]) if columns else None
-    ids = None
-    if (own_id or source) != _BLOCK:
-        ids = table.labels(own_id or source, np.array(rows, dtype=np.int64))
-    used = {source, own_id, *columns}
-    extra = {
-        table.written(name): table.array(name)[rows] for name in table.columns if name not in used
-    }
+    read_rows = np.array(rows, dtype=np.int64)
+    ids = read_rows if about.id is None else table.labels(about.id, read_rows)
+    if about.id is None and source != _BLOCK:
+        ids = table.labels(source, read_rows)
     graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
-        replace(graphs, name=table.path.stem)
-        .with_ids(rows if ids is None else ids)
-        .with_extra(extra),
-        [None if targets is None else targets[row] for row in rows],
+        replace(graphs, name=table.path.stem).with_ids(ids).with_extra(about.others(read_rows)),
+        about.values(read_rows),
         _Rows(table, rows),
         bad_graph,
     )

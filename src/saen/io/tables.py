@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -26,6 +27,7 @@ from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
+from saen.io.reading import ReadOptions
 from saen.io.records import TargetValue
 from saen.io.text_files import (
     FREE_CHARACTERS,
@@ -198,6 +200,8 @@ def require(table: Table | ParquetRows, columns: Sequence[str]) -> None:
 TARGET_COLUMNS = ("target", "label")
 ID_COLUMNS = ("id", "name")
 """Columns that hold targets and ids where none is chosen, the first that there is."""
+ROW_INDEX = ("", "__index_level_0__")
+"""The names under which pandas writes its row index."""
 
 
 def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> str | None:
@@ -207,7 +211,7 @@ def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> 
     """
     if chosen is None:
         return next((name for name in usual if name in table.columns), None)
-    name = _column_name(chosen)
+    name = column_name(chosen)
     if name not in table.columns:
         known = [*map(table.written, table.columns)]
         hint = did_you_mean(chosen, known) or f": choose from {', '.join(known)[:200]}"
@@ -242,6 +246,45 @@ def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
     """
     values = [target_values(column) for column in columns]
     return values[0] if len(values) == 1 else [list(row) for row in zip(*values, strict=True)]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Which columns of a table with one row per graph hold targets, ids and other values."""
+
+    table: Table
+    targets: list[str]
+    id: str | None
+    extra: list[str]
+
+    @classmethod
+    def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
+        """The columns that `options` name, or the usual ones; `source` is what they are about."""
+        targets = target_columns(table, options.target)
+        own_id = find_column(table, options.id, ID_COLUMNS)
+        read = {source, own_id, *targets, *ROW_INDEX}
+        return cls(table, targets, own_id, [name for name in table.columns if name not in read])
+
+    def notify(self, options: ReadOptions, **found: str | None) -> None:
+        """Say what was found by name, rather than named by the options."""
+        written = self.table.written
+        options.found(
+            self.table.path.name,
+            **found,
+            targets=written(self.targets[0]) if self.targets and options.target is None else None,
+            ids=written(self.id) if self.id and options.id is None else None,
+        )
+
+    def values(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The targets of some rows; None where there is none, and for row -1."""
+        if not self.targets:
+            return [None] * len(rows)
+        columns = ([*self.table.texts(column), ""] for column in self.targets)
+        return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
+
+    def others(self, rows: NDArray[np.int64]) -> dict[str, Array]:
+        """The other columns of some rows, by their names as written."""
+        return {self.table.written(name): self.table.array(name)[rows] for name in self.extra}
 
 
 def target_values(texts: Sequence[str]) -> list[TargetValue | None]:
@@ -381,7 +424,7 @@ def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
     """Column names in lower case."""
     if len(header) > MAX_COLUMNS:
         raise FileError(f"{len(header):,} columns (at most {MAX_COLUMNS:,})", path=path)
-    names = tuple(map(_column_name, header))
+    names = tuple(map(column_name, header))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FileError(f"two columns named {twice!r}", path=path)
@@ -390,10 +433,11 @@ def _names(header: Sequence[str], path: Path) -> tuple[str, ...]:
 
 def _spelling(header: Sequence[str]) -> dict[str, str]:
     """From names in lower case to names as they are written."""
-    return {_column_name(name): " ".join(name.split()) for name in header}
+    return {column_name(name): " ".join(name.split()) for name in header}
 
 
-def _column_name(text: str) -> str:
+def column_name(text: str) -> str:
+    """The name of a column in lower case, without line ends and double blanks."""
     return " ".join(text.split()).casefold()
 
 

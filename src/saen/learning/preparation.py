@@ -249,14 +249,6 @@ def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
     return replace(one, **{name: getattr(one, name).union(getattr(other, name)) for name in names})
 
 
-def check_edges(asked: Decomposition, fitted: Decomposition) -> None:
-    """Raise if a decomposition asks for roles of edges that the data do not have."""
-    if getattr(asked, "edges", None) == "roles" and getattr(fitted, "edges", None) == "none":
-        raise InputError(
-            "edges='roles' needs edge labels or directions, but these graphs have neither"
-        )
-
-
 def compress_like(
     X: Data, decomposition: Decomposition | None, schema: Hierarchy, *, lower_inverse: bool = False
 ) -> Compressed:
