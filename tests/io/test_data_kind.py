@@ -3,7 +3,7 @@
 import pytest
 
 from saen.decompositions import make_decomposition
-from saen.io.loading import DuplicateIdsWarning, data_kind, load_dataset
+from saen.io.loading import data_kind
 from saen.learning.jobs.job import Job
 
 
@@ -30,10 +30,3 @@ def test_true_and_false_are_written_either_way():
     for text in ("true", "True"):
         assert make_decomposition(f"paths(both_ways={text})").both_ways is True
     assert make_decomposition("paths(both_ways=false)").both_ways is False
-
-
-def test_ids_that_repeat_are_a_warning_and_no_loss(tmp_path):
-    file = tmp_path / "g.jsonl"
-    file.write_text('{"id": "a", "nodes": 1, "edges": []}\n' * 2)
-    with pytest.warns(DuplicateIdsWarning, match="1 id used by more than one graph: 'a'"):
-        assert len(load_dataset(file)) == 2

@@ -6,14 +6,11 @@ import json
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from saen import Ego, Graphs
 from saen._util.json_files import read_json, write_json
 from saen._util.strings import first_duplicate
-from saen.data.compression import compress_graphs
-from saen.errors import FileError, InputError
+from saen.errors import FileError
 from saen.io.archive import members
 from saen.io.graphml import read_graphml
 from saen.io.nested import read_nested
@@ -64,13 +61,6 @@ def test_a_repeated_id_or_key_is_named(tmp_path: Path) -> None:
     line.write_text(f'{{"parts": {{{pairs}}}}}\n')
     with pytest.raises(FileError, match="duplicate key '19999'"):
         read_nested(line)
-
-
-def test_hopeless_work_is_refused_with_a_forecast() -> None:
-    n = 400_000
-    star = Graphs.from_edges(np.column_stack([np.zeros(n, np.int64), np.arange(1, n + 1)]), [n + 1])
-    with pytest.raises(InputError, match=r"up to 3\.2e\+11 entries .* in example 0: choose"):
-        compress_graphs(star, Ego(radii=(0, 1, 2, 3)).fit(star))
 
 
 def test_a_checksum_is_checked_where_there_is_one_and_missed_where_it_must_be(tmp_path) -> None:

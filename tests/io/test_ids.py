@@ -5,11 +5,9 @@ import json
 import pytest
 
 import saen
-from saen import Graphs
 from saen.io.conllu import read_conllu
 from saen.io.loading import read_graphs
 from saen.io.nested import read_nested, write_nested
-from saen.io.writing import write_graphs
 
 
 def _lines(path, *documents):
@@ -71,27 +69,3 @@ def test_ids_of_nested_data_come_back(tmp_path):
     data = saen.NestedData([{"word": ["x"]}, {"word": ["y"]}], ids=["one", "two"])
     write_nested(data, tmp_path / "n.jsonl")
     assert read_nested(tmp_path / "n.jsonl").ids.tolist() == ["one", "two"]
-
-
-@pytest.mark.parametrize("name", ["g.jsonl", "edges.csv", "g.saen"])
-def test_ids_survive_writing(tmp_path, name):
-    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], ids=["z", "a"])
-    write_graphs(graphs, tmp_path / name)
-    assert saen.load_dataset(tmp_path / name).ids.tolist() == ["z", "a"]
-
-
-def test_ids_that_repeat_never_join_two_graphs_of_a_table(tmp_path):
-    graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]], ids=["z", "z"])
-    write_graphs(graphs, tmp_path / "edges.csv")
-    assert read_graphs(tmp_path / "edges.csv") == graphs
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_tables_may_be_separated_by_semicolons_or_tabs(tmp_path, separator):
-    pytest.importorskip("rdkit")
-    rows = [("smiles", "name", "mass"), ("CC", "ethane", "30.1"), ("CO", "methanol", "32")]
-    file = tmp_path / "m.csv"
-    file.write_text("\n".join(separator.join(row) for row in rows))
-    graphs = read_graphs(file)
-    assert graphs.ids.tolist() == ["ethane", "methanol"]
-    assert graphs.extra["mass"].tolist() == [30.1, 32.0]

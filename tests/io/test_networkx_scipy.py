@@ -117,13 +117,6 @@ def test_targets_come_from_the_argument_alone():
     assert from_networkx([graph], targets=[1.5]).targets.tolist() == [1.5]
 
 
-def test_networkx_an_edge_takes_its_label_in_both_directions():
-    graph = nx.Graph()
-    graph.add_edge("b", "a", label="ba")
-    graph.add_edge("c", "b", label="cb")
-    assert from_networkx([graph]).edge_labels.tolist() == ["ba", "cb", "ba", "cb"]
-
-
 def test_networkx_no_graphs_and_no_nodes_are_no_problem():
     assert from_networkx([]) == from_scipy([]) == Graphs.from_edge_lists([])
     assert to_networkx(Graphs.from_edge_lists([])) == []

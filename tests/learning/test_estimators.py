@@ -17,7 +17,7 @@ from rich.console import Console
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -216,19 +216,6 @@ def test_estimators_work_in_pipelines(threads: Graphs) -> None:
     vectors.fit(threads, threads.targets)
     assert vectors.score(threads, threads.targets) > 0.5
     assert vectors[0].transform(threads).shape == (40, 2 * 6)
-
-
-@pytest.mark.slow
-def test_estimators_are_cross_validated_and_searched_on_two_processes(threads: Graphs) -> None:
-    scores = cross_val_score(SAENClassifier(**SMALL), threads, threads.targets, cv=3)
-    assert scores.shape == (3,)
-    assert np.isfinite(scores).all()
-    search = GridSearchCV(
-        SAENClassifier(**SMALL), {"epochs": [1, 3]}, cv=2, n_jobs=2, error_score="raise"
-    )
-    search.fit(threads, threads.targets)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert set(search.predict(threads)) <= set(threads.targets)
 
 
 # -- classification ----------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 from saen import load
 from saen.errors import SaenError
-from saen.io import container
 from tests.fuzz.kinds import KINDS
 
 EVIL = "evil_module_of_a_file"
@@ -58,9 +57,3 @@ def test_load_never_unpickles(tmp_path: Path, ran: Path) -> None:
     with pytest.raises(SaenError):
         read_embeddings(tmp_path / "a.npy")
     assert not ran.exists()
-
-
-def test_container_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
-    container.write(tmp_path / "a.saen", EVIL, {}, {})
-    with pytest.raises(SaenError, match=EVIL):
-        load(tmp_path / "a.saen")

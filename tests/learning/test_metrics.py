@@ -245,11 +245,6 @@ def test_prediction_scores_need_one_target_per_prediction():
     assert prediction_scores(np.array(["a", "b"]), words[:0], words[:0]) == {}
 
 
-def test_r2_of_one_example_is_not_a_number():
-    score = REGRESSION_METRICS["r2"].function
-    assert math.isnan(score(np.array([1.0]), np.array([2.0])))
-
-
 def test_balanced_accuracy_leaves_out_classes_that_are_only_predicted():
     rows = np.eye(3)[[0, 2, 1]]
     assert CLASSIFICATION_METRICS["balanced_accuracy"](np.array([0, 0, 1]), rows) == 0.75
@@ -261,16 +256,3 @@ def test_regression_scores_of_several_targets_against_the_mean_of_each():
     assert scores.mae_of_mean == (1 + 10) / 2
     assert scores.mae_error == pytest.approx(np.std([1, 3], ddof=1) / 2**0.5)
     assert regression_scores(true, true, baseline=[0.0, 10.0]).mae_of_mean == (0 + 2 + 0 + 20) / 4
-
-
-def test_the_default_metrics_are_accuracy_and_absolute_error():
-    assert find_metric(None, regression=False).name == "accuracy"
-    assert find_metric(None, regression=True).name == "mae"
-    scores = classification_scores([0, 1], [[0.9, 0.1], [0.8, 0.2]], [0, 1])
-    assert scores.to_json()["accuracy"] == 0.5
-
-
-def test_corrected_interval_needs_two_scores():
-    assert corrected_interval([0.5], 0.5) is None
-    low, high = corrected_interval([0.4, 0.6], 0.5)
-    assert low < 0.5 < high

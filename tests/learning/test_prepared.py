@@ -50,13 +50,6 @@ def test_prepared_parts_are_not_for_other_settings():
         saen.SAENClassifier(radii=(0,)).fit(prepared[:20], THREADS.targets[:20])
 
 
-def test_log_probabilities_are_the_logarithms_of_probabilities():
-    model = saen.SAENClassifier(epochs=1).fit(THREADS, THREADS.targets)
-    np.testing.assert_allclose(
-        np.exp(model.predict_log_proba(THREADS)), model.predict_proba(THREADS)
-    )
-
-
 @pytest.mark.parametrize("kind", [saen.SAENClassifier, saen.SAENRegressor])
 def test_one_small_graph_is_predicted_as_in_company(kind, monkeypatch):
     y = THREADS.sizes % 2

@@ -172,18 +172,6 @@ def test_fixed_equals_literal_loops(arguments, min_count, class_weight):
     assert_same(validated(estimator(**arguments)), expected)
 
 
-def test_fixed_with_three_at_once_equals_literal_loops():
-    expected = np.full((REPEATS, len(GRAPHS), 2), np.nan)
-    for repeat, fold, train_part, test_part in literal_folds():
-        expected[repeat, test_part] = literal_probabilities(
-            train_part,
-            test_part,
-            outer_seeds(repeat, fold),
-            weights=balanced(CODES[train_part]),
-        )
-    assert_same(validated(estimator(class_weight="balanced"), models_at_once=3), expected)
-
-
 def test_regression_equals_literal_loops():
     expected = np.full((REPEATS, len(GRAPHS)), np.nan)
     for repeat in range(REPEATS):
@@ -313,18 +301,6 @@ def test_peek_equals_literal_loops():
 
 
 # -- duplicates --------------------------------------------------------------------------------
-
-
-def test_duplicates_do_not_count_themselves_or_their_own_fold():
-    path, star, ring = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)], [(0, 1), (1, 2), (2, 0)]
-    graphs = saen.Graphs.from_edge_lists([path, path, star, star, ring, [(0, 1)]])
-    y = [0, 1, 0, 1, 0, 1]
-    # Both paths are tested together, the stars apart, ring and edge have no copy.
-    folds = [([2, 4, 5], [0, 1, 3]), ([0, 1, 3], [2, 4, 5])]
-    model = saen.SAENClassifier(epochs=1, n_models=1, radii=(0, 1))
-    found = cross_validate(model, graphs, y, splits=[folds])
-    assert found.duplicates().tolist() == [[False, False, True, True, False, False]]
-    assert found.to_json()["duplicates"]["share"] == pytest.approx(2 / 6)
 
 
 def test_duplicates_are_not_looked_for_in_examples_that_were_not_trained_on():

@@ -1,10 +1,8 @@
 """Nothing in the data is ignored in silence; what is asked for must be there."""
 
 import numpy as np
-import pytest
 
-from saen import Ego, Graphs, NestedData, PartCounts, SAENClassifier, make_decomposition
-from saen.errors import InputError
+from saen import Ego, Graphs, NestedData, make_decomposition
 from saen.learning.unused import unused_information
 
 EDGES = [[(0, 1), (1, 2)]]
@@ -45,14 +43,6 @@ def test_unused_gives_an_option_that_works():
         [line] = unused_information(graphs, Ego(radii=(0, 1)).fit(graphs))
         spec = line.partition('--decomposition "')[2].removesuffix('")')
         assert unused_information(graphs, make_decomposition(spec).fit(graphs)) == []
-
-
-@pytest.mark.parametrize("name", ["ego", "neighbourhoods", "paths"])
-def test_roles_of_edges_without_labels_or_directions_are_an_error(name):
-    with pytest.raises(InputError, match="needs edge labels or directions"):
-        SAENClassifier(f"{name}(edges=roles)").prepare(Graphs.from_edge_lists(EDGES))
-    with pytest.raises(InputError, match="needs edge labels or directions"):
-        PartCounts(f"{name}(edges=roles)").fit(Graphs.from_edge_lists(EDGES))
 
 
 def test_keys_of_nested_data_that_are_not_used_are_named() -> None:

@@ -14,7 +14,6 @@ from saen.network.batches import generator
 from saen.network.model import LaterLayers
 from saen.network.tensors import HierarchyTensors
 from tests.references.networks import (
-    EPSILON,
     assert_close,
     assert_same_state,
     make_network,
@@ -136,17 +135,6 @@ def test_weights_are_the_same_in_both_precisions() -> None:
 
 
 # -- statistics --------------------------------------------------------------------------------
-
-
-def test_statistics_count_every_original_example_once_by_default() -> None:
-    hierarchy = random_hierarchy(0)
-    compressed = compress(hierarchy)
-    assert len(compressed.hierarchy) < len(hierarchy)
-    one = make_network(hierarchy, seeds=[0, 1], normalisation="batch").train()
-    other = make_network(hierarchy, seeds=[0, 1], normalisation="batch").train()
-    assert_close(one(compressed), other(hierarchy), 1e-10)
-    for (key, a), (_, b) in zip(one.named_buffers(), other.named_buffers(), strict=True):
-        assert_close(a, b, 1e-10, key, floor=EPSILON)
 
 
 def test_statistics_do_not_change_in_prediction() -> None:

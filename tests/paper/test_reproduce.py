@@ -75,16 +75,6 @@ def test_a_table_is_written_as_markdown_and_json(tmp_path: Path) -> None:
     assert json.loads(files["toys.json"]) == {"ball": 3}
 
 
-def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    made = Table("toys", "Toys", ("toy",), [("ball",)], {"ball": 3})
-    made.write(tmp_path)
-    (tmp_path / "toys.json").unlink()
-    (tmp_path / "toys.json").mkdir()
-    with pytest.raises(FileError, match=r"toys\.json: cannot be written \(Is a directory\)"):
-        made.write(tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["toys.json", "toys.md"]
-
-
 # -- accuracy ----------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import saen
 from saen import Documents, Ego, Graphs, NestedData, compress_graphs
-from saen.errors import FileError, MissingExtraError
+from saen.errors import MissingExtraError
 from saen.learning.metrics import classification_scores
 from saen.report.evaluation_page import (
     MAX_CLASSES,
@@ -377,12 +377,6 @@ def test_page_of_many_numbers_is_thinned_out(tmp_path):
 def test_page_without_epochs_has_no_curve(tmp_path):
     page = written(tmp_path, curves={"loss": {"training": np.empty((0, 3))}})
     assert "No epoch was trained" in page.text
-
-
-def test_report_is_not_written_over_a_folder(tmp_path):
-    with pytest.raises(FileError, match="cannot be written"):
-        write_report(tmp_path, made_up())
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_check_report_without_matplotlib_names_the_extra(monkeypatch, tmp_path):
