@@ -31,12 +31,11 @@ EXTRA = {
         "tests/learning/test_part_counts_models.py",
     ],
     "data.compression": ["tests/properties/test_compression_laws.py"],
-    "data.identical": ["tests/properties/test_compression_laws.py"],
 }
 """Tests of a module beside `tests/ROOM/test_MODULE.py`."""
 RISKY = (
     *("learning.cross_validation", "learning.splits", "learning.metrics"),
-    *("network.ensemble", "data.compression", "data.identical"),
+    *("network.ensemble", "data.compression"),
 )
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
 OUTCOMES |= {-24: "timeout", 24: "timeout"}

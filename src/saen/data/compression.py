@@ -1,10 +1,11 @@
 """Domain compression: identical objects are merged, level by level, over a whole dataset.
 
 Algorithm 1 of the paper, with the top level included. Two objects are identical if their bottom
-attributes are, or if they consist of the same multiset of (role, unique part): see
-`saen.data.identical`. Unique objects are numbered by key, which makes the result independent of the
-order and the grouping in which objects were seen: compressing shards and merging them gives the
-same arrays as compressing everything at once.
+attributes are, or if they consist of the same multiset of (role, unique part). Keys propose which
+objects are identical (`saen.data.content_hash`); every object is then compared with the
+representative of its group, so equality is proved. Unique objects are numbered by key, which makes
+the result independent of the order and the grouping in which objects were seen: compressing shards
+and merging them gives the same arrays as compressing everything at once.
 """
 
 from __future__ import annotations
@@ -20,18 +21,31 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, Floats, Ints, frozen, narrow, offsets, ranges, segment_reduce
+from saen._util.arrays import (
+    Array,
+    Ints,
+    distinct_with_inverse,
+    frozen,
+    narrow,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+    segment_reduce,
+    smallest_unsigned,
+)
 from saen._util.lazy import LazyModule
 from saen.data._collection import equal_columns
-from saen.data.content_hash import Keys, attribute_keys, level_keys
+from saen.data.content_hash import Keys, attribute_keys, level_keys, row_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.identical import unique_objects, unique_parents
 from saen.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from scipy import sparse
 else:
     sparse = LazyModule("scipy.sparse")
+    pd = LazyModule("pandas")
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
@@ -195,10 +209,10 @@ def _compress(
 
     Each of `levels` can be dropped before the next is made.
     """
-    attributes, inverse, keys = unique_objects(bottom)
+    attributes, inverse, keys = _compress_attributes(bottom)
     relations, columns, unique_keys, entries = [], [narrow(inverse)], [keys], [0]
     for relation, own in zip(levels, known, strict=False):
-        compressed, inverse, keys = unique_parents(relation, columns[-1], keys, own)
+        compressed, inverse, keys = _compress_relation(relation, columns[-1], keys, own)
         relations.append(compressed)
         columns.append(narrow(inverse))
         unique_keys.append(keys)
@@ -246,7 +260,7 @@ def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
         rows.indptr, rows.indices, np.zeros(rows.nnz, np.uint8), ("row",), rows.shape[1], codes + 1
     )
     labels = Attributes(vectors=np.arange(rows.shape[1], dtype=np.float64)[:, None])
-    _, by_key, _ = unique_parents(relation, np.arange(rows.shape[1]), attribute_keys(labels))
+    _, by_key, _ = _compress_relation(relation, np.arange(rows.shape[1]), attribute_keys(labels))
     _, first, inverse = np.unique(by_key, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first)] = np.arange(len(first))
@@ -306,6 +320,22 @@ def extend(compressed: Compressed, hierarchy: Hierarchy) -> Compressed:
     return merge([compressed, compress(hierarchy)])
 
 
+def merge_objects(attributes: Attributes) -> tuple[Attributes, NDArray[np.int64]]:
+    """The unique bottom objects in the order of their keys, and the inverse."""
+    small, inverse, _ = _compress_attributes(attributes)
+    return small, inverse
+
+
+def merge_parents(relation: Relation, keys: Keys) -> tuple[Relation, NDArray[np.int64]]:
+    """The unique parents in the order of their keys, and the inverse.
+
+    The parts are unique already, and `keys` are the content keys of the parents.
+    """
+    rows = _Rows.of(relation, None, relation.n_parts)
+    merged, inverse, _ = _merged(rows, keys, relation.alphabet, relation.n_parts)
+    return merged, inverse
+
+
 @dataclass(frozen=True)
 class Cut:
     """A hierarchy that is made in chunks of the objects just below its top.
@@ -313,7 +343,7 @@ class Cut:
     These objects are made one *root* after another (an ego graph has the roots of all its radii
     together); roots that are known to give identical objects are made once.
 
-    - `bottom`, `inverse`: the unique bottom objects and the inverse, from `unique_objects`;
+    - `bottom`, `inverse`: the unique bottom objects and the inverse, from `merge_objects`;
     - `costs`: about how many entries it takes to make what belongs to each root;
     - `relations(start, stop)`: the relations below the top for these roots alone. The bottom
       objects are the unique ones, and the objects of a level stand in the order of their parents;
@@ -429,7 +459,7 @@ def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Co
     ends = chunk_ends(cut.costs, limit)
     merged = merge_stream(apply(part, [0, *ends[:-1]], ends))
     unique = merged.top[cut.numbers]
-    top, inverse, keys = unique_parents(cut.top, unique, merged.keys[-1])
+    top, inverse, keys = _compress_relation(cut.top, unique, merged.keys[-1])
 
     # The original has what is made once as often as it is used. Its entries have no counts, and
     # every object below the roots is a part of one parent, so there are as many as entries.
@@ -489,7 +519,7 @@ def _refuse_hopeless(costs: NDArray[Any], cut: Callable[[int], Cut | None]) -> N
         )
 
 
-def _hopeless(totals: Floats, pieces: Floats) -> bool:
+def _hopeless(totals: NDArray[np.float64], pieces: NDArray[np.float64]) -> bool:
     held = pieces.max(initial=0) * MIN_ENTRY_BYTES
     return bool(totals.sum() > MAX_ENTRIES or held > physical_memory())
 
@@ -585,3 +615,228 @@ def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
         )
         for level, size in enumerate(one.sizes)
     )
+
+
+# -- grouping: propose by key, prove by comparison ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Parents in canonical form: sorted distinct codes role · n_parts + part, with counts."""
+
+    indptr: NDArray[np.int64]
+    codes: Ints
+    counts: Ints
+
+    @staticmethod
+    def of(relation: Relation, unique_parts: Ints | None, n_unique: int) -> _Rows:
+        """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts.
+
+        `unique_parts` is None where the parts are unique already.
+        """
+        n_codes = max(relation.n_roles * n_unique, 1)
+        width = np.uint32 if n_codes < 2**32 else np.int64
+        indptr = relation.indptr.astype(np.int64)
+        lengths: list[Ints] = []
+        codes: list[Ints] = []
+        counts: list[Ints] = []
+        for start, stop in row_blocks(indptr):
+            entries = slice(int(indptr[start]), int(indptr[stop]))
+            local = indptr[start : stop + 1] - indptr[start]
+            block = relation.roles[entries].astype(np.int64) * n_unique
+            parts = relation.parts[entries]
+            block += parts if unique_parts is None else unique_parts[parts]
+            weights = None if relation.counts is None else relation.counts[entries]
+            merged = _merge_entries(local, block, weights, n_codes)
+            lengths.append(merged[0])
+            codes.append(merged[1].astype(width, copy=False))
+            counts.append(merged[2])
+        if not codes:
+            return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
+        return _Rows(
+            offsets(np.concatenate(lengths)), np.concatenate(codes), np.concatenate(counts)
+        )
+
+    def equal(self, mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+        """Row by row, whether two lists of parents consist of the same parts."""
+        lengths = np.diff(self.indptr)
+        same: NDArray[np.bool_] = lengths[mine] == lengths[theirs]
+        candidates = np.flatnonzero(same)
+        n = lengths[mine[candidates]]
+        for start, stop in row_blocks(offsets(n)):
+            rows, size = candidates[start:stop], n[start:stop]
+            a = ranges(self.indptr[mine[rows]], size)
+            b = ranges(self.indptr[theirs[rows]], size)
+            differs = (self.codes[a] != self.codes[b]) | (self.counts[a] != self.counts[b])
+            same[rows[segment_ids(offsets(size))[differs]]] = False
+        return same
+
+    def content(self, row: int) -> tuple[Any, ...]:
+        """What tells rows apart; only for keys that collide."""
+        entries = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
+
+
+def _merge_entries(
+    indptr: NDArray[np.int64], codes: NDArray[np.int64], counts: Ints | None, n_codes: int
+) -> tuple[Ints, Ints, Ints]:
+    """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
+    n_rows = len(indptr) - 1
+    keys = np.repeat(np.arange(n_rows) * n_codes, np.diff(indptr)) + codes
+    if n_rows * n_codes < 2**32:
+        keys = keys.astype(np.uint32)  # half the bytes to sort
+    if counts is None:
+        keys.sort()
+        first = np.flatnonzero(_changes(keys))
+        merged = np.diff(first, append=len(keys))
+    else:
+        order = np.argsort(keys)
+        keys = keys[order]
+        first = np.flatnonzero(_changes(keys))
+        weights = counts[order].astype(np.int64)
+        merged = np.add.reduceat(weights, first) if len(first) else weights
+    rows, distinct = np.divmod(keys[first], keys.dtype.type(n_codes))
+    return np.bincount(rows, minlength=n_rows), distinct, narrow(merged)
+
+
+def _group(
+    keys: Keys,
+    equal: Callable[[Ints, Ints], NDArray[np.bool_]],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Groups of identical objects, ordered by key: every object's group, every group's first.
+
+    Objects of one key that turn out to differ are split into groups ordered by content.
+    """
+    groups, representatives = _by_key(keys)
+    others = np.flatnonzero(representatives[groups] != np.arange(len(keys)))
+    collided = np.unique(groups[others[~equal(others, representatives[groups[others]])]])
+    if not len(collided):
+        return groups, representatives
+    return _split(groups, representatives, set(collided.tolist()), content)
+
+
+def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The group of every key and the first object of every group; groups are ordered by key."""
+    # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
+    codes, _ = pd.factorize(keys[:, 0])  # numbered by first appearance
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    if (keys[first, 1][codes] == keys[:, 1]).all():
+        order = np.argsort(keys[first, 0])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return rank[codes], first[order]
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = _changes(keys[order, 0]) | _changes(keys[order, 1])
+    groups = np.empty(len(keys), dtype=np.int64)
+    groups[order] = np.cumsum(new) - 1
+    return groups, order[new]
+
+
+def _split(
+    groups: NDArray[np.int64],
+    representatives: NDArray[np.int64],
+    collided: set[int],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Divide the groups whose key is shared by different objects."""
+    out = np.empty_like(groups)
+    firsts: list[int] = []
+    for group in range(len(representatives)):
+        if group not in collided:
+            out[groups == group] = len(firsts)
+            firsts.append(int(representatives[group]))
+            continue
+        by_content: dict[tuple[Any, ...], list[int]] = {}
+        for member in np.flatnonzero(groups == group).tolist():
+            by_content.setdefault(content(member), []).append(member)
+        for _, members in sorted(by_content.items(), key=lambda item: repr(item[0])):
+            out[members] = len(firsts)
+            firsts.append(members[0])
+    return out, np.array(firsts, dtype=np.int64)
+
+
+def _compress_attributes(
+    attributes: Attributes,
+) -> tuple[Attributes, NDArray[np.int64], Keys]:
+    """C_0 and D_0 in effect: unique bottom objects, the inverse, and the keys."""
+    if attributes.vectors is None:
+        # Equal codes are equal values: nothing to hash per object.
+        assert attributes.codes is not None
+        present, inverse = distinct_with_inverse(attributes.codes)
+        small = Attributes(present.astype(np.int32), attributes.vocabulary)
+    else:
+        small, inverse = attributes, np.arange(len(attributes))
+    keys = attribute_keys(small)
+
+    columns: list[Array] = []
+    if small.vectors is not None:
+        columns.append(small.vectors.view(f"u{small.vectors.itemsize}"))
+    if small.codes is not None:
+        columns.append(small.codes[:, None])
+
+    def equal(mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+        same = np.ones(len(mine), dtype=np.bool_)
+        for column in columns:
+            same &= (column[mine] == column[theirs]).all(axis=1)
+        return same
+
+    def content(row: int) -> tuple[Any, ...]:
+        out: list[Any] = []
+        if small.vectors is not None:
+            out += small.vectors[row].astype(np.float64).view(np.uint64).tolist()
+        if small.codes is not None and small.vocabulary is not None:
+            code = int(small.codes[row])
+            # Values, not codes: codes depend on what else the vocabulary holds.
+            out.append(None if code < 0 else small.vocabulary[code])
+        return tuple(out)
+
+    groups, representatives = _group(keys, equal, content)
+    return small.take(representatives), groups[inverse], keys[representatives]
+
+
+def _compress_relation(
+    relation: Relation, unique_parts: Ints, part_keys: Keys, keys: Keys | None = None
+) -> tuple[Relation, NDArray[np.int64], Keys]:
+    """C_l and D_l in effect: the unique parents, the inverse, and the keys.
+
+    `keys` are those of the parents, if they are known.
+    """
+    rows = _Rows.of(relation, unique_parts, len(part_keys))
+    if keys is None:
+        keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
+    merged, inverse, representatives = _merged(rows, keys, relation.alphabet, len(part_keys))
+    return merged, inverse, keys[representatives]
+
+
+def _merged(
+    rows: _Rows, keys: Keys, alphabet: tuple[str, ...], n_parts: int
+) -> tuple[Relation, NDArray[np.int64], NDArray[np.int64]]:
+    """The unique parents in the order of their keys, the inverse, and one parent of each."""
+    inverse, representatives = _group(keys, rows.equal, rows.content)
+    lengths = np.diff(rows.indptr)[representatives]
+    indptr = offsets(lengths)
+    parts = np.empty(indptr[-1], dtype=smallest_unsigned(n_parts - 1))
+    roles = np.empty(indptr[-1], dtype=smallest_unsigned(len(alphabet) - 1))
+    counts = np.empty(indptr[-1], dtype=rows.counts.dtype)
+    for start, stop in row_blocks(indptr):
+        entries = ranges(rows.indptr[representatives[start:stop]], lengths[start:stop])
+        own = slice(indptr[start], indptr[stop])
+        roles[own], parts[own] = np.divmod(rows.codes[entries], max(n_parts, 1))
+        counts[own] = rows.counts[entries]
+    merged = Relation(
+        indptr,
+        narrow(parts),
+        narrow(roles),
+        alphabet,
+        n_parts,
+        None if (counts == 1).all() else narrow(counts),
+    )
+    return merged, inverse, representatives
+
+
+def _changes(values: Array) -> NDArray[np.bool_]:
+    """Where a sorted array starts a new value."""
+    out = np.ones(len(values), dtype=np.bool_)
+    out[1:] = values[1:] != values[:-1]
+    return out

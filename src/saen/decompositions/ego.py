@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import (
-    Floats,
     Ints,
     index_dtype,
     offsets,
@@ -20,10 +19,9 @@ from saen._util.arrays import (
     smallest_unsigned,
 )
 from saen._util.lazy import LazyModule
-from saen.data.compression import MIN_ENTRY_BYTES, Cut, physical_memory
+from saen.data.compression import MIN_ENTRY_BYTES, Cut, merge_objects, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.identical import unique_objects
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.ball_counts import BallCounts
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
@@ -104,7 +102,7 @@ class Ego(GraphDecomposition):
         """
         if len(graphs) != 1 or uses_distance(self.node_labels):
             return None
-        bottom, inverse, _ = unique_objects(self.bottom(graphs))
+        bottom, inverse = merge_objects(self.bottom(graphs))
         costs = self._root_costs(graphs).astype(np.int64)
         held = np.minimum(costs, len(bottom) * len(self.radii)).sum(dtype=np.float64)
         if held * MIN_ENTRY_BYTES > physical_memory():
@@ -145,7 +143,7 @@ class Ego(GraphDecomposition):
         costs = self._root_costs(graphs)
         return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
 
-    def _root_costs(self, graphs: Graphs) -> Floats:
+    def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
         """The same per node, shape (N,)."""
         adjacency = graphs.adjacency(self.direction)
         size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
@@ -335,8 +333,8 @@ def _induced(ball: sparse.csr_array, graphs: Graphs) -> tuple[NDArray[np.int64],
     return offsets(np.concatenate(lengths)), np.concatenate(inside)
 
 
-def _max_edges(graphs: Graphs, ball: Floats) -> Floats:
+def _max_edges(graphs: Graphs, ball: NDArray[np.float64]) -> NDArray[np.float64]:
     """Upper bound of the edges among that many nodes around each node, shape (N,)."""
     edges = segment_reduce(np.add, graphs.degrees(), graphs.node_offsets) / 2
-    all_edges: Floats = np.repeat(edges, graphs.sizes)
+    all_edges: NDArray[np.float64] = np.repeat(edges, graphs.sizes)
     return np.minimum(all_edges, ball * ball if graphs.directed else ball * (ball + 1) / 2)

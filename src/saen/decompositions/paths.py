@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Floats, Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
+from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
 from saen._util.lazy import LazyModule
-from saen.data.compression import MIN_ENTRY_BYTES, Cut, compress_stream, physical_memory
+from saen.data.compression import (
+    MIN_ENTRY_BYTES,
+    Cut,
+    compress_stream,
+    merge_objects,
+    physical_memory,
+)
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.data.identical import unique_objects
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, distinct_integers, integer, true_or_false
 from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links
@@ -111,7 +116,7 @@ class Paths(GraphDecomposition):
         if Ego(self.radii, direction=self.direction).costs(graphs).sum() > MAX_MEMBERS:
             return None
         attributes = self.bottom(graphs)
-        bottom, inverse, _ = unique_objects(attributes)
+        bottom, inverse = merge_objects(attributes)
         large = self.costs(graphs).sum() * MIN_ENTRY_BYTES > physical_memory()
         if large and 2 * len(bottom) > len(inverse):
             return None
@@ -176,7 +181,9 @@ class Paths(GraphDecomposition):
                 total += self._subgraph_costs(graphs, radius, ball)
         return np.ceil(segment_reduce(np.add, total, graphs.node_offsets)).astype(np.int64)
 
-    def _subgraph_costs(self, graphs: Graphs, radius: Ints | int, sizes: NDArray[Any]) -> Floats:
+    def _subgraph_costs(
+        self, graphs: Graphs, radius: Ints | int, sizes: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """About how many entries subgraphs with so many members have."""
         one_way = self._one_way(graphs)
         readings = 1.0 if one_way or self.both_ways else 0.5
