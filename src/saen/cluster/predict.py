@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,16 @@ from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.packing import pack_column, unpack_column
 from saen.io.shards import Shards, read_shards
-from saen.io.tables import FORMATS, check_format, open_table
-from saen.learning.jobs.predict import EmbeddingReport, PredictionReport, load_model, model_takes
-from saen.learning.metrics import prediction_scores
-from saen.learning.prediction import embed_chunks, level_number, predict_chunks
+from saen.io.tables import FORMATS, check_format
+from saen.learning.jobs.predict import (
+    EmbeddingReport,
+    PredictionReport,
+    chosen_level,
+    load_model,
+    model_takes,
+    write_predictions,
+)
+from saen.learning.prediction import Predicted, embed_chunks, predict_chunks
 from saen.learning.runs import versions
 
 
@@ -44,43 +49,24 @@ def predict_shards(
     Rows are those of `predict_dataset`. If the work is interrupted, only what is missing in the
     folder `OUT.parts` is done again. An existing file is overwritten only with `force`.
     """
-    start = perf_counter()
     shards = read_shards(folder)
     if out is not None:
         check_format(out, FORMATS)
         check_output(out, force=force, inputs=[model_file, folder])
     model = load_model(model_file, "cpu")
-    takes = _check_takes(model, shards)
-    unseen = objects = 0
-    predicted: list[Array] = []
-    with (
-        open_executor(executor) as tasks,
-        work_folder(out, _settings("predict", model_file, shards, device)) as work,
-        open_table(out) as write,
-    ):
-        for file in _run(
-            shards, tasks, work, _predict_shard, (Path(model_file).absolute(), device)
-        ):
-            _, document, tensors = container.read(file)
-            columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
-            write(columns)
-            unseen, objects = unseen + document["unseen"], objects + document["objects"]
-            if "prediction" in columns:
-                predicted.append(columns["prediction"])
-    targets = shards.targets()
-    scores: dict[str, float] = {}
-    if predicted and targets is not None:
-        classes = getattr(model, "classes_", None)
-        scores = prediction_scores(classes, targets, np.concatenate(predicted))
-    return PredictionReport(
-        "-" if out is None else str(out),
-        shards.n_graphs,
-        takes,
-        model.schema_.names[0],
-        unseen / objects if objects else 0.0,
-        scores,
-        perf_counter() - start,
-    )
+    _check_takes(model, shards)
+    settings = _settings("predict", model_file, shards, device)
+    with open_executor(executor) as tasks, work_folder(out, settings) as work:
+        arguments = (Path(model_file).absolute(), device)
+        files = _run(shards, tasks, work, _predict_shard, arguments)
+        return write_predictions(model, out, map(_predicted_rows, files, shards.files))
+
+
+def _predicted_rows(file: Path, shard: Path) -> tuple[Predicted, Array | None]:
+    _, document, tensors = container.read(file)
+    columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
+    found = Predicted(0, columns, document["unseen"], document["objects"])
+    return found, container.read_examples(shard)[1]
 
 
 def embed_shards(
@@ -102,9 +88,7 @@ def embed_shards(
     check_output(out, force=force, inputs=[model_file, folder])
     model = load_model(model_file, "cpu")
     _check_takes(model, shards)
-    depth = model.schema_.depth
-    number = depth if level is None else level_number(model.schema_, level)
-    name = model.schema_.names[number]
+    number, name, lower = chosen_level(model, level)
     settings = _settings("embed", model_file, shards, device) | {"level": number}
     with open_executor(executor) as tasks, work_folder(out, settings) as work:
         arguments = (Path(model_file).absolute(), device, number)
@@ -118,16 +102,15 @@ def embed_shards(
                 start += shard.graphs
 
         rows, width = write_embeddings(
-            out, parts(), shards.ids(), shards.targets(), name, lower=number < depth
+            out, parts(), shards.ids(), shards.targets(), name, lower=lower
         )
     return EmbeddingReport(str(out), number, name, rows, width)
 
 
-def _check_takes(model: Any, shards: Shards) -> str:
+def _check_takes(model: Any, shards: Shards) -> None:
     takes = model_takes(model)
     if takes != shards.kind:
         raise InputError(f"these shards hold {shards.kind}, but this model reads {takes}")
-    return takes
 
 
 def _settings(job: str, model_file: Path, shards: Shards, device: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -134,24 +134,26 @@ def predict_dataset(
     model = load_model(model_file, device, vectors=vectors)
     takes = model_takes(model)
     parts = stream_input(data, takes, reading, str(model_file), whole=bool(keep))
+    with bar("predicting", None) as update:
+        return write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+
+
+def write_predictions(
+    model: Model, out: Path | None, rows: Iterable[tuple[Predicted, Array | None]]
+) -> PredictionReport:
+    """Write predictions, with their ids, as they come; they are compared with targets, if known."""
+    start = perf_counter()
     predicted: list[Array] = []
     targets: list[Array] = []
     done = unseen = objects = 0
-    start = perf_counter()
-    with bar("predicting", None) as update, open_table(out) as write:
-        for part in parts:
-            kept = _kept_columns(part, keep)
-            for chunk in _numbered_chunks(model, part, done):
-                first = next(iter(chunk.columns.values()))
-                rows = slice(chunk.start, chunk.start + len(first))
-                copies = {name: column[rows] for name, column in kept.items()}
-                write({"id": part.ids[rows], **copies, **chunk.columns})
-                update(done + rows.stop)
-                unseen, objects = unseen + chunk.unseen, objects + chunk.objects
-                if part.targets is not None and "prediction" in chunk.columns:
-                    predicted.append(first)
-                    targets.append(part.targets[rows])
-            done += len(part)
+    with open_table(out) as write:
+        for each, known in rows:
+            write(each.columns)
+            done += len(each.columns["id"])
+            unseen, objects = unseen + each.unseen, objects + each.objects
+            if known is not None and "prediction" in each.columns:
+                predicted.append(each.columns["prediction"])
+                targets.append(known)
     scores: dict[str, float] = {}
     if predicted:
         classes = getattr(model, "classes_", None)
@@ -159,7 +161,7 @@ def predict_dataset(
     return PredictionReport(
         "-" if out is None else str(out),
         done,
-        takes,
+        model_takes(model),
         model.schema_.names[0],
         unseen / objects if objects else 0.0,
         scores,
@@ -167,12 +169,24 @@ def predict_dataset(
     )
 
 
-def _numbered_chunks(model: Model, part: Any, start: int) -> Iterator[Predicted]:
-    """The predictions of a part that begins with example `start`."""
-    try:
-        yield from predict_chunks(model, part)
-    except NotFiniteError as error:
-        raise NotFiniteError(start + error.first, error.count) from None
+def _predicted_rows(
+    model: Model, parts: Iterable[Any], keep: Sequence[str], update: Callable[[int], object]
+) -> Iterator[tuple[Predicted, Array | None]]:
+    done = 0
+    for part in parts:
+        kept = _kept_columns(part, keep)
+        try:
+            for chunk in predict_chunks(model, part):
+                stop = chunk.start + len(next(iter(chunk.columns.values())))
+                rows = slice(chunk.start, stop)
+                copies = {name: column[rows] for name, column in kept.items()}
+                targets = None if part.targets is None else part.targets[rows]
+                columns = {"id": part.ids[rows], **copies, **chunk.columns}
+                yield replace(chunk, columns=columns), targets
+                update(done + stop)
+        except NotFiniteError as error:  # numbered within the part
+            raise NotFiniteError(done + error.first, error.count) from None
+        done += len(part)
 
 
 def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
@@ -186,6 +200,13 @@ def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
             known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
             raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
     return {name: columns[name] for name in names}
+
+
+def chosen_level(model: Model, level: str | None) -> tuple[int, str, bool]:
+    """The number and the name of a level, None for the top, and whether it lies below the top."""
+    schema = model.schema_
+    number = schema.depth if level is None else level_number(schema, level)
+    return number, schema.names[number], number < schema.depth
 
 
 def embed_dataset(
@@ -206,9 +227,7 @@ def embed_dataset(
     check_format(out, EMBEDDING_FORMATS)
     check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
-    depth = model.schema_.depth
-    number = depth if level is None else level_number(model.schema_, level)
-    name = model.schema_.names[number]
+    number, name, lower = chosen_level(model, level)
     parts = list(stream_input(data, model_takes(model), reading, str(model_file)))
 
     def chunks() -> Iterator[Embedded]:
@@ -228,6 +247,6 @@ def embed_dataset(
         ids,
         concatenate_values(targets) if len(targets) == len(parts) else None,
         name,
-        lower=number < depth,
+        lower=lower,
     )
     return EmbeddingReport(str(out), number, name, rows, width)
