@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
 from saen.io.reading import ReadOptions
@@ -84,8 +83,7 @@ def command(
     from saen.report.job_pages import write_evaluation_report
 
     if page is not None:
-        check_report(page)
-        check_output(page, force=force, inputs=[name, splits])
+        check_report(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from saen._util.atomic import check_output
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import (
@@ -72,8 +71,7 @@ def command(
     if page is not None:
         if is_compressed(data):
             raise InputError("--report shows the data themselves: it cannot be of compressed ones")
-        check_report(page)
-        check_output(page, force=force, inputs=[data, out])
+        check_report(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
     limited, preset = not (preset or budget), preset or default_preset(overrides)
 

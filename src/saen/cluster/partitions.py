@@ -112,21 +112,13 @@ def read_partitions(folder: str | Path) -> Partitions:
     path = Path(folder)
     document = read_json(path / INDEX, sealed=True)
     try:
-        known = document.pop("vocabulary")
-        unique, entries = (
-            tuple(map(tuple, document.pop(key))) for key in ("unique", "unique_entries")
-        )
-        return Partitions(
-            folder=path,
-            vocabulary=None if known is None else Vocabulary(known),
-            names=tuple(document.pop("names")),
-            alphabets=tuple(map(tuple, document.pop("alphabets"))),
-            unique=unique,
-            unique_entries=entries,
-            objects=tuple(document.pop("objects")),
-            entries=tuple(document.pop("entries")),
-            **document,
-        )
+        known = document["vocabulary"]
+        for key in ("names", "objects", "entries"):
+            document[key] = tuple(document[key])
+        for key in ("alphabets", "unique", "unique_entries"):
+            document[key] = tuple(map(tuple, document[key]))
+        document["vocabulary"] = None if known is None else Vocabulary(known)
+        return Partitions(folder=path, **document)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"damaged: inconsistent content ({error})", path=path / INDEX) from None
 

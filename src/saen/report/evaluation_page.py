@@ -6,7 +6,7 @@ and hard examples only so many are listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, Floats
+from saen._util.atomic import check_output
 from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
-from saen.errors import FileError
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
 from saen.learning.parameters import Parameters
 from saen.report.charts import (
@@ -90,17 +90,13 @@ class Report:
     headline: tuple[str, str] | None = None
 
 
-def check_report(path: str | Path) -> None:
-    """Raise what `write_report` would, before the work that it reports.
+def check_report(path: str | Path, *, force: bool, inputs: Iterable[object] = ()) -> None:
+    """Raise before the work if `write_report` could not, or must not, write the file.
 
-    `MissingExtraError` without matplotlib, `FileError` for a folder or a missing parent folder.
+    `MissingExtraError` without matplotlib, `FileError` as of `check_output`.
     """
     new_figure(1, 1)
-    target = Path(path)
-    if target.is_dir():
-        raise FileError("is a folder: name a file, such as report.html in it", path=path)
-    if not target.parent.is_dir():
-        raise FileError(f"cannot be written (there is no folder {target.parent})", path=path)
+    check_output(path, force=force, inputs=inputs)
 
 
 def settings_of(estimator: Parameters) -> dict[str, Any]:
