@@ -160,6 +160,7 @@ def _ancestors(event: Any) -> Iterator[Any]:
 @contextmanager
 def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
     """Mark the parts of a step for the profiler, and note bytes and operations of every call."""
+    from saen.network import fused
     from saen.network.aggregation import (
         Aggregation,
         DenseRows,
@@ -167,7 +168,6 @@ def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
         ProjectFirst,
         RunningMoments,
     )
-    from saen.network import fused
     from saen.network.loss import Task
     from saen.network.model import SAEN, LaterLayers, Level
     from saen.network.sparse import SparseMatrix
