@@ -160,6 +160,7 @@ def _ancestors(event: Any) -> Iterator[Any]:
 @contextmanager
 def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
     """Mark the parts of a step for the profiler, and note bytes and operations of every call."""
+    from saen.network import fused
     from saen.network.aggregation import (
         Aggregation,
         DenseRows,
@@ -181,6 +182,9 @@ def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
         (Task, "losses", "loss", None),
         (Task, "correct", "loss", None),
         (Adam, "step", "optimiser", _adam_work),
+        (fused, "_moments", "moments", _moments_work),
+        (fused, "normalised_layer", "dense layers", _normalised_work),
+        (fused, "plain_layer", "dense layers", _plain_work),
     ]
     aggregation: type[Aggregation]
     for aggregation in (DenseRows, NonEmptyRows, ProjectFirst):
@@ -227,8 +231,18 @@ def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> li
     return [once, once] if dense.requires_grad else [once]
 
 
-def _moments_work(_: Any, aggregation: Any, a: torch.Tensor, uses: torch.Tensor) -> list[Any]:
-    n = a.numel()
+def _normalised_work(
+    results: Any, a: torch.Tensor, uses: torch.Tensor, weight: torch.Tensor, *_: Any
+) -> list[Any]:
+    return _plain_work(results[0], a, weight)
+
+
+def _plain_work(y: torch.Tensor, a: torch.Tensor, weight: torch.Tensor, *_: Any) -> list[Any]:
+    return _linear_work(y, None, a, weight, weight)
+
+
+def _moments_work(_: Any, *arguments: Any) -> list[Any]:
+    n = arguments[-2].numel()  # the aggregates, before the uses
     return [(4 * n, 0, 4 * n), (8 * n, 0, 4 * n)]
 
 
