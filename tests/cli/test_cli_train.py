@@ -160,11 +160,8 @@ def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None
         (None, (), "own has no targets to learn: name the column with --target"),
         (["a"] * 40, (), "own: all 40 targets are a, there is nothing to learn"),
         ([1.5] * 40, (), "own: all 40 targets are 1.5, there is nothing to learn"),
-        (
-            [0.5, np.nan, np.inf] + [1.5] * 37,
-            (),
-            "own: target 1 is not a finite number (and 1 others)",
-        ),
+        ([0.5, np.nan, np.inf] + [1.5] * 37, (),
+         "own: target 1 is not a finite number (and 1 others)"),
         (
             ["a"] * 39 + ["b"],
             (),
@@ -177,16 +174,9 @@ def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None
             "cannot hold out 4 of 40 graphs with some of each of the 5 classes on both sides: "
             "choose another --test-size, or --no-holdout",
         ),
-        (
-            np.arange(40) / 2,
-            ("--test-size", 0.01),
-            "cannot hold out 1 of 40 graphs: choose another --test-size, or --no-holdout",
-        ),
-        (
-            ["a", "b"] * 20,
-            ("--test-size", 1),
-            "test_size must be between 0 and 1, not 1",
-        ),
+        (np.arange(40) / 2, ("--test-size", 0.01),
+         "cannot hold out 1 of 40 graphs: choose another --test-size, or --no-holdout"),
+        (["a", "b"] * 20, ("--test-size", 1), "test_size must be between 0 and 1, not 1"),
         (["a", "b"] * 20, ("--epochs", -1), "The 'epochs' parameter of SAENClassifier"),
         (["a", "b"] * 20, ("--models", 0), "The 'n_models' parameter of SAENClassifier"),
         (["a", "b"] * 20, ("--preset", "moder"), "did you mean modern?"),
@@ -194,7 +184,7 @@ def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None
         (["a", "b"] * 20, ("--radii", "x"), "radii are integers such as 0,1, not 'x'"),
         (["a", "b"] * 20, ("--device", "tpu"), "unknown device 'tpu': use auto, cpu or cuda"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
     threads: Graphs,
     tmp_path: Path,

@@ -189,59 +189,31 @@ EDGE = [(0, 1)]
     ("edges", "sizes", "options", "message"),
     [
         ([(0, 2)], [2], {}, "edge 0 joins [0, 2], but there are 2 nodes, numbered from 0"),
-        (
-            [(0, 1), (-1, 0)],
-            [2],
-            {},
-            "edge 1 joins [-1, 0], but there are 2 nodes, numbered from 0",
-        ),
+        ([(0, 1), (-1, 0)], [2], {},
+         "edge 1 joins [-1, 0], but there are 2 nodes, numbered from 0"),
         ([(0, 1)], [1, 1], {}, "graph 0 has an edge to a node outside of it"),
-        (
-            [(0, 1, 2), (3, 4, 5)],
-            [9],
-            {},
-            "edges must be integers of shape (n, 2), not int64 (2, 3)",
-        ),
+        ([(0, 1, 2), (3, 4, 5)], [9], {},
+         "edges must be integers of shape (n, 2), not int64 (2, 3)"),
         ([(0, 1.5)], [2], {}, "edges must be integers of shape (n, 2), not float64 (1, 2)"),
         ([(0, 1), (1,)], [2], {}, "every edge must be a pair of integers"),
         (EDGE, [2.0], {}, "sizes must be one integer ≥ 0 per graph, its number of nodes"),
         (EDGE, [3, -1], {}, "sizes must be one integer ≥ 0 per graph, its number of nodes"),
         (EDGE, 2, {}, "sizes must be one integer ≥ 0 per graph, its number of nodes"),
         (EDGE, [2], {"node_labels": [1]}, "node labels: expected 2 rows, found shape (1,)"),
-        (
-            EDGE,
-            [2],
-            {"node_labels": [0.5, 1]},
-            "node labels must be integers or strings, not float64",
-        ),
-        (
-            EDGE,
-            [2],
-            {"node_labels": [[1], [1, 2]]},
-            "node labels differ in their number of columns",
-        ),
-        (
-            EDGE,
-            [2],
-            {"node_attributes": [[1], [2]]},
-            "node attributes must be floating-point numbers of shape (n, k)",
-        ),
-        (
-            EDGE,
-            [2],
-            {"node_attributes": [1.0, 2.0]},
-            "node attributes must be floating-point numbers of shape (n, k)",
-        ),
-        (
-            EDGE,
-            [2],
-            {"edge_labels": [1, 2]},
-            "edge labels: expected 1 rows, one for each edge, found shape (2,)",
-        ),
+        (EDGE, [2], {"node_labels": [0.5, 1]},
+         "node labels must be integers or strings, not float64"),
+        (EDGE, [2], {"node_labels": [[1], [1, 2]]},
+         "node labels differ in their number of columns"),
+        (EDGE, [2], {"node_attributes": [[1], [2]]},
+         "node attributes must be floating-point numbers of shape (n, k)"),
+        (EDGE, [2], {"node_attributes": [1.0, 2.0]},
+         "node attributes must be floating-point numbers of shape (n, k)"),
+        (EDGE, [2], {"edge_labels": [1, 2]},
+         "edge labels: expected 1 rows, one for each edge, found shape (2,)"),
         (EDGE, [2], {"targets": [1j]}, "targets must be numbers or strings, not complex128"),
         (EDGE, [2], {"duplicates": "sum"}, 'duplicates must be "error" or "merge", not \'sum\''),
     ],
-)
+)  # fmt: skip
 def test_edges_that_make_no_graphs_are_refused(edges, sizes, options, message):
     with refuses(message):
         Graphs.from_edges(edges, sizes, **options)
@@ -250,21 +222,14 @@ def test_edges_that_make_no_graphs_are_refused(edges, sizes, options, message):
 @pytest.mark.parametrize(
     ("edge_lists", "sizes", "message"),
     [
-        (
-            [[(0, 1)], [(0, 3)]],
-            [2, 3],
-            "graph 1 has 3 nodes, numbered from 0, but an edge names 3",
-        ),
+        ([[(0, 1)], [(0, 3)]], [2, 3], "graph 1 has 3 nodes, numbered from 0, but an edge names 3"),
         ([[(0, -1)]], None, "graph 0 has 1 node, numbered from 0, but an edge names -1"),
-        (
-            [[], [(0, 1, 2), (0, 1, 2)]],
-            None,
-            "graph 1: edges must be integers of shape (n, 2), not int64 (2, 3)",
-        ),
+        ([[], [(0, 1, 2), (0, 1, 2)]], None,
+         "graph 1: edges must be integers of shape (n, 2), not int64 (2, 3)"),
         ([[(0, 1), (0,)]], None, "graph 0: every edge must be a pair of integers"),
         ([[(0, 1)]], [2, 2], "1 edge lists, but 2 sizes"),
     ],
-)
+)  # fmt: skip
 def test_edge_lists_that_make_no_graphs_are_refused(edge_lists, sizes, message):
     with refuses(message):
         Graphs.from_edge_lists(edge_lists, sizes)
@@ -276,15 +241,10 @@ GOOD = {"node_offsets": [0, 2, 3], "indptr": [0, 1, 2, 2], "indices": [1, 0]}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"indptr": [0.0, 1, 2, 2]},
-            "indptr must be a flat array of integers that starts with 0",
-        ),
+        ({"indptr": [0.0, 1, 2, 2]}, "indptr must be a flat array of integers that starts with 0"),
         ({"node_offsets": [1, 2, 3]}, "node_offsets must start at 0 and never decrease"),
-        (
-            {"node_offsets": np.array([0, 3, 1], dtype=np.uint64)},
-            "node_offsets must start at 0 and never decrease",
-        ),
+        ({"node_offsets": np.array([0, 3, 1], dtype=np.uint64)},
+         "node_offsets must start at 0 and never decrease"),
         ({"indptr": [0, 2, 1, 2]}, "indptr must start at 0 and never decrease"),
         ({"node_offsets": [0, 2, 4]}, "indptr has 4 entries, but 4 nodes need 5"),
         ({"indptr": [0, 1, 2, 3]}, "indptr ends at 3, but there are 2 entries"),
@@ -292,23 +252,17 @@ GOOD = {"node_offsets": [0, 2, 3], "indptr": [0, 1, 2, 2], "indices": [1, 0]}
         ({"indices": [[1, 0]]}, "indices must be a flat array of signed integers"),
         ({"indices": [2, 0]}, "graph 0 has an edge to a node outside of it"),
         ({"indices": [-1, 0]}, "graph 0 has an edge to a node outside of it"),
-        (
-            {"indptr": [0, 2, 4, 4], "indices": [1, 0, 0, 1]},
-            "the neighbours of node 0 are not sorted and distinct",
-        ),
-        (
-            {"indptr": [0, 1, 3, 3], "indices": [1, 0, 0]},
-            "the neighbours of node 1 are not sorted and distinct",
-        ),
-        (
-            {"indptr": [0, 1, 1, 1], "indices": [1]},
-            "undirected graphs need every edge from both ends (or pass directed=True)",
-        ),
+        ({"indptr": [0, 2, 4, 4], "indices": [1, 0, 0, 1]},
+         "the neighbours of node 0 are not sorted and distinct"),
+        ({"indptr": [0, 1, 3, 3], "indices": [1, 0, 0]},
+         "the neighbours of node 1 are not sorted and distinct"),
+        ({"indptr": [0, 1, 1, 1], "indices": [1]},
+         "undirected graphs need every edge from both ends (or pass directed=True)"),
         ({"edge_labels": [1]}, "edge labels: expected 2 rows, found shape (1,)"),
         ({"targets": [1]}, "targets: expected 2 rows, found shape (1,)"),
         ({"edge_labels": [[[1]], [[2]]]}, "edge labels: expected 2 rows, found shape (2, 1, 1)"),
     ],
-)
+)  # fmt: skip
 def test_arrays_that_make_no_graphs_are_refused(changes, message):
     assert len(Graphs(**GOOD)) == 2
     with refuses(message):
@@ -457,17 +411,13 @@ def bare(**columns):
     [
         ([bare(), bare(directed=True)], "cannot concatenate directed with undirected graphs"),
         ([bare(), bare(node_labels=[1, 2])], "collection 0 has no node labels"),
-        (
-            [bare(node_labels=[1, 2]), bare(node_labels=[[1, 2], [1, 2]])],
-            "node labels differ in their number of columns",
-        ),
-        (
-            [bare(node_labels=[1, 2]), bare(node_labels=["1", "2"])],
-            "node labels mix integers and strings",
-        ),
+        ([bare(node_labels=[1, 2]), bare(node_labels=[[1, 2], [1, 2]])],
+         "node labels differ in their number of columns"),
+        ([bare(node_labels=[1, 2]), bare(node_labels=["1", "2"])],
+         "node labels mix integers and strings"),
         ([bare(targets=[1]), bare(targets=[1.0])], "targets mix integers and real numbers"),
     ],
-)
+)  # fmt: skip
 def test_collections_that_do_not_fit_together_are_refused(parts, message):
     with refuses(message):
         Graphs.concatenate(parts)

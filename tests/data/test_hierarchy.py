@@ -66,44 +66,23 @@ def test_recoding_keeps_the_labels_that_the_other_vocabulary_has(hierarchy, voca
     [
         ({}, "bottom attributes need codes, vectors or both"),
         ({"codes": np.array([0])}, "codes and a vocabulary go together"),
-        (
-            {"vocabulary": CN, "vectors": np.zeros((1, 1))},
-            "codes and a vocabulary go together",
-        ),
-        (
-            {"codes": np.array([[0]]), "vocabulary": CN},
-            "codes must be a flat array of signed integers",
-        ),
-        (
-            {"codes": np.array([0], np.uint8), "vocabulary": CN},
-            "codes must be a flat array of signed integers",
-        ),
-        (
-            {"codes": np.array([0, 2]), "vocabulary": CN},
-            "codes must lie between -1 (unseen) and 1, found 2",
-        ),
-        (
-            {"codes": np.array([0, -2]), "vocabulary": CN},
-            "codes must lie between -1 (unseen) and 1, found -2",
-        ),
-        (
-            {"vectors": np.zeros(3)},
-            "vectors must be float32 or float64 of shape (n, p)",
-        ),
-        (
-            {"vectors": np.zeros((3, 1), np.int64)},
-            "vectors must be float32 or float64 of shape (n, p)",
-        ),
-        (
-            {"codes": np.array([0]), "vocabulary": CN, "vectors": np.zeros((2, 1))},
-            "1 codes, but 2 vectors",
-        ),
-        (
-            {"vectors": np.array([[0.0], [np.nan]])},
-            "the vector of bottom object 1 is not finite",
-        ),
+        ({"vocabulary": CN, "vectors": np.zeros((1, 1))}, "codes and a vocabulary go together"),
+        ({"codes": np.array([[0]]), "vocabulary": CN},
+         "codes must be a flat array of signed integers"),
+        ({"codes": np.array([0], np.uint8), "vocabulary": CN},
+         "codes must be a flat array of signed integers"),
+        ({"codes": np.array([0, 2]), "vocabulary": CN},
+         "codes must lie between -1 (unseen) and 1, found 2"),
+        ({"codes": np.array([0, -2]), "vocabulary": CN},
+         "codes must lie between -1 (unseen) and 1, found -2"),
+        ({"vectors": np.zeros(3)}, "vectors must be float32 or float64 of shape (n, p)"),
+        ({"vectors": np.zeros((3, 1), np.int64)},
+         "vectors must be float32 or float64 of shape (n, p)"),
+        ({"codes": np.array([0]), "vocabulary": CN, "vectors": np.zeros((2, 1))},
+         "1 codes, but 2 vectors"),
+        ({"vectors": np.array([[0.0], [np.nan]])}, "the vector of bottom object 1 is not finite"),
     ],
-)
+)  # fmt: skip
 def test_attributes_that_make_no_sense_are_refused(arguments, message):
     with refuses(message):
         Attributes(**arguments)
@@ -308,17 +287,11 @@ def test_levels_have_names_even_when_nobody_gives_any():
     ("arguments", "message"),
     [
         ((words(0, 1), []), "a hierarchy needs at least one relation"),
-        (
-            (words(0, 1, 0), [bags()]),
-            "relation 1 has 2 parts, but level 0 has 3 objects",
-        ),
-        (
-            (words(0, 1), [bags(), bags()]),
-            "relation 2 has 2 parts, but level 1 has 3 objects",
-        ),
+        ((words(0, 1, 0), [bags()]), "relation 1 has 2 parts, but level 0 has 3 objects"),
+        ((words(0, 1), [bags(), bags()]), "relation 2 has 2 parts, but level 1 has 3 objects"),
         ((words(0, 1), [bags()], ("atoms",)), "2 levels, but 1 names"),
     ],
-)
+)  # fmt: skip
 def test_hierarchies_that_make_no_sense_are_refused(arguments, message):
     with refuses(message):
         Hierarchy(*arguments)

@@ -442,40 +442,27 @@ ARRAYS = {
         ("hierarchy", {**HIERARCHY, "vocabulary": 7}, TENSORS),
         ("hierarchy", {**HIERARCHY, "names": ["a"]}, TENSORS),
         ("hierarchy", {**HIERARCHY, "relations": [{"alphabet": ["x"]}]}, TENSORS),
-        (
-            "hierarchy",
-            {**HIERARCHY, "relations": [{"alphabet": ["x"], "n_parts": "many"}]},
-            TENSORS,
-        ),
-        (
-            "hierarchy",
-            {**HIERARCHY, "relations": [{"alphabet": 5, "n_parts": 1}]},
-            TENSORS,
-        ),
+        ("hierarchy", {**HIERARCHY, "relations": [{"alphabet": ["x"], "n_parts": "many"}]},
+         TENSORS),
+        ("hierarchy", {**HIERARCHY, "relations": [{"alphabet": 5, "n_parts": 1}]}, TENSORS),
         ("hierarchy", HIERARCHY, {**TENSORS, "codes": np.array([9], np.uint8)}),
         ("hierarchy", HIERARCHY, {**TENSORS, "1.parts": np.array([9], np.uint8)}),
         ("hierarchy", HIERARCHY, {**TENSORS, "1.parts": np.array([0.0])}),
         ("hierarchy", HIERARCHY, {"codes": TENSORS["codes"]}),
         ("compressed", HIERARCHY, TENSORS),
         ("compressed", {**HIERARCHY, "objects": [1, 1], "entries": [0, 1]}, TENSORS),
-        (
-            "compressed",
-            {**HIERARCHY, "objects": [1, 1], "entries": [0, 1]},
-            {**TENSORS, "1.inverse": np.array([5], np.uint8)},
-        ),
+        ("compressed", {**HIERARCHY, "objects": [1, 1], "entries": [0, 1]},
+         {**TENSORS, "1.inverse": np.array([5], np.uint8)}),
         ("graphs", {}, ARRAYS),
         ("graphs", GRAPHS, {"indptr": ARRAYS["indptr"]}),
         ("graphs", GRAPHS, {**ARRAYS, "indices": np.array([1, 200], np.uint8)}),
         ("graphs", GRAPHS, {**ARRAYS, "indptr": np.array([0, 9, 2], np.uint8)}),
         ("graphs", GRAPHS, {**ARRAYS, "node_offsets": np.array([0, 3], np.uint8)}),
         ("graphs", GRAPHS, {**ARRAYS, "targets": np.array([0, 3], np.uint8)}),
-        (
-            "graphs",
-            {**GRAPHS, "targets.values": ["a"]},
-            {**ARRAYS, "targets": np.array([3], np.uint8)},
-        ),
+        ("graphs", {**GRAPHS, "targets.values": ["a"]},
+         {**ARRAYS, "targets": np.array([3], np.uint8)}),
     ],
-)
+)  # fmt: skip
 def test_container_contents_that_do_not_fit_together_are_refused(kind, document, tensors, tmp_path):
     path = tmp_path / "wrong.saen"
     container.write(path, kind, document, tensors)

@@ -336,35 +336,23 @@ NAMES = {"node_labels": ["C", "N"]}
         ([pyg.HeteroData()], {}, "graph 0 is a HeteroData, not a PyG Data"),
         ([path(), Data(num_nodes=3)], {}, "graph 1 has no edge_index (use shape (2, 0) for no "),
         ([Data(edge_index=torch.zeros(2, 1), num_nodes=2)], {}, "graph 0: edge_index must be inte"),
-        (
-            [path(), Data(edge_index=edges((0, 1)).T[:1])],
-            {},
-            "graph 1: edge_index must be integers",
-        ),
-        (
-            [path(), Data(edge_index=edges((0, 3)), num_nodes=3)],
-            {},
-            "graph 1 has 3 nodes, numbered",
-        ),
+        ([path(), Data(edge_index=edges((0, 1)).T[:1])], {},
+         "graph 1: edge_index must be integers"),
+        ([path(), Data(edge_index=edges((0, 3)), num_nodes=3)], {},
+         "graph 1 has 3 nodes, numbered"),
         ([Data(edge_index=edges((0, -1)), num_nodes=3)], {}, "graph 0 has 3 nodes, numbered from"),
         ([path(x=torch.eye(3)), path(num_nodes=3)], {}, "graph 1 has no x, but others do"),
-        (
-            [path(x=torch.eye(3)), path(x=torch.ones(3, 2))],
-            {},
-            "graph 1: 2 columns of x, but graph",
-        ),
-        (
-            [path(edge_attr=torch.ones(3, 2))],
-            {},
-            "graph 0: edge_attr must have one row for each of",
-        ),
+        ([path(x=torch.eye(3)), path(x=torch.ones(3, 2))], {},
+         "graph 1: 2 columns of x, but graph"),
+        ([path(edge_attr=torch.ones(3, 2))], {},
+         "graph 0: edge_attr must have one row for each of"),
         ([path(x=torch.ones(2, 3), num_nodes=3)], {}, "graph 0: x must have one row for each of 3"),
         ([path(num_nodes=3)], NAMES, "2 label names, but the graphs have no x"),
         ([path(x=torch.ones(3, 1))], NAMES, "2 label names, but x has 1 columns"),
         ([path(x=torch.eye(3))], NAMES, "graph 0, row 0 of x is [1.0, 0.0, 0.0]: not one-hot in "),
         ([path(x=torch.tensor([0, 1, 2]))], NAMES, "graph 0, row 2 of x is [2]: not an index of 2"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
 def test_pyg_data_that_are_invalid_are_named(data, options, message):
     assert refusal(InputError, from_pyg, data, **options).startswith(message)

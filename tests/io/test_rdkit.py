@@ -222,24 +222,18 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: from_rdkit(read("C")),
-            "expected a list of molecules, found a single one: pass [molecule]",
-        ),
+        (lambda: from_rdkit(read("C")),
+         "expected a list of molecules, found a single one: pass [molecule]"),
         (
             lambda: from_rdkit([read("C"), None]),
             "molecule 1: expected an RDKit molecule, found NoneType (RDKit returns None for "
             "invalid molecules)",
         ),
         (lambda: from_rdkit(["CCO"]), "molecule 0: expected an RDKit molecule, found str"),
-        (
-            lambda: from_rdkit([], atoms="element"),
-            'atoms must be "symbol" or "smiles", not \'element\'',
-        ),
-        (
-            lambda: from_rdkit([read("C")], targets=[1, 2]),
-            "targets: expected 1 rows, found shape (2,)",
-        ),
+        (lambda: from_rdkit([], atoms="element"),
+         'atoms must be "symbol" or "smiles", not \'element\''),
+        (lambda: from_rdkit([read("C")], targets=[1, 2]),
+         "targets: expected 1 rows, found shape (2,)"),
         (lambda: from_smiles("CCO"), "expected a list of SMILES, found a single one: pass ['CCO']"),
         (lambda: from_smiles(["C", float("nan")]), "SMILES 1: expected a string, found nan"),
         (lambda: from_smiles(["C", "C("]), "SMILES 1, 'C(': invalid SMILES: syntax error"),
@@ -249,10 +243,8 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
             "SMILES 2, 'CC(C)(C)(C)C': invalid SMILES: Explicit valence for atom # 1 C, 5, is "
             "greater than permitted",
         ),
-        (
-            lambda: from_smiles(["c1cccc1"]),
-            "SMILES 0, 'c1cccc1': invalid SMILES: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4",
-        ),
+        (lambda: from_smiles(["c1cccc1"]),
+         "SMILES 0, 'c1cccc1': invalid SMILES: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4"),
         (
             lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"])),
             "graph 1 is not a molecule: Explicit valence for atom # 1 N, 4, is greater than "
@@ -263,28 +255,20 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
             "graph 0 is not a molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 "
             "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
         ),
-        (
-            lambda: to_rdkit(Graphs.from_edges([], [1, 2], node_labels=["C", "N", "Xx"])),
-            "graph 1, node 1: 'Xx' is neither the symbol of an element nor an atom in SMILES",
-        ),
+        (lambda: to_rdkit(Graphs.from_edges([], [1, 2], node_labels=["C", "N", "Xx"])),
+         "graph 1, node 1: 'Xx' is neither the symbol of an element nor an atom in SMILES"),
         (
             lambda: to_rdkit(
                 Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"], edge_labels=["bond"])
             ),
             "'bond' is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)",
         ),
-        (
-            lambda: to_rdkit(Graphs.from_edges([], [1])),
-            "molecules need elements as node labels, found none",
-        ),
-        (
-            lambda: to_rdkit(Graphs.from_edges([], [1], node_labels=[6])),
-            "molecules need elements as node labels, found int64 of shape (1,)",
-        ),
-        (
-            lambda: to_rdkit(Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"])),
-            "molecules need bond types as edge labels, found none",
-        ),
+        (lambda: to_rdkit(Graphs.from_edges([], [1])),
+         "molecules need elements as node labels, found none"),
+        (lambda: to_rdkit(Graphs.from_edges([], [1], node_labels=[6])),
+         "molecules need elements as node labels, found int64 of shape (1,)"),
+        (lambda: to_rdkit(Graphs.from_edges([(0, 1)], [2], node_labels=["C", "N"])),
+         "molecules need bond types as edge labels, found none"),
         (
             lambda: to_rdkit(
                 Graphs.from_edges(
@@ -312,7 +296,7 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
             "graph 1 has a self-loop, which is not a bond",
         ),
     ],
-)
+)  # fmt: skip
 def test_rdkit_what_is_no_molecule_is_named_and_rdkit_keeps_quiet(call, message, capfd):
     with pytest.raises(InputError) as caught:
         call()
