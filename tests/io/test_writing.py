@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from saen import FileError, Graphs, InputError, load, load_dataset
 from saen.io.edge_tables import tables_of
 from saen.io.loading import read_graphs
-from saen.io.tables import write_table
+from saen.io.result_tables import write_table
 from saen.io.tu import read_tu, write_tu
 from saen.io.writing import write_graphs
 from tests.io.refusals import refusal
@@ -202,7 +202,7 @@ def test_a_write_that_fails_leaves_what_was_there(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("saen.io.jsonl.write_jsonl", full)
-    monkeypatch.setattr("saen.io.tables.write_table", full)
+    monkeypatch.setattr("saen.io.writing.write_table", full)
     monkeypatch.setattr("saen.io.writing.write_tu", full)
     with pytest.raises(FileError, match=rf"{name}: cannot be written \(No space left on device\)"):
         write_graphs(TWO, tmp_path / name, format=format, force=True)

@@ -20,8 +20,8 @@ from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.packing import pack_column, unpack_column
+from saen.io.result_tables import FORMATS, check_format
 from saen.io.shards import Shards, read_shards
-from saen.io.tables import FORMATS, check_format
 from saen.learning.jobs.predict import (
     EmbeddingReport,
     PredictionReport,

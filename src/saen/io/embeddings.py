@@ -16,7 +16,8 @@ from saen._util.atomic import atomic_write
 from saen.errors import FileError
 from saen.io import container
 from saen.io.packing import pack_column, unpack_column
-from saen.io.tables import check_format, open_table, read_table
+from saen.io.result_tables import check_format, open_table
+from saen.io.tables import read_table
 
 KIND = "embeddings"
 FORMATS = (".parquet", ".csv", ".npy", ".safetensors")

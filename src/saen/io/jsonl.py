@@ -20,8 +20,9 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.columns import Items
 from saen.io.jsonl_blocks import read_block
+from saen.io.plain_graphs import plain_graphs
 from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, Record, Records, check_id, check_target, plain_graphs
+from saen.io.records import BadGraphs, Record, Records, check_id, check_target
 from saen.io.tables import split_names
 from saen.io.text_files import is_blank, parse_json_line, unreadable
 

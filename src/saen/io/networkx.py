@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.columns import Items
-from saen.io.records import check_both_directions, plain_graphs
+from saen.io.plain_graphs import check_both_directions, plain_graphs
 
 _LABEL = "label"
 

@@ -16,8 +16,9 @@ from saen._util.arrays import segment_ids
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
+from saen.io.plain_graphs import check_both_directions, plain_graphs
 from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, check_both_directions, plain_graphs, with_targets
+from saen.io.records import BadGraphs, with_targets
 from saen.io.tables import SUFFIXES, Table, Targets, column_name, find_column, text_table
 from saen.io.text_files import read_text
 

@@ -28,7 +28,8 @@ from saen.io import container, jsonl, tables
 from saen.io.edge_tables import beside, tables_of
 from saen.io.graphml import write_graphml
 from saen.io.loading import TARGET_FILES
-from saen.io.records import check_both_directions
+from saen.io.plain_graphs import check_both_directions
+from saen.io.result_tables import write_table
 from saen.io.tu import ENDINGS, NAMES_ENDING, write_tu
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def write_graphs(
         elif len(files) > 1:
             with ExitStack() as stack:  # all are written before the first is replaced
                 for part, frame in zip(files, tables_of(graphs).values(), strict=True):
-                    tables.write_table(frame, stack.enter_context(atomic_write(part)), part.suffix)
+                    write_table(frame, stack.enter_context(atomic_write(part)), part.suffix)
                 # The edges come last: until then nobody reads old and new tables together.
                 file.unlink(missing_ok=True)
         elif file.suffix == ".zip":
@@ -93,7 +94,7 @@ def write_graphs(
                     if graphs.targets is not None:
                         columns["target"] = graphs.targets
                     frame = pd.DataFrame({**(graphs.extra or {}), **columns})
-                    tables.write_table(frame, temporary / TARGET_FILES[0], ".csv")
+                    write_table(frame, temporary / TARGET_FILES[0], ".csv")
     except UnicodeEncodeError:
         raise InputError("a label contains an unpaired surrogate, which is not text") from None
     return files

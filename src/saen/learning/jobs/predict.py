@@ -20,7 +20,7 @@ from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
-from saen.io.tables import FORMATS, check_format, open_table
+from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.estimators import NetworkEstimator, NotFiniteError
 from saen.learning.jobs.job import stream_input
