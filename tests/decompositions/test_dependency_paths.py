@@ -275,28 +275,20 @@ def vectors(tmp_path):
     return path
 
 
-def test_word_vectors_stand_for_words(vectors):
+@pytest.mark.parametrize("tune", [False, True])
+def test_word_vectors_stand_for_words_or_beside_them(vectors, tune):
     documents = Documents.from_sentences([[BITE, HOWL]])
-    text = DependencyPaths(vectors=vectors).fit(documents)
+    text = DependencyPaths(vectors=vectors, tune=tune).fit(documents)
     attributes = text.decompose(documents).attributes
-    assert attributes.codes is None
-    assert text.vocabulary is None
     assert attributes.vectors.tolist() == [[0.5, -1], [1, 2], [3, 4], [0.5, -1], [0, 0]]
-    new = Documents.from_sentences([[[("zebras", None, "root")]]])
-    assert text.decompose(new).attributes.vectors.tolist() == [[7, 8]]
-
-
-def test_tuned_words_have_codes_and_vectors(vectors):
-    documents = Documents.from_sentences([[BITE, HOWL]])
-    text = DependencyPaths(vectors=vectors, tune=True).fit(documents)
-    attributes = text.decompose(documents).attributes
-    assert attributes.vocabulary == Vocabulary(["dogs", "bite", "men", "howl"])
-    assert attributes.codes.tolist() == attributes.vocabulary.codes(documents.words).tolist()
-    assert attributes.vectors.tolist() == [[0.5, -1], [1, 2], [3, 4], [0.5, -1], [0, 0]]
-    new = Documents.from_sentences([[[("zebras", None, "root")]]])
-    attributes = text.decompose(new).attributes
-    assert attributes.codes.tolist() == [UNSEEN]
-    assert attributes.vectors.tolist() == [[7, 8]]
+    new = text.decompose(Documents.from_sentences([[[("zebras", None, "root")]]])).attributes
+    assert new.vectors.tolist() == [[7, 8]]
+    if tune:
+        assert attributes.vocabulary == Vocabulary(["dogs", "bite", "men", "howl"])
+        assert attributes.codes.tolist() == attributes.vocabulary.codes(documents.words).tolist()
+        assert new.codes.tolist() == [UNSEEN]
+    else:
+        assert (attributes.codes, text.vocabulary) == (None, None)
 
 
 @pytest.mark.parametrize("tune", [False, True])

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Graphs, Hierarchy, InputError, Vocabulary
+from saen import Graphs, InputError, Vocabulary
 from saen.decompositions import Ego, Neighbourhoods, Paths
 from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
 from tests.properties.labelled import labelled_collections, values_of
 from tests.properties.strategies import graph_collections
-from tests.references import hierarchies as reference
+from tests.references.hierarchies import named_entries
 from tests.refusals import refuses
 
 DIRECTIONS = ["both", "out", "in"]
@@ -75,13 +75,6 @@ def test_kinds_of_edges_that_were_not_fitted_are_left_out(
     for number in range(found.relations[0].n_parents):
         kept = [entry for entry in named_entries(fresh, number) if entry[0] in names]
         assert named_entries(found, number) == kept
-
-
-def named_entries(hierarchy: Hierarchy, number: int) -> list[tuple[str, int]]:
-    """(role, part) of every entry of an object of level 1, sorted."""
-    relation = hierarchy.relations[0]
-    entries = reference.entries_of(relation, number)
-    return sorted((relation.alphabet[role], part) for role, part, _ in entries)
 
 
 @pytest.mark.parametrize("decomposition", [Ego((0, 1, 2)), Neighbourhoods(2), Paths((1,))])

@@ -22,7 +22,7 @@ from saen.decompositions.node_labels import label_columns
 from tests.properties.labelled import LabelledGraphs, labelled_collections, values_of
 from tests.properties.strategies import graph_collections
 from tests.references import hierarchies as reference
-from tests.references.hierarchies import entries_of
+from tests.references.hierarchies import entries_of, named_entries
 from tests.refusals import refuses
 
 DIRECTIONS = ["both", "out", "in"]
@@ -164,12 +164,6 @@ def distances(drawn: LabelledGraphs, direction: str, largest: int) -> list[dict[
                 far.setdefault(node, radius)
         out.append(far)
     return out
-
-
-def named_entries(hierarchy: Hierarchy, ego: int) -> list[tuple[str, int]]:
-    """(role, part) of every entry of an ego graph, sorted."""
-    relation = hierarchy.relations[0]
-    return sorted((relation.alphabet[role], part) for role, part, _ in entries_of(relation, ego))
 
 
 def near_and_far(

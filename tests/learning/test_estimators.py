@@ -415,28 +415,6 @@ def test_structures_are_taken_as_they_come(threads: Graphs) -> None:
 # -- bad input ---------------------------------------------------------------------------------
 
 
-def test_targets_that_make_no_sense_are_refused(threads: Graphs) -> None:
-    for y, message in [
-        (["a"] * 40, "a classifier needs at least two classes, y holds 1 class"),
-        ([0, 1] * 19, "40 examples, but 38 targets"),
-        (np.zeros((40, 2), int), None),
-        (np.linspace(0, 1, 40), None),
-        ([0.0, np.nan] * 20, "y holds NaN or infinity, which is not a class"),
-    ]:
-        with pytest.raises(ValueError) as raised:  # noqa: PT011
-            SAENClassifier(**SMALL).fit(threads, y)
-        assert message is None or str(raised.value) == message
-    for y, message in [
-        ([1.0, np.nan] * 20, "y must be finite numbers of shape (n,) or (n, k)"),
-        (np.zeros((40, 1, 1)), "y must be finite numbers of shape (n,) or (n, k)"),
-        ([], "nothing to fit: y is empty"),
-        ([0.0] * 39, "40 examples, but 39 targets"),
-    ]:
-        with pytest.raises(InputError) as raised:
-            SAENRegressor(**SMALL).fit(threads, y)
-        assert str(raised.value) == message
-
-
 def test_an_empty_collection_cannot_be_fitted_but_predicted(
     threads: Graphs, fitted: SAENClassifier
 ) -> None:
@@ -563,16 +541,6 @@ def test_vectors_of_another_width_are_refused() -> None:
     estimator = SAENClassifier(**SMALL).fit(graphs(3), [0, 1, 0, 1])
     with pytest.raises(InputError, match="built for vectors 3, the hierarchy has 2"):
         estimator.predict(graphs(2))
-
-
-def test_graphs_without_nodes_are_classified(threads: Graphs) -> None:
-    empty = Graphs.from_edge_lists([[], [], []], [0, 0, 0], targets=threads.targets[:3])
-    both = Graphs.concatenate([threads, empty])
-    y = both.targets
-    for batch_size in (1, 8):  # batches of nothing but empty graphs, too
-        estimator = SAENClassifier(**(SMALL | {"batch_size": batch_size})).fit(both, y)
-        assert np.isfinite(estimator.predict_proba(empty)).all()
-        assert np.isfinite(estimator.predict_proba(both)).all()
 
 
 # -- vectors -----------------------------------------------------------------------------------

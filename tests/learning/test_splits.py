@@ -297,9 +297,3 @@ def test_inner_folds_keep_groups_together_where_there_are_enough():
     for train, test in inner_folds(y, 3, state=0, groups=groups):
         assert not set(groups[train]) & set(groups[test])
     assert len(inner_folds(y, 3, state=0, groups=groups % 2)) == 3
-
-
-def test_cross_validation_of_equal_numbers_is_refused():
-    model = saen.SAENRegressor(**QUICK)
-    with pytest.raises(InputError, match="all targets are equal"):
-        cross_validate(model, THREADS, np.full(24, 0.5))

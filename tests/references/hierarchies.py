@@ -54,6 +54,13 @@ def entries_of(relation: Relation, parent: int) -> list[tuple[int, int, int]]:
     ]
 
 
+def named_entries(hierarchy: Hierarchy, number: int) -> list[tuple[str, int]]:
+    """(role, part) of every entry of an object of level 1, sorted."""
+    relation = hierarchy.relations[0]
+    entries = entries_of(relation, number)
+    return sorted((relation.alphabet[role], part) for role, part, _ in entries)
+
+
 def first_met(values: Sequence[Hashable]) -> list[int]:
     """The same partition with classes numbered in the order in which they are met."""
     numbers: dict[Hashable, int] = {}
