@@ -40,7 +40,7 @@ def moments(
     row = first.to(tl.int64)
     uses_at = row * n_models + m[None, :]
     cells_at = row * d * n_models + cells
-    for _ in range(first, last):
+    for _ in tl.range(first, last, loop_unroll_factor=4):
         w = tl.load(uses + uses_at, mask=in_m[None, :], other=0.0)
         x = tl.load(a + cells_at, mask=in_cells, other=0.0)
         uses_at += n_models
@@ -111,7 +111,7 @@ def layer(
     in_rows, in_outputs = (i < n) & in_m, (k < o) & in_m
     i = i.to(tl.int64)
     x = tl.zeros([BN, BO, BM], tl.float32)
-    for column in range(d):
+    for column in tl.range(d, loop_unroll_factor=4):
         at = (i * d + column) * n_models + m
         value = tl.load(a + at, mask=in_rows, other=0.0)
         x += value * tl.load(weight + (column * o + k) * n_models + m, mask=in_outputs, other=0.0)
@@ -123,7 +123,6 @@ def layer(
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o", "rows"])
 def weight_gradient(
     a,
-    y,
     gradient,
     weight_sums,
     bias_sums,
@@ -131,16 +130,12 @@ def weight_gradient(
     n_models,
     d,
     o,
-    slope,
     rows,
     BD: tl.constexpr,
     BO: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """Gradients of the bias and of the weights of `BD` columns, summed over a chunk of rows.
-
-    The output of a Leaky ReLU has the sign of its input.
-    """
+    """Gradients of the bias and of the weights of `BD` columns, summed over a chunk of rows."""
     m, in_m = _models(n_models, BM)
     chunk = tl.program_id(1)
     m, in_m = m[None, None, :], in_m[None, None, :]
@@ -154,13 +149,11 @@ def weight_gradient(
     row = first.to(tl.int64)
     outputs_at = (row * o + k) * n_models + m
     inputs_at = (row * d + j) * n_models + m
-    for _ in range(first, last):
+    for _ in tl.range(first, last, loop_unroll_factor=2):
         g = tl.load(gradient + outputs_at, mask=in_outputs, other=0.0)
-        value = tl.load(y + outputs_at, mask=in_outputs, other=0.0)
         x = tl.load(a + inputs_at, mask=in_inputs, other=0.0)
         outputs_at += o * n_models
         inputs_at += d * n_models
-        g = tl.where(value > 0, g, g * slope)
         of_weight += x * g
         of_bias += g
     at = chunk.to(tl.int64) * d * o * n_models
@@ -172,7 +165,6 @@ def weight_gradient(
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o"])
 def input_gradient(
     a,
-    y,
     gradient,
     weight,
     uses,
@@ -183,7 +175,6 @@ def input_gradient(
     n_models,
     d,
     o,
-    slope,
     NORMALISED: tl.constexpr,
     BN: tl.constexpr,
     BD: tl.constexpr,
@@ -197,12 +188,11 @@ def input_gradient(
     in_rows, in_inputs = (i < n) & in_m, (j < d) & in_m
     i = i.to(tl.int64)
     of_a = tl.zeros([BN, BD, BM], tl.float32)
-    for k in range(o):
+    for k in tl.range(o, loop_unroll_factor=4):
         at = (i * o + k) * n_models + m
         g = tl.load(gradient + at, mask=in_rows, other=0.0)
-        value = tl.load(y + at, mask=in_rows, other=0.0)
         w = tl.load(weight + (j * o + k) * n_models + m, mask=in_inputs, other=0.0)
-        of_a += tl.where(value > 0, g, g * slope) * w
+        of_a += g * w
     at = (i * d + j) * n_models + m
     if NORMALISED:
         x = tl.load(a + at, mask=in_rows & in_inputs, other=0.0)
