@@ -20,9 +20,9 @@ MAX_WIDTH = 32
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
 MODELS = 32
 """That a program works for: the threads of a warp, and one line of memory."""
-REGISTERS = 64
+REGISTERS = 32
 """Sums that a thread keeps."""
-MAX_COLUMNS = 16
+MAX_COLUMNS = 8
 """Of the aggregates that a program reads at a time."""
 MAX_CHUNKS = 256
 """Of rows that are summed: with models and roles enough programs for any GPU."""
@@ -197,7 +197,7 @@ def _weight_gradients(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     n, d, n_models = a.shape
     o, block, (n_chunks, rows) = g.shape[1], _models_block(n_models), _chunks(n)
     outputs = _block(o)
-    columns = min(_block(d), MAX_COLUMNS, max(2 * REGISTERS // outputs, 1))
+    columns = min(_block(d), MAX_COLUMNS, max(REGISTERS // outputs, 1))
     weight_sums = a.new_empty(n_chunks, d, o, n_models)
     bias_sums = a.new_empty(n_chunks, o, n_models)
     kernels.weight_gradient[-(-n_models // block), n_chunks, -(-d // columns)](
