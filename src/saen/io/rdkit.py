@@ -362,9 +362,8 @@ def _read_rows(
             except InputError as error:
                 bad_graph(table.error(row, str(error)))
     read_rows = np.array(rows, dtype=np.int64)
-    ids = read_rows if about.id is None else table.labels(about.id, read_rows)
-    if about.id is None and source != _BLOCK:
-        ids = table.labels(source, read_rows)
+    own = about.id or source
+    ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
     graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(about.others(read_rows)),
