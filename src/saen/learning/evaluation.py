@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Floats
+from saen._util.arrays import Array, Floats, Ints
 from saen.data.compression import ceiling
 from saen.learning.calibration import COVERAGE
 from saen.learning.metrics import (
@@ -68,10 +68,15 @@ class Evaluation:
     def fold_of(self) -> NDArray[np.int64]:
         """The fold that tests each example, (R, n); -1 where a repeat does not test it."""
         out = np.full((len(self.splits), len(self.targets)), -1)
-        for repeat, folds in enumerate(self.splits):
-            for fold, (_, test) in enumerate(folds):
-                out[repeat, test] = fold
+        for repeat, fold, _, test in self._folds():
+            out[repeat, test] = fold
         return out
+
+    def _folds(self) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Repeat, number, training and test examples of all folds."""
+        for repeat, folds in enumerate(self.splits):
+            for fold, (train, test) in enumerate(folds):
+                yield repeat, fold, train, test
 
     @property
     def loss_name(self) -> str:
@@ -114,22 +119,16 @@ class Evaluation:
         Of several targets, the mean of their scores.
         """
         score = self._metric(metric)
-        return np.array(
-            [
-                [score(self.targets[test], self.outputs[repeat, test]) for _, test in folds]
-                for repeat, folds in enumerate(self.splits)
-            ]
-        )
+        each = [
+            score(self.targets[t], self.outputs[repeat, t]) for repeat, _, _, t in self._folds()
+        ]
+        return np.array(each).reshape(len(self.splits), -1)
 
     def target_scores(self, metric: str | None = None) -> dict[str, float | None]:
         """The mean of a metric over all folds, for each of several targets; None if not defined."""
         score = self._metric(metric)
         folds = np.stack(
-            [
-                score.each(self.targets[test], self.outputs[repeat, test])
-                for repeat, each in enumerate(self.splits)
-                for _, test in each
-            ]
+            [score.each(self.targets[t], self.outputs[r, t]) for r, _, _, t in self._folds()]
         )
         columns = [column[np.isfinite(column)] for column in folds.T]
         means = [float(column.mean()) if len(column) else None for column in columns]
@@ -171,15 +170,14 @@ class Evaluation:
 
     def fold_ceiling(self) -> float:
         """The mean over folds of the accuracy that no single model can exceed on the test part."""
-        tests = [test for folds in self.splits for _, test in folds]
+        tests = [test for _, _, _, test in self._folds()]
         return float(np.mean([ceiling(self.rows[test], self.targets[test]) for test in tests]))
 
     def duplicates(self) -> NDArray[np.bool_]:
         """Which test examples are identical to one of their training part, (R, n)."""
         out = np.zeros((len(self.splits), len(self.targets)), dtype=np.bool_)
-        for repeat, folds in enumerate(self.splits):
-            for train, test in folds:
-                out[repeat, test] = np.isin(self.rows[test], self.rows[train])
+        for repeat, _, train, test in self._folds():
+            out[repeat, test] = np.isin(self.rows[test], self.rows[train])
         return out
 
     def to_json(self) -> dict[str, Any]:
@@ -217,8 +215,7 @@ class Evaluation:
     def _of_numbers(self) -> dict[str, Any]:
         baseline = [
             np.nanmean(np.abs(self.targets[test] - np.nanmean(self.targets[train], axis=0)))
-            for folds in self.splits
-            for train, test in folds
+            for _, _, train, test in self._folds()
         ]
         return {
             "mae_of_mean": float(np.mean(baseline)),
@@ -239,9 +236,7 @@ class Evaluation:
 
     def _test_share(self) -> float:
         """Test examples per training example, the mean over folds."""
-        return float(
-            np.mean([len(test) / len(train) for folds in self.splits for train, test in folds])
-        )
+        return float(np.mean([len(test) / len(train) for _, _, train, test in self._folds()]))
 
 
 def _mean(values: NDArray[np.bool_]) -> float | None:
