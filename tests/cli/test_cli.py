@@ -102,9 +102,10 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
         # A shell that starts jobs in the background has them ignore Ctrl-C.
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, saen.io.threads as d, saen.learning.jobs.compress as c\n"
-        "c.stream_dataset = lambda *_: iter([d.generate_threads(4000, average_nodes=200)])\n"
+        "def stream(*_):\n    print('ready', flush=True)\n"
+        "    yield d.generate_threads(4000, average_nodes=200)\n"
+        "c.stream_dataset = stream\n"
         "from saen.cli import main\n"
-        "print('ready', flush=True)\n"
         f"sys.argv = ['saen', 'compress', 'threads', '--out', {str(out)!r}]\n"
         "main()\n"
     )
