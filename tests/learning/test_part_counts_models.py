@@ -96,10 +96,10 @@ def test_depth_and_cost_are_chosen_unless_given():
     assert chosen.C_ in (0.1, 0.3, 1.0, 3.0, 10.0)
     given = fitted(depth=0, C=0.5)
     assert (given.depth_, given.C_) == (0, 0.5)
-    roles = {int(place) & 0xFFFFFFFF for place in given.linear_.encoder.ids[:, 0]}
+    roles = {int(place) & 0xFFFFFFFF for place in given.model_.encoder.ids[:, 0]}
     assert roles == {0}
     nothing = fitted(inner_folds=0)
-    assert (nothing.depth_, nothing.C_, nothing.linear_.score) == (2, 1.0, None)
+    assert (nothing.depth_, nothing.C_, nothing.model_.score) == (2, 1.0, None)
 
 
 @pytest.mark.parametrize("norm", ["l2", None])
@@ -234,7 +234,7 @@ def test_models_are_the_same_after_saving(settings, tmp_path):
     assert np.array_equal(loaded.predict_proba(THREADS), model.predict_proba(THREADS))
     assert (loaded.depth_, loaded.C_) == (model.depth_, model.C_)
     described = inspect_file(tmp_path / "model.saen")
-    assert described["columns"] == model.linear_.encoder.n_columns
+    assert described["columns"] == model.model_.encoder.n_columns
     numbers = PartCountsRegressor(**SMALL).fit(THREADS, THREADS.sizes)
     numbers.save(tmp_path / "numbers.saen")
     again = PartCountsRegressor.load(tmp_path / "numbers.saen")
@@ -317,12 +317,12 @@ def test_numbers_are_explained_too():
 
 def test_embeddings_keep_inner_products():
     wide = fitted(inner_folds=0, decomposition="neighbourhoods(depth=3)")
-    assert wide.linear_.encoder.n_columns > 256
+    assert wide.model_.encoder.n_columns > 256
     vectors = wide.embed(THREADS)
     assert vectors.shape == (60, 256)
     np.testing.assert_allclose((vectors**2).sum(axis=1), 1.0, atol=0.4)
     narrow = fitted(decomposition="nodes(node_labels=degree)")
-    assert narrow.embed(THREADS).shape[1] == narrow.linear_.encoder.n_columns <= 256
+    assert narrow.embed(THREADS).shape[1] == narrow.model_.encoder.n_columns <= 256
     with pytest.raises(InputError, match="whole examples only"):
         wide.embed(THREADS, level=0)
 

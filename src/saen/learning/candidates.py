@@ -38,6 +38,10 @@ MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
 
 
+MAX_FOREST_EXAMPLES = 5_000
+"""Examples above which forests are not tried: they take minutes there, and linear models suffice."""
+
+
 class _Listed(NamedTuple):
     """A candidate: networks or part counts, their arguments, and from which budget on."""
 
@@ -130,6 +134,10 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
     # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
     sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
     yield counts("part counts, sizes", sized, norm=None)
+    if len(graphs) <= MAX_FOREST_EXAMPLES:
+        yield counts(
+            "part counts, forest", "node" if labelled else "log-degree:2", "normal", model="forest"
+        )
     yield networks("ego networks", own, "quick")
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")
