@@ -39,7 +39,7 @@ MAX_LINKS = 100_000_000
 
 
 MAX_FOREST_EXAMPLES = 5_000
-"""Examples above which forests are not tried: they take minutes there, and linear models suffice."""
+"""Examples above which forests are not tried: they would take minutes there."""
 
 
 class _Listed(NamedTuple):

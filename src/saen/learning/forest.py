@@ -16,14 +16,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 
 from saen._util.arrays import Array, Ints
 from saen.errors import InputError
 
 Floats = NDArray[np.float64]
 
-N_TREES = 200
+N_TREES = 100
 MIN_LEAF = 2
 """Training examples in a leaf, at least: single ones make probabilities of small sets too sure."""
 MAX_COLUMNS = 1000
@@ -60,14 +60,15 @@ class Forest:
         )
 
     @staticmethod
-    def of(trees: Sequence[Any], value: Sequence[Floats], columns: Ints) -> Forest:
-        """scikit-learn's trees over some columns, with the value (nodes, width) of their nodes."""
+    def of(trees: Sequence[Any], columns: Ints) -> Forest:
+        """The mean of scikit-learn's trees, which are over some columns."""
         starts = np.cumsum([0, *(tree.node_count for tree in trees)])
         own = np.arange(starts[-1])
         left, right, column, threshold = (
             np.concatenate([getattr(tree, name) for tree in trees])
             for name in ("children_left", "children_right", "feature", "threshold")
         )
+        value = np.concatenate([tree.value[:, :, 0] for tree in trees])
         leaf, shift = left < 0, np.repeat(starts[:-1], np.diff(starts))
         children = np.stack([np.where(leaf, own, each + shift) for each in (left, right)], axis=1)
         return Forest(
@@ -76,8 +77,8 @@ class Forest:
             children.astype(np.int32),
             np.where(leaf, 0, columns[np.maximum(column, 0)]).astype(np.int32),
             np.where(leaf, 0.0, threshold),
-            np.concatenate(value) / len(trees),
-            np.zeros(value[0].shape[1]),
+            value / len(trees),
+            np.zeros(value.shape[1]),
         )
 
     @staticmethod
@@ -199,36 +200,28 @@ def _outside(indices: Ints, n: int) -> bool:
 # -- growing -----------------------------------------------------------------------------------
 
 
-def grow_classes(X: Any, y: Array, weights: Floats, n_classes: int) -> Forest:
-    """Outputs that grow with the share of the trees' votes: about the logits, before calibration.
+def grow_classes(X: sparse.csr_array, y: Array, weights: Floats, n_classes: int) -> Forest:
+    """Outputs that grow with the shares of the classes in the leaves: about the logits.
 
-    The log-odds of a share p of two classes are about 2 (p - (1 - p)) around p = 1/2; of C classes,
-    logits are about C p around p = 1/C.
+    The log-odds of a share p are about 4 (p - 1/2) around p = 1/2; of C classes, logits are about
+    C p around p = 1/C. Calibration does the rest.
     """
-    columns, x = _read(X)
-    forest = RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF, random_state=0)
-    forest.fit(x, y, sample_weight=weights)
-    trees = [each.tree_ for each in forest.estimators_]
-    shares = [tree.value[:, 0] for tree in trees]
     if n_classes == 2:
-        return Forest.of(trees, [2 * (each[:, 1:] - each[:, :1]) for each in shares], columns)
-    spread = np.eye(n_classes)[forest.classes_]  # (known classes, all classes)
-    return Forest.of(trees, [n_classes * each @ spread for each in shares], columns)
+        return _grow(X, 4 * y[:, None] - 2.0, weights, "sqrt")
+    return _grow(X, n_classes * np.eye(n_classes)[y], weights, "sqrt")
 
 
-def grow_numbers(X: Any, y: Array, weights: Floats) -> Forest:
-    """Means of the leaves for one column of numbers."""
-    columns, x = _read(X)
-    forest = RandomForestRegressor(
-        N_TREES, min_samples_leaf=MIN_LEAF, max_features=1 / 3, random_state=0
-    )
-    forest.fit(x, y, sample_weight=weights)
-    trees = [each.tree_ for each in forest.estimators_]
-    return Forest.of(trees, [tree.value[:, 0] for tree in trees], columns)
+def grow_numbers(X: sparse.csr_array, y: Floats, weights: Floats) -> Forest:
+    """The means of the leaves for numbers (n,)."""
+    return _grow(X, y[:, None], weights, 1 / 3)
 
 
-def _read(X: sparse.csr_array) -> tuple[Ints, Array]:
-    """The columns that most rows have, and their values (n, columns)."""
+def _grow(X: sparse.csr_array, y: Floats, weights: Floats, max_features: float | str) -> Forest:
+    """Trees that lower the squared error of y (n, width): of classes, this is the Gini impurity."""
     frequency = np.bincount(X.indices, minlength=X.shape[1])
     columns = np.sort(np.argsort(-frequency, kind="stable")[:MAX_COLUMNS])
-    return columns, X[:, columns].toarray().astype(np.float32)
+    forest = RandomForestRegressor(
+        N_TREES, min_samples_leaf=MIN_LEAF, max_features=max_features, random_state=0
+    )
+    forest.fit(X[:, columns].toarray(), y[:, 0] if y.shape[1] == 1 else y, sample_weight=weights)
+    return Forest.of([each.tree_ for each in forest.estimators_], columns)

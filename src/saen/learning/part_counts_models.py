@@ -4,8 +4,9 @@ Classes are told apart by linear support vector machines (scikit-learn's `Linear
 the rest), numbers predicted by ridge regression; or both by forests of decision trees. What is
 left open (`depth`, `C`) is chosen on inner folds of the training examples, by log loss or squared
 error; the decision values of the held-out folds also give the temperature that turns decision
-values into probabilities. Then the model is fitted again on all of the training examples. Of several targets, each is fitted on the
-examples where it is known; depth, C and temperature are common to all.
+values into probabilities. Then the model is fitted again on all of the training examples. Of
+several targets, each is fitted on the examples where it is known; depth, C and temperature are
+common to all.
 """
 
 from __future__ import annotations

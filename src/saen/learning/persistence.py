@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,10 +191,9 @@ def _pack_counts(
     tensors["linear.thresholds"] = encoder.thresholds
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
-    prefix = "forest." if isinstance(model.function, Forest) else "linear."
-    tensors |= {
-        f"{prefix}{key}": array for key, array in vars(model.function).items() if key[0] != "_"
-    }
+    function = model.function
+    prefix = "forest." if isinstance(function, Forest) else "linear."
+    tensors |= {f"{prefix}{each.name}": getattr(function, each.name) for each in fields(function)}
     for key in ("errors", "typical"):
         if getattr(model, key) is not None:
             tensors[f"linear.{key}"] = getattr(model, key)
