@@ -165,8 +165,7 @@ class CountsModel:
         """What every entry of a table adds to Σ weights · outputs, (entries,)."""
         encoded = self.encoder.encode(table)
         rows = table.rows[encoded.entries]
-        scales = row_scales(encoded, table, self.norm)[rows]
-        entries = (rows, encoded.columns, encoded.values * scales)
+        entries = (rows, encoded.columns, encoded.values * self._scales(table)[rows])
         values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
         return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
 
@@ -185,7 +184,10 @@ class CountsModel:
 
     def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
         rows = feature_rows(encoded, table, self.encoder.n_columns)
-        return scale_rows(rows, row_scales(encoded, table, self.norm))
+        return scale_rows(rows, self._scales(table))
+
+    def _scales(self, table: PartTable) -> Floats:
+        return row_scales(self.encoder.squared_lengths(table, self.depth), self.norm)
 
 
 @dataclass(frozen=True, eq=False)
@@ -578,8 +580,8 @@ class _Problem:
 
     def __post_init__(self) -> None:
         self.encoder = self.estimator.fit_encoder(self.table)
-        self.encoded = self.encoder.encode(self.table)
-        self.features = feature_rows(self.encoded, self.table, self.encoder.n_columns)
+        encoded = self.encoder.encode(self.table)
+        self.features = feature_rows(encoded, self.table, self.encoder.n_columns)
 
     def solve(self, folds: Folds | None = None) -> tuple[CountsModel, Floats | None]:
         """The model, with everything that was left open decided by the inner folds.
@@ -667,20 +669,18 @@ class _Problem:
 
     def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
         """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
-        encoder, encoded, features = self.encoder, self.encoded, self.features
+        encoder, features = self.encoder, self.features
         if depth is not None:
             # Sorted by level and role, so that smaller depths are the first parts and columns.
-            places = self.table.ids[:, 0]
             limit = self.table.last_place(depth)
             encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
             features = features[:, : encoder.n_columns]
-            inside = places[self.table.parts] <= limit
-            encoded = encoded._replace(squares=np.where(inside, encoded.squares, 0.0))
         norm = self.estimator.norm
-        scales = row_scales(encoded, self.table, norm)
+        squares = encoder.squared_lengths(self.table, depth)
+        scales = row_scales(squares, norm)
         # Without a norm of their own, rows have length 1 on average: C means the same. Trees
         # compare counts as they are.
-        mean_square = encoded.squares.sum() / max(self.table.n_rows, 1)
+        mean_square = squares.sum() / max(self.table.n_rows, 1)
         as_is = norm is not None or mean_square == 0 or not self.learner.costs
         scale = 1.0 if as_is else 1 / float(np.sqrt(mean_square))
         return encoder, scale_rows(features, scales * scale)[self.table.top], scale
