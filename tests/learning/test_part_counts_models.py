@@ -117,7 +117,7 @@ def test_a_forest_chooses_a_small_depth_and_learns():
     model = fitted(KINDS, decomposition="neighbourhoods(depth=4)", **FOREST)
     assert model.depth_ <= 2
     assert model.C_ is None
-    assert model.score(THREADS, KINDS) > 0.9
+    assert model.score(THREADS, KINDS) > 0.8
     again = fitted(KINDS, decomposition="neighbourhoods(depth=4)", encoding="counts", **FOREST)
     np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
     with pytest.raises(InputError, match="omit n_features"):

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 N_TREES = 100
 MIN_LEAF = 2
 """Training examples in a leaf, at least: single ones make probabilities of small sets too sure."""
-MAX_COLUMNS = 1000
+MAX_COLUMNS = 300
 """Columns that a forest reads: those that most training examples have."""
 MAX_PATHS = 1 << 20
 """Pairs of an example and a tree that are followed at once."""

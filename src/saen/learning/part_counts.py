@@ -93,6 +93,14 @@ class PartTable:
         last = np.uint64(self.ids[:, 0].max(initial=0))
         return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
 
+    def up_to(self, depth: int) -> PartTable:
+        """Without the parts beyond a depth."""
+        n = int(np.searchsorted(self.ids[:, 0], self.last_place(depth), side="right"))
+        inside = self.parts < n
+        lengths = np.bincount(self.rows[inside], minlength=self.n_rows)
+        parts, counts, source = self.parts[inside], self.counts[inside], self.source[inside]
+        return PartTable(self.ids[:n], offsets(lengths), parts, counts, source, self.top)
+
     def take(self, examples: Ints) -> PartTable:
         """The table of some of the examples, in their order."""
         rows, top = np.unique(self.top[examples], return_inverse=True)

@@ -37,7 +37,7 @@ from saen.io.coerce import as_data
 from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
 from saen.learning.estimators import integer_seed, mean_and_scale, sample_weights
 from saen.learning.fitted import Fitted
-from saen.learning.forest import Forest, grow_classes, grow_numbers
+from saen.learning.forest import MIN_LEAF, Forest, grow_classes, grow_numbers
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -663,8 +663,7 @@ class _Problem:
             return [None]
         n_roles = int(self.table.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
         if isinstance(wanted, str):
-            forest = self.estimator.model == "forest"
-            return list(range(min(n_roles, MAX_FOREST_DEPTH + 1) if forest else n_roles))
+            return list(range(n_roles))
         return [min(wanted, n_roles - 1)]
 
     def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
@@ -709,7 +708,12 @@ def _fit_part(
     """The model of one part, and its outputs for the test and the held-out inner examples."""
     train, test = part
     if estimator.model == "forest":
-        estimator = clone(estimator).set_params(encoding="counts", norm=None)
+        depth = MAX_FOREST_DEPTH if isinstance(estimator.depth, str) else estimator.depth
+        if graded and depth is not None:
+            table = table.up_to(depth)
+        fewest = max(estimator.min_graphs, MIN_LEAF)  # a part of one example splits nothing off
+        plain = {"encoding": "counts", "norm": None, "min_graphs": fewest}
+        estimator = clone(estimator).set_params(**plain)
     learner = estimator.learner(n_classes, several=y.ndim == 2)
     problem = _Problem(
         estimator, table.take(train), y[train], weights[train], learner, graded, seed
