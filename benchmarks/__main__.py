@@ -27,6 +27,7 @@ from benchmarks import (
     report,
     scale,
     startup,
+    steps,
     streams,
 )
 from benchmarks.measure import ROOT, say
@@ -42,6 +43,7 @@ PARTS = {
     "evaluations": evaluations,
     "peers": peers,
     "floor": floor,
+    "steps": steps,
     "prediction": prediction,
     "streams": streams,
     "startup": startup,
