@@ -27,10 +27,9 @@ def test_candidates_grow_with_the_budget():
 
 def test_candidates_have_a_forest_where_examples_are_few(monkeypatch):
     threads = saen.generate_threads(20, seed=1)
-    assert "part counts, forest" in names(threads)
-    assert "part counts, forest" not in names(threads, budget="quick")
+    assert "part counts, forest" in names(threads, budget="thorough")
     monkeypatch.setattr(candidates, "MAX_FOREST_EXAMPLES", 19)
-    assert "part counts, forest" not in names(threads)
+    assert "part counts, forest" not in names(threads, budget="thorough")
 
 
 def test_candidates_use_edge_labels_and_directions_as_roles():
