@@ -20,9 +20,9 @@ MAX_WIDTH = 32
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
 MODELS = 32
 """That a program works for: the threads of a warp, and one line of memory."""
-REGISTERS = 64
+REGISTERS = 32
 """Sums that a thread keeps."""
-MAX_COLUMNS = 16
+MAX_COLUMNS = 8
 """Of the aggregates that a program reads at a time."""
 MAX_CHUNKS = 256
 """Of rows that are summed: with models and roles enough programs for any GPU."""
@@ -95,8 +95,8 @@ class _NormalisedLayer(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         a, uses, weight, mean, scale, total, folded, y = ctx.saved_tensors
-        g = gradients[0].contiguous()
-        of_folded, of_bias = _weight_gradients(a, y, g, ctx.slope)
+        g = _before_activation(gradients[0], y, ctx.slope)
+        of_folded, of_bias = _weight_gradients(a, g)
         # y = a W' + b - Σ mean W', where W' = W · scale and scale = (variance + ε)^-½
         of_folded = of_folded - mean[:, None] * of_bias
         of_variance = (of_folded * weight).sum(1) * scale**3 * -0.5
@@ -104,9 +104,7 @@ class _NormalisedLayer(torch.autograd.Function):
         # ∂mean/∂a_i = w_i / Σw and ∂variance/∂a_i = 2 w_i (a_i - mean) / Σw
         share = 1 / total.clamp_min(torch.finfo(total.dtype).tiny)
         slopes = 2 * of_variance * share
-        of_a = _input_gradient(
-            a, y, g, folded, ctx.slope, (uses, slopes, of_mean * share - slopes * mean)
-        )
+        of_a = _input_gradient(a, g, folded, (uses, slopes, of_mean * share - slopes * mean))
         return of_a, None, of_folded * scale[:, None], of_bias, None, None
 
 
@@ -123,9 +121,17 @@ class _PlainLayer(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         a, weight, y = ctx.saved_tensors
-        g = gradients[0].contiguous()
-        of_weight, of_bias = _weight_gradients(a, y, g, ctx.slope)
-        return _input_gradient(a, y, g, weight, ctx.slope), of_weight, of_bias, None
+        g = _before_activation(gradients[0], y, ctx.slope)
+        of_weight, of_bias = _weight_gradients(a, g)
+        return _input_gradient(a, g, weight), of_weight, of_bias, None
+
+
+def _before_activation(gradient: Tensor, y: Tensor, slope: float) -> Tensor:
+    """The gradient at the input of the Leaky ReLU, whose output has the sign of its input."""
+    if slope == 1.0:
+        return gradient.contiguous()
+    before: Tensor = torch.ops.aten.leaky_relu_backward(gradient.contiguous(), y, slope, True)
+    return before
 
 
 def _moments(a: Tensor, uses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -184,42 +190,27 @@ def _forward(a: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
     return y
 
 
-def _weight_gradients(a: Tensor, y: Tensor, g: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+def _weight_gradients(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of weights (d, o, M) and bias (o, M)."""
     from saen.network import kernels
 
     n, d, n_models = a.shape
-    o, block, (n_chunks, rows) = y.shape[1], _models_block(n_models), _chunks(n)
+    o, block, (n_chunks, rows) = g.shape[1], _models_block(n_models), _chunks(n)
     outputs = _block(o)
-    columns = min(_block(d), max(REGISTERS // outputs, 1))
+    columns = min(_block(d), MAX_COLUMNS, max(REGISTERS // outputs, 1))
     weight_sums = a.new_empty(n_chunks, d, o, n_models)
     bias_sums = a.new_empty(n_chunks, o, n_models)
     kernels.weight_gradient[-(-n_models // block), n_chunks, -(-d // columns)](
-        a,
-        y,
-        g,
-        weight_sums,
-        bias_sums,
-        n,
-        n_models,
-        d,
-        o,
-        slope,
-        rows,
-        BD=columns,
-        BO=outputs,
-        BM=block,
-        num_warps=1,
-    )
+        a, g, weight_sums, bias_sums, n, n_models, d, o, rows,
+        BD=columns, BO=outputs, BM=block, num_warps=1,
+    )  # fmt: skip
     return weight_sums.sum(0), bias_sums.sum(0)
 
 
 def _input_gradient(
     a: Tensor,
-    y: Tensor,
     g: Tensor,
     weight: Tensor,
-    slope: float,
     moments: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> Tensor:
     """The gradient of a; `moments` are uses, slope and shift of w_i (slope · a_i + shift)."""
@@ -231,25 +222,9 @@ def _input_gradient(
     columns = min(_block(d), MAX_COLUMNS)
     rows = max(REGISTERS // columns, 1)
     kernels.input_gradient[-(-n_models // block), max(-(-n // rows), 1), -(-d // columns)](
-        a,
-        y,
-        g,
-        weight,
-        uses,
-        slopes,
-        shifts,
-        out,
-        n,
-        n_models,
-        d,
-        y.shape[1],
-        slope,
-        NORMALISED=moments is not None,
-        BN=rows,
-        BD=columns,
-        BM=block,
-        num_warps=1,
-    )
+        a, g, weight, uses, slopes, shifts, out, n, n_models, d, g.shape[1],
+        NORMALISED=moments is not None, BN=rows, BD=columns, BM=block, num_warps=1,
+    )  # fmt: skip
     return out
 
 

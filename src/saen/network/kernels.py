@@ -37,14 +37,14 @@ def moments(
     total = tl.zeros([1, BM], tl.float32)
     mean = tl.zeros([BD, BM], tl.float32)
     square = tl.zeros([BD, BM], tl.float32)
-    row = first.to(tl.int64)
-    uses_at = row * n_models + m[None, :]
-    cells_at = row * d * n_models + cells
+    # One pointer of 64 bits, not one per number: those would fill the registers.
+    a += first.to(tl.int64) * d * n_models
+    uses += first.to(tl.int64) * n_models
     for _ in range(first, last):
-        w = tl.load(uses + uses_at, mask=in_m[None, :], other=0.0)
-        x = tl.load(a + cells_at, mask=in_cells, other=0.0)
-        uses_at += n_models
-        cells_at += d * n_models
+        w = tl.load(uses + m[None, :], mask=in_m[None, :], other=0.0)
+        x = tl.load(a + cells, mask=in_cells, other=0.0)
+        uses += n_models
+        a += d * n_models
         total += w
         change = x - mean
         mean += change * (w / tl.maximum(total, TINY))
@@ -105,16 +105,19 @@ def layer(
 ):
     """Leaky ReLU of a W + b."""
     m, in_m = _models(n_models, BM)
-    i = tl.program_id(1) * BN + tl.arange(0, BN)[:, None, None]
+    first = tl.program_id(1) * BN
+    i = tl.arange(0, BN)[:, None, None]
     m, in_m = m[None, None, :], in_m[None, None, :]
     k = tl.arange(0, BO)[None, :, None]
-    in_rows, in_outputs = (i < n) & in_m, (k < o) & in_m
-    i = i.to(tl.int64)
+    in_rows, in_outputs = (first + i < n) & in_m, (k < o) & in_m
+    a += first.to(tl.int64) * d * n_models
+    out += first.to(tl.int64) * o * n_models
     x = tl.zeros([BN, BO, BM], tl.float32)
-    for column in range(d):
-        at = (i * d + column) * n_models + m
-        value = tl.load(a + at, mask=in_rows, other=0.0)
-        x += value * tl.load(weight + (column * o + k) * n_models + m, mask=in_outputs, other=0.0)
+    for _ in range(d):
+        value = tl.load(a + i * d * n_models + m, mask=in_rows, other=0.0)
+        x += value * tl.load(weight + k * n_models + m, mask=in_outputs, other=0.0)
+        a += n_models
+        weight += o * n_models
     x += tl.load(bias + k * n_models + m, mask=in_outputs, other=0.0)
     x = tl.where(x > 0, x, x * slope)
     tl.store(out + (i * o + k) * n_models + m, x, mask=in_rows & in_outputs)
@@ -123,7 +126,6 @@ def layer(
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o", "rows"])
 def weight_gradient(
     a,
-    y,
     gradient,
     weight_sums,
     bias_sums,
@@ -131,16 +133,12 @@ def weight_gradient(
     n_models,
     d,
     o,
-    slope,
     rows,
     BD: tl.constexpr,
     BO: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """Gradients of the bias and of the weights of `BD` columns, summed over a chunk of rows.
-
-    The output of a Leaky ReLU has the sign of its input.
-    """
+    """Gradients of the bias and of the weights of `BD` columns, summed over a chunk of rows."""
     m, in_m = _models(n_models, BM)
     chunk = tl.program_id(1)
     m, in_m = m[None, None, :], in_m[None, None, :]
@@ -151,28 +149,23 @@ def weight_gradient(
     last = tl.minimum(first + rows, n)
     of_weight = tl.zeros([BD, BO, BM], tl.float32)
     of_bias = tl.zeros([1, BO, BM], tl.float32)
-    row = first.to(tl.int64)
-    outputs_at = (row * o + k) * n_models + m
-    inputs_at = (row * d + j) * n_models + m
+    a += first.to(tl.int64) * d * n_models
+    gradient += first.to(tl.int64) * o * n_models
     for _ in range(first, last):
-        g = tl.load(gradient + outputs_at, mask=in_outputs, other=0.0)
-        value = tl.load(y + outputs_at, mask=in_outputs, other=0.0)
-        x = tl.load(a + inputs_at, mask=in_inputs, other=0.0)
-        outputs_at += o * n_models
-        inputs_at += d * n_models
-        g = tl.where(value > 0, g, g * slope)
+        g = tl.load(gradient + k * n_models + m, mask=in_outputs, other=0.0)
+        x = tl.load(a + j * n_models + m, mask=in_inputs, other=0.0)
+        gradient += o * n_models
+        a += d * n_models
         of_weight += x * g
         of_bias += g
-    at = chunk.to(tl.int64) * d * o * n_models
-    cells = (j * o + k) * n_models + m
-    tl.store(weight_sums + at + cells, of_weight, mask=in_inputs & in_outputs)
+    weight_sums += chunk.to(tl.int64) * d * o * n_models
+    tl.store(weight_sums + (j * o + k) * n_models + m, of_weight, mask=in_inputs & in_outputs)
     tl.store(bias_sums + (chunk * o + k) * n_models + m, of_bias, mask=in_outputs)
 
 
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o"])
 def input_gradient(
     a,
-    y,
     gradient,
     weight,
     uses,
@@ -183,7 +176,6 @@ def input_gradient(
     n_models,
     d,
     o,
-    slope,
     NORMALISED: tl.constexpr,
     BN: tl.constexpr,
     BD: tl.constexpr,
@@ -191,18 +183,21 @@ def input_gradient(
 ):
     """The gradient of `BD` columns of a: through the weights, and the moments that normalise it."""
     m, in_m = _models(n_models, BM)
-    i = tl.program_id(1) * BN + tl.arange(0, BN)[:, None, None]
+    first = tl.program_id(1) * BN
+    i = tl.arange(0, BN)[:, None, None]
     m, in_m = m[None, None, :], in_m[None, None, :]
     j = tl.program_id(2) * BD + tl.arange(0, BD)[None, :, None]
-    in_rows, in_inputs = (i < n) & in_m, (j < d) & in_m
-    i = i.to(tl.int64)
+    in_rows, in_inputs = (first + i < n) & in_m, (j < d) & in_m
+    a += first.to(tl.int64) * d * n_models
+    out += first.to(tl.int64) * d * n_models
+    uses += first.to(tl.int64) * n_models
+    gradient += first.to(tl.int64) * o * n_models
     of_a = tl.zeros([BN, BD, BM], tl.float32)
-    for k in range(o):
-        at = (i * o + k) * n_models + m
-        g = tl.load(gradient + at, mask=in_rows, other=0.0)
-        value = tl.load(y + at, mask=in_rows, other=0.0)
-        w = tl.load(weight + (j * o + k) * n_models + m, mask=in_inputs, other=0.0)
-        of_a += tl.where(value > 0, g, g * slope) * w
+    for _ in range(o):
+        g = tl.load(gradient + i * o * n_models + m, mask=in_rows, other=0.0)
+        of_a += g * tl.load(weight + j * o * n_models + m, mask=in_inputs, other=0.0)
+        gradient += n_models
+        weight += n_models
     at = (i * d + j) * n_models + m
     if NORMALISED:
         x = tl.load(a + at, mask=in_rows & in_inputs, other=0.0)
