@@ -36,7 +36,6 @@ MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
 candidates unless it is asked to: they take hours there."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
-
 MAX_FOREST_EXAMPLES = 5_000
 """Examples above which forests are not tried: they would take minutes there."""
 
