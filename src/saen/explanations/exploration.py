@@ -27,7 +27,7 @@ from saen.explanations.collection import (
 from saen.explanations.describe import DecomposedExample, singular
 from saen.explanations.goal import Estimator, checked, explained_share, largest_member
 from saen.learning.prediction import predict_chunks
-from saen.learning.preparation import Data
+from saen.learning.preparation import Data, Prepared
 from saen.learning.presets import Classifier
 
 Floats = NDArray[np.float64]
@@ -162,7 +162,8 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     found = top_contributions(estimator, compressed)
     predictions, confidence = _predicted(whole, data)
     targets = _usable_targets(estimator, data)
-    vectors = np.asarray(estimator.embed(data), dtype=np.float64)
+    prepared = Prepared(None, estimator.decomposition_, compressed)
+    vectors = np.asarray(estimator.embed(prepared), dtype=np.float64)
     parts, listed = _statistics(compressed, found, targets, k)
     toward = _towards(estimator, predictions)
     occurrences, what, roles = _occurrences(estimator, data, compressed, found, toward, listed)
@@ -303,6 +304,7 @@ def _occurrences(
     place[listed] = np.arange(len(listed))
     entry_codes = _codes(segment_ids(relation.indptr), relation.roles, relation.parts, relation)
     order = np.argsort(entry_codes)
+    entry_codes = entry_codes[order]
     per_occurrence = found.entries / relation.multiplicity[:, None]
     words: dict[int, tuple[str, str]] = {}
     chunks, start = [], 0
@@ -315,7 +317,7 @@ def _occurrences(
         top = hierarchy.relations[-1]
         owner = segment_ids(top.indptr)
         codes = _codes(compressed.top[start + owner], top.roles, unique[top.parts], relation)
-        entry = order[np.searchsorted(entry_codes, codes, sorter=order)]
+        entry = order[np.searchsorted(entry_codes, codes)]
         column, sign = (array[start + owner] for array in toward)
         nodes = np.full(len(owner), -1)
         if anchors is not None and anchors.nodes[level] is not None:
@@ -324,8 +326,8 @@ def _occurrences(
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
         example = DecomposedExample(hierarchy, describe_label=decomposition.describe_label)
-        objects, first = np.unique(unique, return_index=True)
-        for number, own in zip(place[objects].tolist(), first.tolist(), strict=True):
+        numbers, first = np.unique(place[unique], return_index=True)
+        for number, own in zip(numbers.tolist(), first.tolist(), strict=True):
             if number >= 0 and number not in words:
                 part = example.part(level, own, 0.0)
                 words[number] = part.what, ", ".join(part.roles)
@@ -345,10 +347,8 @@ def _codes(rows: Ints, roles: Ints, parts: Ints, relation: Any) -> Ints:
 
 
 def _matched(keys: Keys, known: Keys) -> Ints:
-    """For every key its place among the known ones; each of them is known."""
-    _, inverse = np.unique(np.concatenate([known, keys]), axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    place = np.empty(inverse.max(initial=-1) + 1, dtype=np.int64)
-    place[inverse[: len(known)]] = np.arange(len(known))
-    matched: Ints = place[inverse[len(known) :]]
-    return matched
+    """For every key its place among the known ones, which ascend; each of them is known."""
+    place: Ints = np.searchsorted(known[:, 0], keys[:, 0])
+    while (later := known[place, 1] != keys[:, 1]).any():  # keys with equal first halves
+        place[later] += 1
+    return place

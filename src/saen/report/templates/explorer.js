@@ -92,10 +92,35 @@ class Table {
 }
 
 const data = await unpacked();
-const {columns, parts, colours} = data;
+const {columns, parts, colours, rows, drawings} = data;
 const n = columns.id.length;
 const everything = Array.from({length: n}, (_, i) => i);
-parts.members = parts.members.map((steps) => { let at = 0; return steps.map((step) => (at += step)); });
+
+// Per part the examples that it occurs in.
+parts.members = parts.what.map(() => []);
+for (const i of everything) {
+  for (let k = rows.starts[i]; k < rows.starts[i + 1]; k++) parts.members[rows.parts[k]].push(i);
+}
+
+// One example: its parts, each as [part, contribution, how often, nodes], and its drawing, if any.
+const examples = new Map();
+function example(i) {
+  if (examples.has(i)) return examples.get(i);
+  const found = {parts: []};
+  for (let k = rows.starts[i]; k < rows.starts[i + 1]; k++) {
+    found.parts.push([rows.parts[k], rows.values[k], rows.times[k], rows.nodes.slice(rows.node_starts[k], rows.node_starts[k + 1])]);
+  }
+  const of = (column, starts = drawings.starts) => column.slice(starts[i], starts[i + 1]);
+  if (drawings && drawings.starts[i] < drawings.starts[i + 1]) {
+    Object.assign(found, {
+      n: drawings.sizes[i], nodes: of(drawings.nodes), values: of(drawings.values),
+      labels: of(drawings.labels).map((code) => drawings.names[code]),
+      edges: of(drawings.edges, drawings.edge_starts),
+    });
+  }
+  examples.set(i, found);
+  return found;
+}
 
 async function model(name) {
   for (;;) {
@@ -263,6 +288,9 @@ function tint(share) {
   return `rgb(${end.map((v) => Math.round(247 + strength * (v - 247))).join(",")})`;
 }
 
+const drawn = drawings ? everything.filter((i) => drawings.starts[i] < drawings.starts[i + 1]).length : 0;
+const missing = drawings ? `No drawing: the page has room for those of ${drawn.toLocaleString("en")} of the ${data.noun}s.` : "";
+
 const sideTables = Object.fromEntries(["a", "b"].map((side) => [side, new Table(`parts-${side}`, "Its parts", [
   {name: "part", value: (row) => parts.what[row[0]], show: (row) =>
     button(parts.what[row[0]], `highlight ${parts.what[row[0]]}`, () => highlight(side, row[3]))},
@@ -273,7 +301,7 @@ const sideTables = Object.fromEntries(["a", "b"].map((side) => [side, new Table(
 
 async function draw(side, i) {
   sides[side] = i;
-  const graph = data.graphs[i];
+  const graph = example(i);
   $(`name-${side}`).textContent = `${data.noun} ${columns.id[i]}`;
   const facts = [];
   if (columns.target) facts.push(`target ${shown(columns.target[i])}`);
@@ -287,7 +315,7 @@ async function draw(side, i) {
   near.replaceChildren("Nearest: ", ...data.nearest[i].map((other) =>
     button(columns.id[other], `draw ${data.noun} ${columns.id[other]} beside`, () => draw(side === "a" ? "b" : "a", other))));
   $(`figure-${side}`).hidden = !graph.nodes;
-  $(`note-${side}`).textContent = !graph.nodes ? "No drawing." : graph.nodes.length < graph.n
+  $(`note-${side}`).textContent = !graph.nodes ? missing : graph.nodes.length < graph.n
     ? `${graph.nodes.length} of ${graph.n} nodes around the hub. Click a node to list its parts.` : "Click a node to list its parts.";
   if (graph.nodes) await drawNodes(side, graph, []);
   say(`${side === "a" ? "Left" : "Right"}: ${data.noun} ${columns.id[i]}, ${facts.join(", ")}`);
@@ -316,8 +344,8 @@ async function drawNodes(side, graph, marked) {
 }
 
 async function highlight(side, nodes) {
-  const graph = data.graphs[sides[side]];
-  if (graph?.nodes) await drawNodes(side, graph, nodes);
+  const graph = example(sides[side]);
+  if (graph.nodes) await drawNodes(side, graph, nodes);
   say(nodes.length ? `around node ${nodes.join(", ")}` : "this part has no node of its own");
 }
 
@@ -325,8 +353,8 @@ for (const side of ["a", "b"]) {
   const nodes = await model(`nodes-${side}`);
   nodes.selected.properties.indices.change.connect(() => {
     const [place] = nodes.selected.indices;
-    const graph = data.graphs[sides[side]];
-    if (!graph) return;
+    if (sides[side] === null) return;
+    const graph = example(sides[side]);
     const node = place === undefined ? null : graph.nodes[place];
     sideTables[side].show(node === null ? graph.parts : graph.parts.filter((row) => row[3].includes(node)));
     say(node === null ? "all parts listed" : `parts around node ${node}`);
@@ -358,8 +386,9 @@ async function choose(part) {
   partsTable.draw();
   select(parts.members[part], `contain ${parts.what[part]}`);
   for (const side of ["a", "b"]) {
-    const graph = data.graphs[sides[side]];
-    const row = graph?.parts.find((each) => each[0] === part);
+    if (sides[side] === null) continue;
+    const graph = example(sides[side]);
+    const row = graph.parts.find((each) => each[0] === part);
     if (row && graph.nodes) await drawNodes(side, graph, row[3]);
   }
 }
