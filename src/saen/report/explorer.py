@@ -84,7 +84,10 @@ def _headline(exploration: Exploration) -> tuple[str, str]:
     if errors is None:
         return f"{len(exploration.ids):,}", f"{exploration.noun}s without targets"
     if exploration.classes:
-        return f"{100 * (1 - errors.mean()):.1f} %", "of these predictions are right"
+        return (
+            f"{100 * (1 - errors.mean()):.1f} %",
+            "of these predictions are right, those of training data included",
+        )
     return f"{np.abs(errors).mean():.3g}", "mean absolute error"
 
 
@@ -179,17 +182,18 @@ def _graph_figure(side: str) -> Any:
         "colour": [PALE],
         "rim": [PALE],
         "width": [1],
+        "size": [1],
         "text": [INK],
     }
-    words = {"node": [""], "label": [""], "value": [""]}
+    words = {"node": [""], "label": [""], "shown": [""], "value": [""]}
     nodes = ColumnDataSource(node | words, name=f"nodes-{side}")
     dots = plot.scatter(
-        "x", "y", source=nodes, size=18, fill_color="colour", line_color="rim", line_width="width",
-        nonselection_fill_alpha=1, nonselection_line_alpha=1,
+        "x", "y", source=nodes, size="size", fill_color="colour", line_color="rim",
+        line_width="width", nonselection_fill_alpha=1, nonselection_line_alpha=1,
     )  # fmt: skip
     plot.add_layout(
         LabelSet(
-            x="x", y="y", text="label", source=nodes, text_align="center", text_baseline="middle",
+            x="x", y="y", text="shown", source=nodes, text_align="center", text_baseline="middle",
             text_font_size="11px", text_color="text",
         )
     )  # fmt: skip

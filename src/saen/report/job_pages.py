@@ -19,6 +19,7 @@ from saen.report.summaries import (
     describe_evaluation,
     describe_hold_out,
     describe_protocol,
+    examples_of,
 )
 
 
@@ -55,8 +56,9 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
                 "held out": history.validation_accuracy,
                 "inner validation": inner.validation_accuracy,
             }
+    examples = f"{facts.structures:,} {examples_of(facts.takes)}"
     page = Report(
-        title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
+        title=f"{facts.name}: {facts.task}, trained on {examples}",
         summary=summary,
         data=report.data,
         levels=facts.levels,

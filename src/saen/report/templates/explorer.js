@@ -294,9 +294,9 @@ const missing = drawings ? `No drawing: the page has room for those of ${drawn.t
 const sideTables = Object.fromEntries(["a", "b"].map((side) => [side, new Table(`parts-${side}`, "Its parts", [
   {name: "part", value: (row) => parts.what[row[0]], show: (row) =>
     button(parts.what[row[0]], `highlight ${parts.what[row[0]]}`, () => highlight(side, row[3]))},
-  {name: "role", value: (row) => parts.role[row[0]]},
-  {name: "times", value: (row) => row[2], number: true},
   {name: "contribution", value: (row) => row[1], number: true},
+  {name: "times", value: (row) => row[2], number: true},
+  {name: "role", value: (row) => parts.role[row[0]]},
 ])]));
 
 async function draw(side, i) {
@@ -309,11 +309,12 @@ async function draw(side, i) {
   if (columns.confidence) facts.push(`probability ${shown(columns.confidence[i])}`);
   $(`facts-${side}`).textContent = facts.join(" · ");
   const table = sideTables[side];
-  table.by ??= table.columns[3];
+  table.by ??= table.columns[1];
   table.show(graph.parts);
   const near = $(`nearest-${side}`);
   near.replaceChildren("Nearest: ", ...data.nearest[i].map((other) =>
     button(columns.id[other], `draw ${data.noun} ${columns.id[other]} beside`, () => draw(side === "a" ? "b" : "a", other))));
+  $(`table-${side}`).hidden = false;
   $(`figure-${side}`).hidden = !graph.nodes;
   $(`note-${side}`).textContent = !graph.nodes ? missing : graph.nodes.length < graph.n
     ? `${graph.nodes.length} of ${graph.n} nodes around the hub. Click a node to list its parts.` : "Click a node to list its parts.";
@@ -334,12 +335,15 @@ async function drawNodes(side, graph, marked) {
   edges.data = {xs, ys};
   const largest = Math.max(...graph.values.map(Math.abs), 1e-12);
   const ring = new Set(marked);
+  // Many nodes are small dots, whose labels are shown by the pointer alone.
+  const size = Math.min(18, Math.max(8, 90 / Math.sqrt(graph.nodes.length)));
   nodes.data = {
-    x, y, node: graph.nodes.map(String), label: graph.labels, value: graph.values.map(shown),
+    x, y, node: graph.nodes.map(String), label: graph.labels, shown: size < 12 ? graph.labels.map(() => "") : graph.labels, value: graph.values.map(shown),
     colour: graph.values.map((value) => tint(value / largest)),
     text: graph.values.map((value) => Math.abs(value) / largest > 0.6 ? "#fff" : "#222"),
-    rim: graph.nodes.map((node) => ring.has(node) ? "#000" : colours.grey),
+    rim: graph.nodes.map((node) => ring.has(node) ? getComputedStyle(document.body).color : colours.grey),
     width: graph.nodes.map((node) => ring.has(node) ? 4 : 1),
+    size: graph.nodes.map(() => size),
   };
 }
 
@@ -370,13 +374,13 @@ function towards(mean) {
 }
 const partsTable = new Table("parts", "Unique parts, those that tell most first", [
   {name: "part", value: (u) => parts.what[u], show: (u) => button(parts.what[u], `select what contains ${parts.what[u]}`, () => choose(u))},
+  ...(data.classes.length ? data.classes : ["prediction"]).map((name, k) => ({
+    name: `→ ${name}`, number: true, show: (u) => towards(parts.means[u])[k],
+    value: (u) => parts.means[u].length > 1 ? parts.means[u][k] : (data.classes.length && k === 0 ? -1 : 1) * parts.means[u][0]})),
   {name: "role", value: (u) => parts.role[u]},
   {name: "occurrences", value: (u) => parts.occurrences[u], number: true},
   {name: `${data.noun}s`, value: (u) => parts.examples[u], number: true},
   ...(parts.per_class[0]?.length ? data.classes.map((name, k) => ({name: `of ${name}`, value: (u) => parts.per_class[u][k], number: true})) : []),
-  ...(data.classes.length ? data.classes : ["prediction"]).map((name, k) => ({
-    name: `→ ${name}`, number: true, show: (u) => towards(parts.means[u])[k],
-    value: (u) => parts.means[u].length > 1 ? parts.means[u][k] : (data.classes.length && k === 0 ? -1 : 1) * parts.means[u][0]})),
   {name: "for instance", show: (u) => parts.members[u].slice(0, 3).map((i) => button(columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i)))},
 ]);
 partsTable.marked = (u) => u === chosenPart;
