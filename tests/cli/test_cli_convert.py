@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saen import Graphs, SAENClassifier, generate_threads, load, load_dataset
+from saen import Graphs, PartCountsClassifier, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
 from saen.io.loading import load_data
 from saen.io.nested import write_nested
@@ -72,7 +72,7 @@ def test_json_lines_on_standard_input(tmp_path: Path) -> None:
     assert load(tmp_path / "y.saen") == TWO
     assert run("compress", "-", input=text)["levels"][-1]["objects"] == 2
     model = tmp_path / "model.saen"
-    SAENClassifier(epochs=1, n_models=1).fit(TWO, TWO.targets).save(model)
+    PartCountsClassifier(depth=1, C=1.0).fit(TWO, TWO.targets).save(model)
     rows = invoke("predict", model, "-", input=text).stdout.splitlines()
     assert [row.split(",")[0] for row in rows] == ["id", "0", "1"]
     problem = invoke("validate", "-", input="{}\n", code=2).stdout
