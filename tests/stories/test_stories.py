@@ -175,6 +175,9 @@ def test_an_analyst_of_many_threads_looks_around(folder: Path) -> None:
     found = run("explore", "m.saen", "threads.saen", "--parts", 30, "--out", "page.html")
     assert (found["examples"], found["listed_parts"]) == (61, 30)
     assert found["conflicts"] >= 1
+    write_graphs(saen.generate_threads(5, average_nodes=10, seed=9), folder / "new.jsonl")
+    beside = ("--training", "threads.saen", "--out", "new.html")
+    assert run("explore", "m.saen", "new.jsonl", *beside)["examples"] == 66
     page = Path("page.html").read_text()
     assert "Unique neighbourhoods up to depth" in page
     assert "default-src 'none'" in page

@@ -85,6 +85,8 @@ class Exploration:
       have none; confidence is the probability of the predicted class, None for a regression; errors
       are 1 for a wrong class, or the difference to the target;
     - `vectors` (n, width): learned; `nearest` (n, k): the nearest others, nearest first;
+    - `training` (n,): which examples are the training data that were given beside the others, and
+      that alone are among the nearest; None without any;
     - `conflicts`: groups of examples with identical parts but different targets;
     - `data`: the examples;
     - `explained`: of a blend, whose parts and vectors these are, in words; predictions are by all.
@@ -108,6 +110,7 @@ class Exploration:
     gap: float
     data: Any
     explained: str = ""
+    training: NDArray[np.bool_] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -129,7 +132,14 @@ class Exploration:
         )
 
 
-def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") -> Exploration:
+def explore(
+    estimator: Estimator,
+    X: Data,
+    *,
+    training: Data | None = None,
+    k: int = 500,
+    name: str = "data",
+) -> Exploration:
     """Look at a whole dataset with a fitted model.
 
     Parameters
@@ -138,6 +148,8 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         A fitted classifier or regressor.
     X
         Data as the estimator takes them, with targets if there are any; at most 50,000 examples.
+    training
+        Training data to show before them, of which the nearest are found.
     k
         How many of the unique parts to list: those that tell the classes apart most, see
         `contrasts`.
@@ -153,7 +165,11 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
     whole, estimator = estimator, largest_member(estimator)
-    data = checked(estimator, X)
+    data, is_training = checked(estimator, X), None
+    if training is not None:
+        known = checked(estimator, training)
+        is_training = np.arange(len(known) + len(data)) < len(known)
+        data = _together(estimator, known, data)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
     if estimator.decomposition_ is None:
@@ -179,7 +195,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         confidence=confidence,
         errors=_errors(targets, predictions),
         vectors=vectors,
-        nearest=_nearest(vectors),
+        nearest=_nearest(vectors, is_training),
         conflicts=_conflicts(compressed, targets),
         parts=PartStatistics(what, roles, *parts),
         occurrences=occurrences,
@@ -187,7 +203,18 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         gap=found.gap,
         data=data,
         explained=explained_share(whole),
+        training=is_training,
     )
+
+
+def _together(estimator: Estimator, training: Any, data: Any) -> Any:
+    """Training and other data, with targets if both have them."""
+    parts = [training, data]
+    if any(part.targets is None for part in parts):
+        parts = [part.with_targets(None) for part in parts]
+    elif isinstance(estimator, Classifier):
+        parts = [part.with_targets(part.targets.astype(str)) for part in parts]
+    return type(data).concatenate(parts)
 
 
 def _predicted(estimator: Estimator, data: Any) -> tuple[Array, Floats | None]:
@@ -221,13 +248,17 @@ def _errors(targets: Array | None, predictions: Array) -> Floats | None:
     return np.asarray(predictions.astype(str) != targets, dtype=np.float64)
 
 
-def _nearest(vectors: Floats) -> Ints:
-    """The nearest others of every example."""
+def _nearest(vectors: Floats, among: NDArray[np.bool_] | None) -> Ints:
+    """The nearest others of every example, of all or those `among` them."""
     from sklearn.neighbors import NearestNeighbors
 
-    n = min(N_NEAREST, len(vectors) - 1)
-    search = NearestNeighbors(n_neighbors=n).fit(vectors)
-    nearest: Ints = search.kneighbors(return_distance=False)
+    candidates = np.arange(len(vectors)) if among is None else np.flatnonzero(among)
+    n = min(N_NEAREST, len(candidates) - 1)
+    search = NearestNeighbors(n_neighbors=n + 1).fit(vectors[candidates])
+    found = candidates[search.kneighbors(vectors, return_distance=False)]
+    left_out = found == np.arange(len(vectors))[:, None]
+    left_out[~left_out.any(axis=1), -1] = True
+    nearest: Ints = found[~left_out].reshape(len(vectors), n)
     return nearest
 
 

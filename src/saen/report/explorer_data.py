@@ -97,6 +97,8 @@ def _columns(exploration: Exploration, fold: Array | None) -> dict[str, list[Any
         )
     if fold is not None:
         columns["fold"] = _texts(fold)
+    if exploration.training is not None:
+        columns["set"] = ["training" if each else "new" for each in exploration.training.tolist()]
     return columns
 
 

@@ -19,7 +19,6 @@ from saen.report.summaries import (
     describe_evaluation,
     describe_hold_out,
     describe_protocol,
-    examples_of,
 )
 
 
@@ -56,7 +55,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
                 "held out": history.validation_accuracy,
                 "inner validation": inner.validation_accuracy,
             }
-    examples = f"{facts.structures:,} {examples_of(facts.takes)}"
+    examples = f"{facts.structures:,} {facts.levels[-1]['name']}"
     page = Report(
         title=f"{facts.name}: {facts.task}, trained on {examples}",
         summary=summary,

@@ -190,7 +190,7 @@ function paint() {
   }));
 }
 
-for (const name of ["target", "prediction", "error", "confidence", "fold"]) {
+for (const name of ["target", "prediction", "error", "confidence", "fold", "set"]) {
   if (columns[name]) $("colour").append(made("option", name, {value: name}));
 }
 $("colour").addEventListener("change", paint);
@@ -220,7 +220,7 @@ const numeric = (name) => typeof columns[name][0] === "number";
 const examplesTable = new Table("examples", `All ${data.noun}s`, [
   {name: "id", value: (i) => columns.id[i],
     show: (i) => button(columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i))},
-  ...["target", "prediction", "confidence", "error", "fold"].filter((name) => columns[name])
+  ...["target", "prediction", "confidence", "error", "fold", "set"].filter((name) => columns[name])
     .map((name) => about(name, {number: numeric(name)})),
   {name: "beside", show: (i) => button("compare", `draw ${data.noun} ${columns.id[i]} beside`, () => draw("b", i))},
 ]);
@@ -312,7 +312,7 @@ async function draw(side, i) {
   table.by ??= table.columns[1];
   table.show(graph.parts);
   const near = $(`nearest-${side}`);
-  near.replaceChildren("Nearest: ", ...data.nearest[i].map((other) =>
+  near.replaceChildren(columns.set ? `Nearest training ${data.noun}s: ` : "Nearest: ", ...data.nearest[i].map((other) =>
     button(columns.id[other], `draw ${data.noun} ${columns.id[other]} beside`, () => draw(side === "a" ? "b" : "a", other))));
   $(`table-${side}`).hidden = false;
   $(`figure-${side}`).hidden = !graph.nodes;
