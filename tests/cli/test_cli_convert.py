@@ -8,6 +8,7 @@ import pytest
 
 from saen import Graphs, PartCountsClassifier, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
+from saen.errors import FileError
 from saen.io.loading import load_data
 from saen.io.nested import write_nested
 from saen.io.writing import write_graphs
@@ -75,6 +76,8 @@ def test_json_lines_on_standard_input(tmp_path: Path) -> None:
     PartCountsClassifier(depth=1, C=1.0).fit(TWO, TWO.targets).save(model)
     rows = invoke("predict", model, "-", input=text).stdout.splitlines()
     assert [row.split(",")[0] for row in rows] == ["id", "0", "1"]
+    with pytest.raises(FileError, match="^standard input, line 1: no 'nodes'"):
+        invoke("compress", "-", input="{}\n")
     problem = invoke("validate", "-", input="{}\n", code=2).stdout
     assert "standard-input.jsonl, line 1: no 'nodes'" in problem
 

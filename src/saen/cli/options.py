@@ -263,7 +263,12 @@ def _saved(source: str) -> Iterator[str]:
         file = Path(folder) / "standard-input.jsonl"
         with file.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out)
-        yield str(file)
+        try:
+            yield str(file)
+        except FileError as error:
+            if error.path != file:
+                raise
+            raise FileError(error.reason, path="standard input", line=error.line) from None
 
 
 def _check_early(values: dict[str, Any], source: str) -> None:
