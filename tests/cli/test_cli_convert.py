@@ -76,7 +76,7 @@ def test_json_lines_on_standard_input(tmp_path: Path) -> None:
     PartCountsClassifier(depth=1, C=1.0).fit(TWO, TWO.targets).save(model)
     rows = invoke("predict", model, "-", input=text).stdout.splitlines()
     assert [row.split(",")[0] for row in rows] == ["id", "0", "1"]
-    with pytest.raises(FileError, match="^standard input, line 1: no 'nodes'"):
+    with pytest.raises(FileError, match=r"^standard input, line 1: no 'nodes'"):
         invoke("compress", "-", input="{}\n")
     problem = invoke("validate", "-", input="{}\n", code=2).stdout
     assert "standard-input.jsonl, line 1: no 'nodes'" in problem
