@@ -414,7 +414,7 @@ paint();
 filter();
 partsTable.show(allParts);
 conflictsTable.show(data.conflicts);
-await draw("a", 0);
+await draw("a", Math.max(columns.set?.indexOf("new") ?? 0, 0));
 select([]);
 document.body.dataset.ready = "yes";
 })();
