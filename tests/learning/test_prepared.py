@@ -44,12 +44,6 @@ def test_prepared_parts_are_predicted_as_in_the_whole():
     )
 
 
-def test_prepared_parts_are_not_for_other_settings():
-    prepared = saen.SAENClassifier(radii=(0, 1)).prepare(THREADS)
-    with pytest.raises(InputError, match="prepare the data anew"):
-        saen.SAENClassifier(radii=(0,)).fit(prepared[:20], THREADS.targets[:20])
-
-
 @pytest.mark.parametrize("kind", [saen.SAENClassifier, saen.SAENRegressor])
 def test_one_small_graph_is_predicted_as_in_company(kind, monkeypatch):
     y = THREADS.sizes % 2

@@ -257,7 +257,7 @@ def read_smiles(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Gra
     """Read molecules from a table with a column `smiles` and an optional column `target`.
 
     `options` name other columns. Ids are those of a column `id` or `name`, else the SMILES as
-    written. All other columns become `extra`.
+    written. All other columns become `extra`, and so do the SMILES where they are not the ids.
 
     >>> from saen.io.tables import read_table
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -364,9 +364,12 @@ def _read_rows(
     read_rows = np.array(rows, dtype=np.int64)
     own = about.id or source
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
+    others = about.others(read_rows)
+    if about.id and source != _BLOCK:  # the molecules as they are written are worth keeping
+        others |= {table.written(source): table.array(source)[read_rows]}
     graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
-        replace(graphs, name=table.path.stem).with_ids(ids).with_extra(about.others(read_rows)),
+        replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
         about.values(read_rows),
         _Rows(table, rows),
         bad_graph,
