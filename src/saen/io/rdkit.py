@@ -364,9 +364,8 @@ def _read_rows(
     read_rows = np.array(rows, dtype=np.int64)
     own = about.id or source
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
-    others = about.others(read_rows)
-    if about.id and source != _BLOCK:  # the molecules as they are written are worth keeping
-        others |= {table.written(source): table.array(source)[read_rows]}
+    written = source if about.id and source != _BLOCK else None  # SMILES that are not the ids
+    others = about.others(read_rows, also=written)
     graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),

@@ -269,9 +269,10 @@ class Targets:
         columns = ([*self.table.texts(column), ""] for column in self.targets)
         return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
 
-    def others(self, rows: NDArray[np.int64]) -> dict[str, Array]:
-        """The other columns of some rows, by their names as written."""
-        return {self.table.written(name): self.table.array(name)[rows] for name in self.extra}
+    def others(self, rows: NDArray[np.int64], also: str | None = None) -> dict[str, Array]:
+        """The other columns of some rows, and the column `also`, by their names as written."""
+        table, kept = self.table, {*self.extra, also}
+        return {table.written(n): table.array(n)[rows] for n in table.columns if n in kept}
 
 
 def target_values(texts: Sequence[str]) -> list[TargetValue | None]:
