@@ -74,7 +74,7 @@ def row_keys(
     table = None
     if len(roles) * len(part_keys) <= len(codes):  # fewer distinct entries than entries
         table = [_entry_lane(part_keys[None], roles[:, None], i).ravel() for i in (0, 1)]
-    sums = np.empty((len(indptr) - 1, 2), dtype=np.uint64)
+    keys = np.empty((len(indptr) - 1, 2), dtype=np.uint64)
     # In blocks: temporary arrays that fit the cache, and that the allocator keeps for the next one.
     for start, stop in row_blocks(indptr):
         entries = slice(int(indptr[start]), int(indptr[stop]))
@@ -89,10 +89,9 @@ def row_keys(
                 else table[i][codes[entries]]
             )
             lane *= weights
-            sums[start:stop, i] = segment_reduce(
-                np.add, lane, indptr[start : stop + 1] - indptr[start]
-            )
-    return _masked([_mix(sums[:, i] ^ salt) for i, salt in enumerate(_SALTS)])
+            sums = segment_reduce(np.add, lane, indptr[start : stop + 1] - indptr[start])
+            keys[start:stop, i] = _mix(sums ^ _SALTS[i]) & MASKS[i]
+    return keys
 
 
 def level_keys(hierarchy: Hierarchy) -> list[Keys]:
