@@ -189,6 +189,7 @@ class _Reader:
         targets, counted = self._targets(target, path)
         graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
         in_order = bool((graph_of[1:] >= graph_of[:-1]).all())
+        edges: Array | Entries
         if in_order and not {"edge_labels", "edge_attributes"} & self.files.keys():
             edges, edge_columns = self._entries(graph_of), {}
         else:

@@ -89,7 +89,7 @@ def cut_batches(
 def cut_validation_batches(
     network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None
 ) -> Batches:
-    """The examples with a weight, all of them once: the others have no part in a validation loss."""
+    """The examples with a weight, each once: the others have no part in a validation loss."""
     hierarchy, top = hierarchy_and_top(data)
     held_out = np.flatnonzero(task.weights.any(axis=1))
     n_batches = 1 if batch_size is None else max(-(-len(held_out) // batch_size), 1)
