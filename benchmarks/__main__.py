@@ -25,8 +25,10 @@ from benchmarks import (
     pipeline,
     prediction,
     report,
+    reproduction,
     scale,
     startup,
+    steps,
     streams,
 )
 from benchmarks.measure import ROOT, say
@@ -40,8 +42,10 @@ PARTS = {
     "compression": compression,
     "groups": groups,
     "evaluations": evaluations,
+    "reproduction": reproduction,
     "peers": peers,
     "floor": floor,
+    "steps": steps,
     "prediction": prediction,
     "streams": streams,
     "startup": startup,

@@ -55,12 +55,12 @@ def kernels(datasets: list[str], device: str, runs: int) -> dict[str, Any]:
 
     start = perf_counter()
     with reused_memory():  # as in training
-        machine = _Machine(torch.device(device), runs)
+        machine = Machine(torch.device(device), runs)
         rows = [row for dataset in datasets for row in _rows(machine, dataset)]
     return {"seconds": {"kernels": perf_counter() - start}, "rates": machine.rates(), "rows": rows}
 
 
-def _rows(machine: _Machine, dataset: str) -> Iterator[dict[str, Any]]:
+def _rows(machine: Machine, dataset: str) -> Iterator[dict[str, Any]]:
     """Seconds, floor and share of every kernel, all levels together."""
     for name, network, batch in _batches(dataset, machine.device.type):
         totals: dict[str, dict[str, float]] = {}
@@ -87,7 +87,7 @@ def _batches(dataset: str, device: str) -> Any:
 
 
 def _level(
-    machine: _Machine,
+    machine: Machine,
     network: SAEN,
     level: int,
     relation: RelationTensors,
@@ -173,7 +173,7 @@ def _of_aggregates(
     }
 
 
-class _Machine:
+class Machine:
     """The rates of a device, and a clock for what runs on it."""
 
     def __init__(self, device: torch.device, runs: int) -> None:

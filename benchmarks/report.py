@@ -43,7 +43,7 @@ def quantity(value: float, unit: str) -> str:
     if unit == "bytes":
         return human_bytes(value)
     if unit == "times":
-        return f"{value:.1f} ×"
+        return f"{value:.1f} ×" if value >= 2 else f"{value:.2f} ×"
     return f"{value:.2f} {unit}".strip()
 
 

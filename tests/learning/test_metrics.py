@@ -274,3 +274,32 @@ def test_corrected_interval_needs_two_scores():
     assert corrected_interval([0.5], 0.5) is None
     low, high = corrected_interval([0.4, 0.6], 0.5)
     assert low < 0.5 < high
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_equal_scikit_learns_with_ties_and_missing_classes(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 5))
+    codes = rng.integers(0, n_classes - (seed % 2), 40)  # every other time a class is missing
+    if seed % 2 and n_classes == 2:
+        codes[:3] = 1
+    rows = rng.integers(1, 5, (40, n_classes)).astype(float)  # many equal scores
+    rows /= rows.sum(axis=1, keepdims=True)
+    predicted, present = rows.argmax(axis=1), np.unique(codes)
+    against_rest = [1] if n_classes == 2 else present.tolist()
+
+    def mean(function):
+        return np.mean([function(codes == code, rows[:, code]) for code in against_rest])
+
+    expected = {
+        "accuracy": metrics.accuracy_score(codes, predicted),
+        "balanced_accuracy": metrics.recall_score(
+            codes, predicted, labels=present, average="macro"
+        ),
+        "f1": metrics.f1_score(codes, predicted, average="macro", zero_division=0.0),
+        "roc_auc": mean(metrics.roc_auc_score),
+        "average_precision": mean(metrics.average_precision_score),
+        "mcc": metrics.matthews_corrcoef(codes, predicted),
+    }
+    for name, value in expected.items():
+        assert CLASSIFICATION_METRICS[name](codes, rows) == pytest.approx(value, abs=1e-12), name

@@ -320,15 +320,15 @@ class RunningMoments(nn.Module):
         if self.combine is not None:
             moments, total = self.combine(moments, total)
         mean, variance = moments
-        with torch.no_grad():
-            self._update(mean, variance, active=total > 0)
+        self.update(mean, variance, active=total > 0)
         return mean, (variance + self.epsilon).rsqrt()
 
     def running(self) -> tuple[Tensor, Tensor]:
         """Mean and 1 / standard deviation over the training so far."""
         return self.mean, (self.variance + self.epsilon).rsqrt()
 
-    def _update(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:
+    @torch.no_grad()
+    def update(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:
         """Move the running moments of the models that have examples in this batch."""
         # The first batch replaces the initial values 0 and 1, which would take long to forget.
         step = torch.full_like(mean[0, :, :1], self.momentum)
