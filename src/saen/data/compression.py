@@ -445,6 +445,7 @@ def compress_graphs(
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
         share = -(-int(costs.sum()) // n_threads)
+        share += min(int(costs.max(initial=0)), share // 8)  # examples are whole: no small last one
         limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
     ends = chunk_ends(costs, limit)
 
