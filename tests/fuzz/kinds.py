@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from saen.io.nested import read_nested
 from saen.io.reading import ReadOptions
 from saen.io.tu import read_tu
 from saen.io.writing import write_graphs
+from saen.learning import forest
 from saen.learning.inspection import inspect_file
 from saen.learning.load import load
 from saen.learning.presets import load_preset
@@ -300,11 +302,11 @@ def _saved(*things: Any) -> list[bytes]:
         return out
 
 
-def _fitted(make: Callable[[], Any]) -> Callable[[], list[bytes]]:
+def _fitted(*makes: Callable[[], Any]) -> Callable[[], list[bytes]]:
     def samples() -> list[bytes]:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), mock.patch.multiple(forest, N_TREES=2, MIN_LEAF=1):
             warnings.simplefilter("ignore")
-            return _saved(make().fit(toy_graphs(), toy_graphs().targets))
+            return _saved(*(make().fit(toy_graphs(), toy_graphs().targets) for make in makes))
 
     return samples
 
@@ -456,7 +458,10 @@ KINDS = {
     "compressed": Kind(_compressed, _make_container, _anything, content="json"),
     "model": Kind(_fitted(_network), _make_container, _model, content="json"),
     "part-counts": Kind(
-        _fitted(lambda: PartCountsClassifier("neighbourhoods(depth=1)")),
+        _fitted(
+            lambda: PartCountsClassifier("neighbourhoods(depth=1)"),
+            lambda: PartCountsClassifier("neighbourhoods(depth=1)", model="forest"),
+        ),
         _make_container,
         _model,
         content="json",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import saen
+from saen.learning import candidates
 from saen.learning.candidates import BUDGETS, default_candidates, too_many
 
 BOND = [(0, 1), (1, 2)]
@@ -22,6 +23,13 @@ def test_candidates_grow_with_the_budget():
     lists = [names(threads, budget=budget) for budget in BUDGETS]
     assert len(lists[0]) < len(lists[1]) <= len(lists[2])
     assert set(lists[0]) <= set(lists[1]) <= set(lists[2])
+
+
+def test_candidates_have_a_forest_where_examples_are_few(monkeypatch):
+    threads = saen.generate_threads(20, seed=1)
+    assert "part counts, forest" in names(threads, budget="thorough")
+    monkeypatch.setattr(candidates, "MAX_FOREST_EXAMPLES", 19)
+    assert "part counts, forest" not in names(threads, budget="thorough")
 
 
 def test_candidates_use_edge_labels_and_directions_as_roles():

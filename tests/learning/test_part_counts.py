@@ -243,10 +243,20 @@ def test_thresholds_that_nothing_tells_apart_share_a_column():
 def test_rows_have_the_length_of_the_unary_vector():
     features = PartCounts("nodes").fit(stars(2, 6))
     rows = features.transform(stars(2, 4, 9))  # 3, 5 and 10 nodes, of which 7 have columns
-    expected = np.array([[3**0.5, 0], [3**0.5, 1.0], [3**0.5, 2.0]]) / np.sqrt([[3], [5], [7]])
+    expected = np.array([[3**0.5, 0], [3**0.5, 1.0], [3**0.5, 2.0]]) / np.sqrt([[3], [5], [10]])
     np.testing.assert_allclose(rows.toarray(), expected)
     one = PartCounts("nodes", encoding="counts").fit_transform(stars(2, 6))
     np.testing.assert_allclose(one.toarray(), 1.0)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_products_with_new_examples_do_not_depend_on_what_was_seen(encoding):
+    threads = generate_threads(40, average_nodes=20, seed=1)
+    together = PartCounts("neighbourhoods(depth=2)", encoding=encoding).fit_transform(threads)
+    features = PartCounts("neighbourhoods(depth=2)", encoding=encoding).fit(threads[:20])
+    new, old = features.transform(threads[20:]), features.transform(threads[:20])
+    products = (together[20:] @ together[:20].T).toarray()
+    np.testing.assert_allclose((new @ old.T).toarray(), products)
 
 
 def test_grakel_agrees_on_optimal_assignments():
@@ -311,7 +321,9 @@ def test_hashing_keeps_products_where_nothing_collides(encoding):
     narrow = PartCounts("neighbourhoods(depth=1)", encoding=encoding, n_features=7)
     rows = narrow.fit_transform(threads)
     assert rows.shape == (30, 7)
-    np.testing.assert_allclose(rows.multiply(rows).sum(axis=1), 1.0)
+    raw = counts("neighbourhoods(depth=1)", encoding, n_features=7).fit_transform(threads)
+    lengths = np.sqrt(plain.multiply(plain).sum(axis=1))  # before hashing
+    np.testing.assert_allclose(rows.toarray() * lengths[:, None], raw.toarray(), atol=1e-12)
     assert narrow.get_feature_names_out().tolist()[-1] == "hash 6"
     later = features.transform(stars(40))
     assert 0 < features.unseen_share_ <= 1

@@ -15,6 +15,7 @@ from saen import (
     explain_collection,
     generate_threads,
 )
+from saen.learning import forest
 from saen.learning.inspection import inspect_file
 from saen.learning.part_counts_models import part_counts_probabilities
 from saen.learning.prediction import predict_chunks
@@ -23,8 +24,14 @@ from tests.cli.commandline import fails, invoke, run
 
 THREADS = generate_threads(60, average_nodes=20, seed=1)
 KINDS = np.array(["long", "short", "other"])[np.digitize(THREADS.sizes, [15, 25])]
+FOREST = {"model": "forest"}
 SMALL = {"decomposition": "neighbourhoods(depth=2)", "inner_folds": 2}
 HALVES = [(np.arange(0, 60, 2), np.arange(1, 60, 2)), (np.arange(1, 60, 2), np.arange(0, 60, 2))]
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(forest, "N_TREES", 8)
 
 
 def fitted(y=THREADS.targets, **settings) -> PartCountsClassifier:
@@ -65,15 +72,19 @@ def several(numbers: bool) -> np.ndarray:
     return table
 
 
+@pytest.mark.parametrize("model", ["linear", "forest"])
 @pytest.mark.parametrize("kind", [PartCountsClassifier, PartCountsRegressor])
-def test_several_targets_are_those_of_one_each_where_known(kind, tmp_path):
+def test_several_targets_are_those_of_one_each_where_known(kind, model, tmp_path):
     table = several(numbers=kind is PartCountsRegressor)
-    settings = {**SMALL, "inner_folds": 0, "depth": 2, "C": 1.0}
+    settings = {**SMALL, "inner_folds": 0, "depth": 2, "C": 1.0, "model": model}
     model = kind(**settings).fit(THREADS, table)
-    known = ~np.isnan(table[:, 1])
-    alone = kind(**settings).fit(THREADS[known], table[known, 1])
-    both, one = model.predict(THREADS[known])[:, 1], alone.predict(THREADS[known])
-    np.testing.assert_allclose(both, one, atol=0.05)
+    alone = kind(**settings).fit(THREADS, table[:, 0])
+    np.testing.assert_allclose(model.predict(THREADS)[:, 0], alone.predict(THREADS), atol=0.05)
+    if settings["model"] == "linear":  # a forest draws other columns where some parts are missing
+        known = ~np.isnan(table[:, 1])
+        alone = kind(**settings).fit(THREADS[known], table[known, 1])
+        both, one = model.predict(THREADS[known])[:, 1], alone.predict(THREADS[known])
+        np.testing.assert_allclose(both, one, atol=0.05)
     model.save(tmp_path / "model.saen")
     again = saen.load(tmp_path / "model.saen")
     np.testing.assert_array_equal(again.predict(THREADS), model.predict(THREADS))
@@ -96,10 +107,29 @@ def test_depth_and_cost_are_chosen_unless_given():
     assert chosen.C_ in (0.1, 0.3, 1.0, 3.0, 10.0)
     given = fitted(depth=0, C=0.5)
     assert (given.depth_, given.C_) == (0, 0.5)
-    roles = {int(place) & 0xFFFFFFFF for place in given.linear_.encoder.ids[:, 0]}
+    roles = {int(place) & 0xFFFFFFFF for place in given.model_.encoder.ids[:, 0]}
     assert roles == {0}
     nothing = fitted(inner_folds=0)
-    assert (nothing.depth_, nothing.C_, nothing.linear_.score) == (2, 1.0, None)
+    assert (nothing.depth_, nothing.C_, nothing.model_.score) == (2, 1.0, None)
+
+
+def test_a_forest_chooses_a_small_depth_and_learns():
+    model = fitted(KINDS, decomposition="neighbourhoods(depth=4)", **FOREST)
+    assert model.depth_ <= 2
+    assert model.C_ is None
+    assert model.score(THREADS, KINDS) > 0.8
+    again = fitted(KINDS, decomposition="neighbourhoods(depth=4)", encoding="counts", **FOREST)
+    np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
+    with pytest.raises(InputError, match="omit n_features"):
+        fitted(n_features=64, **FOREST)
+
+
+@pytest.mark.parametrize("settings", [{}, FOREST])
+def test_classes_without_training_examples_are_never_predicted(settings):
+    weights = (KINDS != "other").astype(float)
+    model = PartCountsClassifier(**SMALL | settings).fit(THREADS, KINDS, weights)
+    shares = model.predict_proba(THREADS)
+    assert shares[:, model.classes_.tolist().index("other")].max() < 0.1
 
 
 @pytest.mark.parametrize("norm", ["l2", None])
@@ -225,7 +255,7 @@ def test_a_class_that_a_training_part_lacks_is_improbable():
 # -- saving and explaining ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}])
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}, FOREST])
 def test_models_are_the_same_after_saving(settings, tmp_path):
     model = fitted(KINDS, **settings)
     model.save(tmp_path / "model.saen")
@@ -234,8 +264,8 @@ def test_models_are_the_same_after_saving(settings, tmp_path):
     assert np.array_equal(loaded.predict_proba(THREADS), model.predict_proba(THREADS))
     assert (loaded.depth_, loaded.C_) == (model.depth_, model.C_)
     described = inspect_file(tmp_path / "model.saen")
-    assert described["columns"] == model.linear_.encoder.n_columns
-    numbers = PartCountsRegressor(**SMALL).fit(THREADS, THREADS.sizes)
+    assert described["columns"] == model.model_.encoder.n_columns
+    numbers = PartCountsRegressor(**SMALL | settings).fit(THREADS, THREADS.sizes)
     numbers.save(tmp_path / "numbers.saen")
     again = PartCountsRegressor.load(tmp_path / "numbers.saen")
     assert np.array_equal(again.predict(THREADS), numbers.predict(THREADS))
@@ -243,7 +273,7 @@ def test_models_are_the_same_after_saving(settings, tmp_path):
         PartCountsRegressor.load(tmp_path / "model.saen")
 
 
-@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}])
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}, FOREST])
 @pytest.mark.parametrize("y", [THREADS.targets, KINDS], ids=["two classes", "three"])
 def test_contributions_add_up_to_the_decision_value(settings, y):
     model = fitted(y, **settings)
@@ -268,7 +298,7 @@ def test_contributions_add_up_to_the_decision_value(settings, y):
     assert totals[place] == pytest.approx((column - baseline).sum())
 
 
-@pytest.mark.parametrize("settings", [{}, {"norm": None}, {"encoding": "counts"}])
+@pytest.mark.parametrize("settings", [{}, {"norm": None}, {"encoding": "counts"}, FOREST])
 def test_contributions_are_differences_from_the_average_training_example(settings, tmp_path):
     model = fitted(KINDS, depth=1, **settings)
     mean = model.decision_function(THREADS).mean(axis=0)
@@ -317,12 +347,12 @@ def test_numbers_are_explained_too():
 
 def test_embeddings_keep_inner_products():
     wide = fitted(inner_folds=0, decomposition="neighbourhoods(depth=3)")
-    assert wide.linear_.encoder.n_columns > 256
+    assert wide.model_.encoder.n_columns > 256
     vectors = wide.embed(THREADS)
     assert vectors.shape == (60, 256)
     np.testing.assert_allclose((vectors**2).sum(axis=1), 1.0, atol=0.4)
     narrow = fitted(decomposition="nodes(node_labels=degree)")
-    assert narrow.embed(THREADS).shape[1] == narrow.linear_.encoder.n_columns <= 256
+    assert narrow.embed(THREADS).shape[1] == narrow.model_.encoder.n_columns <= 256
     with pytest.raises(InputError, match="whole examples only"):
         wide.embed(THREADS, level=0)
 

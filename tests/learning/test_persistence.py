@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from saen.data.nested import NestedData
 from saen.decompositions.dependency_paths import DependencyPaths
 from saen.decompositions.registry import DECOMPOSITIONS
 from saen.io import container
+from saen.learning import forest
 
 SMALL: dict[str, Any] = {
     "hidden": ((4,), (6, 4), (6,)),
@@ -67,6 +69,13 @@ def model(threads: Graphs) -> SAENClassifier:
 @pytest.fixture(scope="module")
 def linear(threads: Graphs) -> PartCountsClassifier:
     return PartCountsClassifier(C=1.0, depth=None, inner_folds=0).fit(threads, threads.targets)
+
+
+@pytest.fixture(scope="module")
+def trees(threads: Graphs) -> PartCountsClassifier:
+    model = PartCountsClassifier(model="forest", depth=1, inner_folds=0)
+    with mock.patch.object(forest, "N_TREES", 3):
+        return model.fit(threads, threads.targets)
 
 
 def codes_of(threads: Graphs) -> np.ndarray:
@@ -504,11 +513,28 @@ def test_a_linear_model_that_does_not_fit_together_is_refused(
     assert_refused(linear, tmp_path / "model.saen", change)
 
 
-@pytest.mark.parametrize("kind", ["network", "linear"])
-def test_a_model_that_is_loaded_and_saved_is_the_same_file(
-    model: SAENClassifier, linear: PartCountsClassifier, tmp_path: Path, kind: str
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, t: d["linear"].update(C=1.0),
+        lambda d, t: t.update({"forest.column": t["forest.column"] + 10**6}),
+        lambda d, t: t.update({"forest.children": t["forest.children"][::-1]}),
+        lambda d, t: t.update({"forest.roots": t["forest.roots"] - 1}),
+        lambda d, t: t.update({"forest.extra": t["forest.roots"]}),
+        lambda d, t: t.pop("forest.value"),
+    ],
+)
+def test_a_forest_that_does_not_fit_together_is_refused(
+    trees: PartCountsClassifier, tmp_path: Path, change: Callable[[Any, Any], Any]
 ) -> None:
-    one = model if kind == "network" else linear
+    assert_refused(trees, tmp_path / "model.saen", change)
+
+
+@pytest.mark.parametrize("kind", ["model", "linear", "trees"])
+def test_a_model_that_is_loaded_and_saved_is_the_same_file(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    one = request.getfixturevalue(kind)
     one.save(tmp_path / "one.saen")
     saen.load(tmp_path / "one.saen").save(tmp_path / "two.saen")
     assert (tmp_path / "one.saen").read_bytes() == (tmp_path / "two.saen").read_bytes()

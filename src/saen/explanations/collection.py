@@ -33,7 +33,7 @@ from saen.explanations.goal import (
     explained_share,
     largest_member,
 )
-from saen.explanations.linear import linear_outputs
+from saen.explanations.part_counts import counts_outputs
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data
 from saen.learning.presets import Classifier
@@ -339,7 +339,7 @@ def _explained(
 ) -> Callable[[Goal], tuple[Floats, Floats, Floats]]:
     """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
     if isinstance(estimator, PartCountsEstimator):
-        return lambda goal: linear_outputs(estimator, compressed, goal.weights)
+        return lambda goal: counts_outputs(estimator, compressed, goal.weights)
     network = exact_copy(estimator.network_)
     passed = Passed.through(network, compressed.hierarchy)
 

@@ -28,7 +28,7 @@ from saen.explanations.goal import (
     largest_member,
     plain,
 )
-from saen.explanations.linear import linear_contributions, linear_parts
+from saen.explanations.part_counts import counts_contributions, counts_parts
 from saen.learning.blend import BlendEstimator
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.preparation import Data
@@ -274,7 +274,7 @@ def explain(
     decomposed = decompose_one(estimator, one)
     goal = Goal.of(estimator, target, prediction)
     computed = (
-        _linear_explanation(estimator, decomposed, goal, k)
+        _counts_explanation(estimator, decomposed, goal, k)
         if isinstance(estimator, PartCountsEstimator)
         else _network_explanation(exact_copy(estimator.network_), decomposed, goal, k)
     )
@@ -340,7 +340,7 @@ def _probability(estimator: Estimator, one: Any, goal: Goal) -> float | None:
 def _reference(estimator: Estimator) -> str:
     """What examples are compared with, in words."""
     if isinstance(estimator, PartCountsEstimator):
-        typical: Any = estimator.linear_.typical
+        typical: Any = estimator.model_.typical
     else:
         typical = estimator.network_.level(estimator.schema_.depth).typical()
     if typical is None:
@@ -376,11 +376,11 @@ def _network_explanation(
     }
 
 
-def _linear_explanation(
+def _counts_explanation(
     model: PartCountsEstimator, decomposed: DecomposedExample, goal: Goal, k: int
 ) -> dict[str, Any]:
-    """The same for a linear model over part counts, whose contributions are exact."""
-    output, baseline, objects, entries = linear_contributions(
+    """The same for a model over part counts, whose contributions are exact."""
+    output, baseline, objects, entries = counts_contributions(
         model, decomposed.hierarchy, goal.weights
     )
     return {
@@ -388,6 +388,6 @@ def _linear_explanation(
         "contributions": tuple(map(frozen, objects)),
         "empty": tuple(map(frozen, [*objects[:-1], np.array([baseline])])),
         "entries": tuple(map(frozen, entries)),
-        "parts": linear_parts(decomposed, objects[-2], k),
+        "parts": counts_parts(decomposed, objects[-2], k),
         "steps": 1,
     }

@@ -45,7 +45,7 @@ class Goal:
         """That of a target, or of the default one."""
         if isinstance(estimator, Regressor):
             if isinstance(estimator, PartCountsRegressor):
-                scale = np.ones(len(estimator.linear_.intercept))
+                scale = np.ones(estimator.model_.function.n_outputs)
                 mean = np.zeros_like(scale)
             else:
                 scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)

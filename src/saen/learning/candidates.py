@@ -36,6 +36,8 @@ MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
 candidates unless it is asked to: they take hours there."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
+MAX_FOREST_EXAMPLES = 5_000
+"""Examples above which forests are not tried: they would take minutes there."""
 
 
 class _Listed(NamedTuple):
@@ -130,6 +132,9 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
     # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
     sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
     yield counts("part counts, sizes", sized, norm=None)
+    if len(graphs) <= MAX_FOREST_EXAMPLES:
+        labels = "node" if labelled else "log-degree:2"
+        yield counts("part counts, forest", labels, "thorough", model="forest")
     yield networks("ego networks", own, "quick")
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")

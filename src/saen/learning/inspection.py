@@ -115,7 +115,7 @@ def _model(header: Header) -> dict[str, Any]:
         "decomposition": None if decomposition is None else _settings(decomposition),
         "levels": document["schema"]["names"],
         "labels": None if vocabulary is None else len(vocabulary),
-        **(_linear(header) if "linear" in document else _network(header)),
+        **(_counts(header) if "linear" in document else _network(header)),
         "settings": document["parameters"],
     }
 
@@ -150,15 +150,24 @@ def _network(header: Header) -> dict[str, Any]:
     }
 
 
-def _linear(header: Header) -> dict[str, Any]:
-    linear, (outputs, columns) = header.document["linear"], header.shapes["linear.coef"]
+def _counts(header: Header) -> dict[str, Any]:
+    known, shapes = header.document["linear"], header.shapes
+    if "linear.coef" in shapes:
+        outputs, columns = shapes["linear.coef"]
+        size = {"columns": columns, "numbers": outputs * (columns + 1)}
+    else:
+        nodes, width = shapes["forest.value"]
+        size = {
+            "columns": shapes["linear.ids"][0],  # a forest reads plain counts
+            "trees": shapes["forest.roots"][0],
+            "numbers": nodes * (width + 1),
+        }
     return {
-        "parts": header.shapes["linear.ids"][0],
-        "columns": columns,
-        "numbers": outputs * (columns + 1),
-        "depth": linear["depth"],
-        "C": linear["C"],
-        "inner_score": linear["score"],
+        "parts": shapes["linear.ids"][0],
+        **size,
+        "depth": known["depth"],
+        "C": known["C"],
+        "inner_score": known["score"],
     }
 
 

@@ -93,6 +93,14 @@ class PartTable:
         last = np.uint64(self.ids[:, 0].max(initial=0))
         return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
 
+    def up_to(self, depth: int) -> PartTable:
+        """Without the parts beyond a depth."""
+        n = int(np.searchsorted(self.ids[:, 0], self.last_place(depth), side="right"))
+        inside = self.parts < n
+        lengths = np.bincount(self.rows[inside], minlength=self.n_rows)
+        parts, counts, source = self.parts[inside], self.counts[inside], self.source[inside]
+        return PartTable(self.ids[:n], offsets(lengths), parts, counts, source, self.top)
+
     def take(self, examples: Ints) -> PartTable:
         """The table of some of the examples, in their order."""
         rows, top = np.unique(self.top[examples], return_inverse=True)
@@ -176,14 +184,13 @@ def _counted_below(hierarchy: Hierarchy, level: int) -> sparse.csr_array:
 class Encoded(NamedTuple):
     """Features of the rows of a table, by the entries that they come from.
 
-    Column `columns[i]` has `values[i]` from entry `entries[i]`; `squares[e]` is what entry e adds
-    to the squared length of its row; `seen[e]` says whether entry e has a column.
+    Column `columns[i]` has `values[i]` from entry `entries[i]`; `seen[e]` says whether entry e has
+    a column.
     """
 
     entries: Ints
     columns: Ints
     values: Floats
-    squares: Floats
     seen: NDArray[np.bool_]
 
     def unseen_share(self, table: PartTable, depth: int | None = None) -> float:
@@ -286,8 +293,7 @@ class Encoder:
         seen = np.flatnonzero(known)
         places, counts = places[seen], counts[seen]
         if self.encoding == "counts":
-            values = counts.astype(np.float64)
-            return Encoded(seen, places, values, _spread(seen, values**2, table), known)
+            return Encoded(seen, places, counts.astype(np.float64), known)
         first = self.starts[places]
         codes = segment_ids(self.starts) * _MAX_COUNT + self.thresholds
         full = np.searchsorted(codes, places * _MAX_COUNT + counts, side="right") - first
@@ -303,10 +309,18 @@ class Encoder:
         below = np.where(columns > first[entry], self.thresholds[np.maximum(columns - 1, 0)], 0)
         widths = np.sqrt((self.thresholds[columns] - below).astype(np.float64))
         heights = np.minimum(self.thresholds[columns], counts[entry]) - below
-        # The length is that of the unary vector itself, of min(count, largest count) ones.
-        largest = np.minimum(counts, self.thresholds[self.starts[places + 1] - 1])
-        squares = _spread(seen, largest, table)
-        return Encoded(seen[entry], columns, heights / widths, squares, known)
+        return Encoded(seen[entry], columns, heights / widths, known)
+
+    def squared_lengths(self, table: PartTable, depth: int | None = None) -> Floats:
+        """Of the rows, counting all parts up to a depth, (rows,).
+
+        Also those without a column: training examples have columns for all of their parts, and a
+        new example whose unseen parts did not count would be too long beside them.
+        """
+        counts = _capped(table.counts, self.max_count).astype(np.float64)
+        inside = (table.ids[:, 0] <= table.last_place(depth))[table.parts]
+        squares = inside * (counts if self.encoding == "unary" else counts**2)
+        return np.bincount(table.rows, squares, minlength=table.n_rows).astype(np.float64)
 
     def match(self, ids: PartIds) -> NDArray[np.int64]:
         """For every part its place among those that have columns, -1 where it has none."""
@@ -337,22 +351,8 @@ class Encoder:
         signs = np.where(hashes >> np.uint64(63), 1.0, -1.0)  # collisions cancel on average
         seen = self.occupied[columns]
         entry, columns, values = entry[seen], columns[seen], (signs * values)[seen]
-        # Where columns collide, an entry adds its share of the sum: x_i Σ_j x_j.
-        codes = table.rows[entry] * len(self.occupied) + columns
-        _, places = np.unique(codes, return_inverse=True)
-        sums = np.bincount(places, values)[places]
-        squares: Floats = np.bincount(entry, values * sums, minlength=len(counts)).astype(
-            np.float64
-        )
         known = np.bincount(entry, minlength=len(counts)) > 0
-        return Encoded(entry, columns, values, squares, known)
-
-
-def _spread(entries: Ints, values: Any, table: PartTable) -> Floats:
-    """One number for every entry of a table, 0 where there is none."""
-    out = np.zeros(len(table.parts))
-    out[entries] = values
-    return out
+        return Encoded(entry, columns, values, known)
 
 
 def _spaced(parts: Ints, starts: Ints, limit: int) -> NDArray[np.bool_]:
@@ -393,12 +393,11 @@ def feature_rows(encoded: Encoded, table: PartTable, n_columns: int) -> sparse.c
     return _narrow(sparse.csr_array((encoded.values, (rows, encoded.columns)), shape=shape))
 
 
-def row_scales(encoded: Encoded, table: PartTable, norm: str | None) -> Floats:
+def row_scales(squared_lengths: Floats, norm: str | None) -> Floats:
     """The factor of every row: 1, or 1 / its length (1 for an empty row), (rows,)."""
     if norm is None:
-        return np.ones(table.n_rows)
-    squares = np.bincount(table.rows, encoded.squares, minlength=table.n_rows)
-    return 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
+        return np.ones(len(squared_lengths))
+    return 1 / np.sqrt(np.where(squared_lengths > 0, squared_lengths, 1.0))
 
 
 def scale_rows(matrix: sparse.csr_array, factors: Floats) -> sparse.csr_array:
@@ -512,7 +511,8 @@ class PartCounts(TransformerMixin, CountSettings):
     max_thresholds : at most about so many columns per part in unary: the first thresholds exact,
         then ever wider apart, with counts between them interpolated.
     n_features : hash into so many columns, instead of one per part (and threshold).
-    norm : `l2` scales rows to length 1 (in unary, the length of the unary vector), None does not.
+    norm : `l2` divides rows by their length (in unary, that of the unary vector), None does not.
+        Parts without a column count, so that inner products are those of the normalised kernel.
     min_graphs : leave out parts that fewer examples of `fit` have (with hashing: columns).
 
     After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`,
@@ -578,4 +578,5 @@ class PartCounts(TransformerMixin, CountSettings):
         encoded = self.encoder_.encode(table)
         self.unseen_share_ = encoded.unseen_share(table)
         rows = feature_rows(encoded, table, self.n_features_out_)
-        return _narrow(scale_rows(rows, row_scales(encoded, table, self.norm))[table.top])
+        scales = row_scales(self.encoder_.squared_lengths(table), self.norm)
+        return _narrow(scale_rows(rows, scales)[table.top])

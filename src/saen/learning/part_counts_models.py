@@ -1,19 +1,20 @@
-"""Linear models over part counts, behind the interface of the network estimators.
+"""Models over part counts, behind the interface of the network estimators.
 
 Classes are told apart by linear support vector machines (scikit-learn's `LinearSVC`, one against
-the rest), numbers predicted by ridge regression. What is left open (`depth`, `C`) is chosen on
-inner folds of the training examples, by log loss or squared error; the decision values of the
-held-out folds also give the temperature that turns decision values into probabilities. Then the
-model is fitted again on all of the training examples. Of several targets, each is fitted on the
-examples where it is known; depth, C and temperature are common to all.
+the rest), numbers predicted by ridge regression; or both by forests of decision trees. What is
+left open (`depth`, `C`) is chosen on inner folds of the training examples, by log loss or squared
+error; the decision values of the held-out folds also give the temperature that turns decision
+values into probabilities. Then the model is fitted again on all of the training examples. Of
+several targets, each is fitted on the examples where it is known; depth, C and temperature are
+common to all.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -36,6 +37,7 @@ from saen.io.coerce import as_data
 from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
 from saen.learning.estimators import integer_seed, mean_and_scale, sample_weights
 from saen.learning.fitted import Fitted
+from saen.learning.forest import MIN_LEAF, Forest, grow_classes, grow_numbers
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
@@ -81,42 +83,90 @@ SOLVER_TOLERANCE = 1e-2
 MAX_ITERATIONS = 200
 """Of LinearSVC; stricter ones cost several times the time and no accuracy."""
 RIDGE_TOLERANCE = 1e-4
+MAX_FOREST_DEPTH = 2
+"""Up to which a forest chooses its depth: larger parts are too rare to split on."""
+FOREST_WORK = 50
+"""How many times as long as a linear model a forest takes, roughly."""
 
 
 @dataclass(frozen=True, eq=False)
-class LinearCounts:
-    """A linear model over encoded part counts: outputs = features · coefᵀ + intercept.
+class Linear:
+    """Outputs = features · coefᵀ + intercept: `coef` (outputs, columns), `intercept` (outputs,)."""
 
-    - `coef` (outputs, columns), `intercept` (outputs,): calibrated, so that two classes have the
-      log-odds of the second as the only output, several classes one logit each, and several
-      targets the log-odds of their second classes;
-    - `depth`, `C`: as given or chosen; `score`: of the inner folds, None without any;
+    coef: Floats
+    intercept: Floats
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers there are per example."""
+        return len(self.intercept)
+
+    def check(self, n_columns: int) -> None:
+        """Raise unless the arrays fit together and to so many columns."""
+        if (
+            self.intercept.ndim != 1
+            or self.coef.shape != (self.n_outputs, n_columns)
+            or any(each.dtype != np.float64 for each in (self.coef, self.intercept))
+            or not all(np.isfinite(each).all() for each in (self.coef, self.intercept))
+        ):
+            raise InputError("the linear model does not match its columns")
+
+    def scaled(self, factor: float) -> Linear:
+        """With all outputs multiplied."""
+        return Linear(self.coef * factor, self.intercept * factor)
+
+    def outputs(self, X: sparse.csr_array) -> Floats:
+        """Of every row of X (n, columns), (n, outputs)."""
+        rows: Floats = X @ self.coef.T + self.intercept
+        return rows
+
+    def entry_outputs(
+        self, X: sparse.csr_array, entries: tuple[Ints, Ints, Floats], weights: Floats
+    ) -> Floats:
+        """What entries (row, column, value) of X add to Σ weights · outputs."""
+        _, columns, values = entries
+        added: Floats = (weights @ self.coef)[columns] * values
+        return added
+
+
+@dataclass(frozen=True, eq=False)
+class CountsModel:
+    """A fitted model over encoded part counts.
+
+    - `function`: from features to outputs; calibrated, so that two classes have the log-odds of
+      the second as the only output, several classes one logit each, and several targets the
+      log-odds of their second classes;
+    - `depth`, `C`: as given or chosen (a forest has no C); `score`: of the inner folds, None
+      without any;
     - `errors` (m, outputs): absolute errors of numbers on the inner folds, NaN where unknown;
-    - `typical` (outputs,): the mean output over the training examples, by weight, which is that of
-      the average of their features; None in models of older versions.
+    - `typical` (outputs,): the mean output over the training examples, by weight, which is for a
+      linear model that of the average of their features; None in models of older versions.
     """
 
     encoder: Encoder
     norm: str | None
-    coef: Floats
-    intercept: Floats
+    function: Linear | Forest
     depth: int | None
-    C: float
+    C: float | None
     score: float | None
     errors: Floats | None = None
     typical: Floats | None = None
 
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The settings that were left open, as they were decided."""
+        return {"depth": self.depth} if self.C is None else {"depth": self.depth, "C": self.C}
+
     def outputs(self, table: PartTable) -> Floats:
         """Of every unique example of a table, (rows, outputs)."""
-        encoded = self.encoder.encode(table)
-        out: Floats = self._features(encoded, table) @ self.coef.T + self.intercept
-        return out
+        return self.function.outputs(self._features(self.encoder.encode(table), table))
 
     def entry_outputs(self, table: PartTable, weights: Floats) -> Floats:
         """What every entry of a table adds to Σ weights · outputs, (entries,)."""
         encoded = self.encoder.encode(table)
-        scales = row_scales(encoded, table, self.norm)[table.rows[encoded.entries]]
-        values = (weights @ self.coef)[encoded.columns] * encoded.values * scales
+        rows = table.rows[encoded.entries]
+        entries = (rows, encoded.columns, encoded.values * self._scales(table)[rows])
+        values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
         return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
 
     def embedding(self, table: PartTable) -> Floats:
@@ -134,19 +184,22 @@ class LinearCounts:
 
     def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
         rows = feature_rows(encoded, table, self.encoder.n_columns)
-        return scale_rows(rows, row_scales(encoded, table, self.norm))
+        return scale_rows(rows, self._scales(table))
+
+    def _scales(self, table: PartTable) -> Floats:
+        return row_scales(self.encoder.squared_lengths(table, self.depth), self.norm)
 
 
 @dataclass(frozen=True, eq=False)
 class _Learner:
     """How one kind of target is learned.
 
-    `fit(X, y, weights, C)` gives coefficients and intercepts; `judge` gives the score of held-out
+    `fit(X, y, weights, C)` gives a function of features; `judge` gives the score of held-out
     outputs, from their targets and weights, and the factor of the outputs that makes it best;
-    `split(y, number, seed)` makes inner folds.
+    `split(y, number, seed)` makes inner folds; `costs` are the C to choose from, if any.
     """
 
-    fit: Callable[[Any, Array, Floats, float], tuple[Floats, Floats]]
+    fit: Callable[[Any, Array, Floats, float], Linear | Forest]
     judge: Callable[[Floats, Array, Floats], tuple[float, float]]
     split: Callable[[Array, int, int], Folds]
     costs: tuple[float, ...]
@@ -154,9 +207,10 @@ class _Learner:
 
 @dataclass(eq=False, repr=False)
 class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
-    """What classifier and regressor share: from data to a linear model and back."""
+    """What classifier and regressor share: from data to a model over part counts and back."""
 
     _: KW_ONLY
+    model: str = parameter("linear", StrOptions({"linear", "forest"}))
     max_thresholds: int | None = parameter(
         MAX_THRESHOLDS, Interval(Integral, 1, None, closed="left"), None
     )
@@ -171,18 +225,24 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
     )
     random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
 
-    linear_: LinearCounts = field(init=False)
+    model_: CountsModel = field(init=False)
     target_names_: list[str] = field(init=False)
 
     @property
     def depth_(self) -> int | None:
         """The depth (or number of radii less 1) whose parts are counted; None: all of them."""
-        return self.linear_.depth
+        return self.model_.depth
 
     @property
-    def C_(self) -> float:  # noqa: N802 - scikit-learn's name
-        """The inverse strength of regularisation that was used."""
-        return self.linear_.C
+    def C_(self) -> float | None:  # noqa: N802 - scikit-learn's name
+        """The inverse strength of regularisation that was used; a forest has none."""
+        return self.model_.C
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        super().validate()
+        if self.model == "forest" and self.n_features is not None:
+            raise InputError("a forest reads one column per part: omit n_features")
 
     # -- fitting -----------------------------------------------------------------------------
 
@@ -201,7 +261,7 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
         prepared, table = self._begin_fit(X)
         part = np.flatnonzero(used), np.zeros(0, dtype=np.int64)
         graded, seed = is_graded(prepared), integer_seed(self.random_state) % 2**31
-        self.linear_, *_ = _fit_part(self, table, y, weights, part, None, n_classes, graded, seed)
+        self.model_, *_ = _fit_part(self, table, y, weights, part, None, n_classes, graded, seed)
         return self
 
     # -- using -------------------------------------------------------------------------------
@@ -209,17 +269,17 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
     def _outputs(self, X: Data) -> Floats:
         """Of every example, (n, outputs)."""
         table = self.part_table(X)
-        return self.linear_.outputs(table)[table.top]
+        return self.model_.outputs(table)[table.top]
 
     def part_table(self, X: Data) -> PartTable:
         """The parts of new data, counted per example."""
-        check_is_fitted(self, "linear_")
+        check_is_fitted(self, "model_")
         return count_parts(self.compress(X), self.levels)
 
     def unseen_share(self, X: Data) -> float:
         """The share of part occurrences in X, up to `depth_`, without a column in the model."""
         table = self.part_table(X)
-        return self.linear_.encoder.encode(table).unseen_share(table, self.depth_)
+        return self.model_.encoder.encode(table).unseen_share(table, self.depth_)
 
     def embed(self, X: Data, level: int | None = None) -> Floats:
         """Dense vectors of the examples, shape (n, at most 256).
@@ -227,23 +287,26 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
         Up to 256 features are returned as they are; more are added up with random signs in 256
         columns, which keeps inner products up to an error of about 1/16 of the lengths.
         """
-        check_is_fitted(self, "linear_")
+        check_is_fitted(self, "model_")
         if level not in (None, self.schema_.depth):
             raise InputError("part counts have vectors of whole examples only: omit the level")
         table = self.part_table(X)
-        return self.linear_.embedding(table)[table.top]
+        return self.model_.embedding(table)[table.top]
 
 
 @dataclass(eq=False, repr=False)
 class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
-    """Classify graphs and other structured data by their part counts, with a linear model.
+    """Classify graphs and other structured data by their part counts.
 
     Parameters
     ----------
     decomposition, radii, node_labels, levels, encoding, max_count, max_thresholds, n_features,
     norm, min_graphs : see `PartCounts`.
+    model : `linear`, or `forest`: decision trees over plain counts of the most frequent parts (for
+        which `encoding`, `norm` and `C` do not apply, and `n_features` is not allowed).
     depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
-        `auto` chooses on inner folds. Applies to `neighbourhoods` and `ego`.
+        `auto` chooses on inner folds, for a forest from 0, 1 and 2. Applies to `neighbourhoods` and
+        `ego`.
     C : inverse strength of regularisation; `auto` chooses on inner folds, from 1 in both
         directions as long as the score improves.
     inner_folds : of the training examples, to choose and to calibrate on; 1 is one split with a
@@ -255,7 +318,7 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     `y` holds classes, shape (n,), or several targets of two classes each, shape (n, t), with None
     or NaN where a target is unknown; then probabilities are those of the second classes, (n, t).
 
-    After `fit`: `classes_`, `decomposition_`, `linear_`, `depth_`, `C_`; of several targets,
+    After `fit`: `classes_`, `decomposition_`, `model_`, `depth_`, `C_`; of several targets,
     `classes_` has shape (t, 2), and there are `target_names_`.
 
     >>> import saen
@@ -292,14 +355,18 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
         return weights[:, None] * np.take_along_axis(factors.T, np.maximum(codes, 0), axis=0)
 
     def learner(self, n_classes: int, *, several: bool) -> _Learner:
-        """One machine against the rest for every class, or one for two classes."""
+        """One machine against the rest for every class, or one for two classes; or a forest."""
+        forest = self.model == "forest"
+        costs = () if forest else CLASS_CS
         if several:
-            return _Learner(_fit_several, _judge_several, _shuffled, CLASS_CS)
+            fit = _grow_several if forest else _fit_several
+            return _Learner(fit, _judge_several, _shuffled, costs)
+        one = _grow_classes if forest else _fit_classes
         return _Learner(
-            lambda X, y, weights, C: _fit_classes(X, y, weights, C, n_classes),
+            lambda X, y, weights, C: one(X, y, weights, C, n_classes),
             _judge_classes,
             _stratified,
-            CLASS_CS,
+            costs,
         )
 
     def decision_function(self, X: Data) -> Floats:
@@ -322,11 +389,11 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
 
 @dataclass(eq=False, repr=False)
 class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
-    """Predict real numbers for graphs and other structured data by ridge regression.
+    """Predict real numbers for graphs and other structured data by their part counts.
 
-    Parameters as for `PartCountsClassifier`, without `class_weight`, and with `norm=None`: many
-    quantities grow with the size of an example. `y` has shape (n,), or (n, k) with NaN where a
-    number is unknown.
+    The linear model is ridge regression. Parameters as for `PartCountsClassifier`, without
+    `class_weight`, and with `norm=None`: many quantities grow with the size of an example. `y` has
+    shape (n,), or (n, k) with NaN where a number is unknown.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -353,15 +420,17 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
         return self._fit(X, values.reshape(len(values), -1), weights)
 
     def learner(self, n_classes: int, *, several: bool) -> _Learner:
-        """Ridge regression, of all columns of y at once where none has gaps."""
+        """Ridge regression, of all columns of y at once where none has gaps; or forests."""
+        if self.model == "forest":
+            return _Learner(_grow_several, _judge_numbers, _shuffled, ())
         return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
 
     @property
     def errors_(self) -> Floats:  # type: ignore[override]
         """Absolute errors on the inner folds, (m,) or (m, k)."""
-        errors = self.linear_.errors
+        errors = self.model_.errors
         if errors is None:
-            errors = np.empty((0, len(self.linear_.intercept)))
+            errors = np.empty((0, self.model_.function.n_outputs))
         return errors[:, 0] if self.flat_ else errors
 
     def predict(self, X: Data) -> Floats:
@@ -416,7 +485,7 @@ class PartFit(NamedTuple):
     `held_out`: those for the held-out examples of its inner folds, one fold after another.
     """
 
-    linear: LinearCounts
+    model: CountsModel
     tested: Floats
     held_out: Floats | None
 
@@ -458,7 +527,9 @@ def fit_parts(
                 used = estimator.weighted(codes, classes, used)
             given = None if folds is None else folds[number]
             jobs.append((clone(estimator), tables[levels], codes, used, part, given))
-    entries = sum(len(job[1].parts) for job in jobs)
+    entries = sum(
+        len(job[1].parts) * (FOREST_WORK if job[0].model == "forest" else 1) for job in jobs
+    )
     if n_jobs is None:
         n_jobs = 1 if entries < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
     graded, done = is_graded(prepared), []
@@ -509,10 +580,10 @@ class _Problem:
 
     def __post_init__(self) -> None:
         self.encoder = self.estimator.fit_encoder(self.table)
-        self.encoded = self.encoder.encode(self.table)
-        self.features = feature_rows(self.encoded, self.table, self.encoder.n_columns)
+        encoded = self.encoder.encode(self.table)
+        self.features = feature_rows(encoded, self.table, self.encoder.n_columns)
 
-    def solve(self, folds: Folds | None = None) -> tuple[LinearCounts, Floats | None]:
+    def solve(self, folds: Folds | None = None) -> tuple[CountsModel, Floats | None]:
         """The model, with everything that was left open decided by the inner folds.
 
         Also the calibrated outputs of the held-out examples, one fold after another.
@@ -526,24 +597,26 @@ class _Problem:
             trials = {each: self._try(each, C, folds) for each in depths}
             depth = max(depths, key=lambda each: trials[each].score)
             by_cost = {C: trials[depth]}
-            if isinstance(given, str):
+            if isinstance(given, str) and self.learner.costs:
                 C = self._climb(depth, by_cost, folds)
             best = by_cost[C]
         temperature = 1.0 if best is None else best.temperature
         encoder, X, scale = self._at(depth)
-        coef, intercept = self.learner.fit(X, self.y, self.weights, C)
-        linear = LinearCounts(
+        function = self.learner.fit(X, self.y, self.weights, C).scaled(temperature)
+        typical = self._typical(function.outputs(X))
+        if isinstance(function, Linear):
+            function = Linear(function.coef * scale, function.intercept)
+        model = CountsModel(
             encoder,
             self.estimator.norm,
-            coef * (temperature * scale),
-            intercept * temperature,
+            function,
             depth,
-            C,
+            C if self.learner.costs else None,
             None if best is None else best.score,
             self._errors(best, folds),
-            self._typical(X @ coef.T + intercept) * temperature,
+            typical,
         )
-        return linear, None if best is None else best.outputs
+        return model, None if best is None else best.outputs
 
     def _typical(self, outputs: Floats) -> Floats:
         """The mean output, by weight; of several targets, over all examples, known or not."""
@@ -576,8 +649,8 @@ class _Problem:
         _, X, _ = self._at(depth)
         outputs = []
         for fit, held_out in folds:
-            coef, intercept = self.learner.fit(X[fit], self.y[fit], self.weights[fit], C)
-            outputs.append(X[held_out] @ coef.T + intercept)
+            function = self.learner.fit(X[fit], self.y[fit], self.weights[fit], C)
+            outputs.append(function.outputs(X[held_out]))
         places = np.concatenate([held_out for _, held_out in folds])
         rows = np.concatenate(outputs)
         score, temperature = self.learner.judge(rows, self.y[places], self.weights[places])
@@ -595,20 +668,20 @@ class _Problem:
 
     def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
         """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
-        encoder, encoded, features = self.encoder, self.encoded, self.features
+        encoder, features = self.encoder, self.features
         if depth is not None:
             # Sorted by level and role, so that smaller depths are the first parts and columns.
-            places = self.table.ids[:, 0]
             limit = self.table.last_place(depth)
             encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
             features = features[:, : encoder.n_columns]
-            inside = places[self.table.parts] <= limit
-            encoded = encoded._replace(squares=np.where(inside, encoded.squares, 0.0))
         norm = self.estimator.norm
-        scales = row_scales(encoded, self.table, norm)
-        # Without a norm of their own, rows have length 1 on average: C means the same.
-        mean_square = encoded.squares.sum() / max(self.table.n_rows, 1)
-        scale = 1.0 if norm is not None or mean_square == 0 else 1 / float(np.sqrt(mean_square))
+        squares = encoder.squared_lengths(self.table, depth)
+        scales = row_scales(squares, norm)
+        # Without a norm of their own, rows have length 1 on average: C means the same. Trees
+        # compare counts as they are.
+        mean_square = squares.sum() / max(self.table.n_rows, 1)
+        as_is = norm is not None or mean_square == 0 or not self.learner.costs
+        scale = 1.0 if as_is else 1 / float(np.sqrt(mean_square))
         return encoder, scale_rows(features, scales * scale)[self.table.top], scale
 
     def _folds(self) -> Folds:
@@ -631,9 +704,16 @@ def _fit_part(
     n_classes: int,
     graded: bool,
     seed: int,
-) -> tuple[LinearCounts, Floats, Floats | None]:
+) -> tuple[CountsModel, Floats, Floats | None]:
     """The model of one part, and its outputs for the test and the held-out inner examples."""
     train, test = part
+    if estimator.model == "forest":
+        depth = MAX_FOREST_DEPTH if isinstance(estimator.depth, str) else estimator.depth
+        if graded and depth is not None:
+            table = table.up_to(depth)
+        fewest = max(estimator.min_graphs, MIN_LEAF)  # a part of one example splits nothing off
+        plain = {"encoding": "counts", "norm": None, "min_graphs": fewest}
+        estimator = clone(estimator).set_params(**plain)
     learner = estimator.learner(n_classes, several=y.ndim == 2)
     problem = _Problem(
         estimator, table.take(train), y[train], weights[train], learner, graded, seed
@@ -643,70 +723,108 @@ def _fit_part(
     return fitted, fitted.outputs(tests)[tests.top], held_out
 
 
-def _fit_classes(
-    X: Any, y: Array, weights: Floats, C: float, n_classes: int
-) -> tuple[Floats, Floats]:
+def _constant_classes(X: Any, y: Array, weights: Floats, n_classes: int) -> Floats | None:
+    """Outputs where nothing can be learned: a single class, or no parts; None elsewhere."""
+    known = np.unique(y)
+    if len(known) == 1:
+        if n_classes == 2:
+            return np.array([ABSENT * (2.0 * known[0] - 1)])
+        return np.where(np.arange(n_classes) == known[0], ABSENT, -ABSENT)
+    if X.shape[1] == 0:  # no part is left: the shares of the classes are all that is known
+        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
+        logits: Floats = np.log(np.maximum(shares, np.exp(-ABSENT)))
+        return logits[1:] - logits[:1] if n_classes == 2 else logits
+    return None
+
+
+def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Linear:
     """One row of coefficients for two classes, else one per class."""
     n_outputs = 1 if n_classes == 2 else n_classes
     check_scores(X.shape[1], n_outputs, "features")
     coef, intercept = np.zeros((n_outputs, X.shape[1])), np.full(n_outputs, -ABSENT)
-    known = np.unique(y)
-    if len(known) == 1:
-        intercept[:] = -ABSENT
-        if n_classes == 2:
-            intercept[0] = ABSENT * (2 * known[0] - 1)
-        else:
-            intercept[known[0]] = ABSENT
-        return coef, intercept
-    if X.shape[1] == 0:  # no part is left: the shares of the classes are all that is known
-        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
-        logits = np.log(np.maximum(shares, np.exp(-ABSENT)))
-        return coef, logits[1:] - logits[:1] if n_classes == 2 else logits
+    constant = _constant_classes(X, y, weights, n_classes)
+    if constant is not None:
+        return Linear(coef, constant)
     machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
         machine.fit(X, y, sample_weight=weights)
     if n_classes == 2:
-        return machine.coef_, machine.intercept_
+        return Linear(machine.coef_, machine.intercept_)
+    known = machine.classes_
     if len(known) == 2:
         coef[known] = [-machine.coef_[0], machine.coef_[0]]
         intercept[known] = [-machine.intercept_[0], machine.intercept_[0]]
     else:
         coef[known], intercept[known] = machine.coef_, machine.intercept_
-    return coef, intercept
+    return Linear(coef, intercept)
 
 
-def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, Floats]:
+def _grow_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Forest:
+    """A forest, with no votes for classes that the examples do not have."""
+    constant = _constant_classes(X, y, weights, n_classes)
+    if constant is not None:
+        return Forest.constant(constant)
+    forest = grow_classes(X, y, weights, n_classes)
+    absent = np.bincount(y, minlength=n_classes) == 0
+    return replace(forest, intercept=-ABSENT * absent) if absent.any() else forest
+
+
+def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> Linear:
     """One row of coefficients per target, from the examples where it is known."""
     check_scores(X.shape[1], y.shape[1], "features")
     coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.zeros(y.shape[1])
-    for target, codes in enumerate(y.T):
-        own = weights if weights.ndim == 1 else weights[:, target]
-        known = np.flatnonzero((codes >= 0) & (own > 0))
+    for target, (known, codes, own) in enumerate(_known(y, weights)):
         if len(known):
-            rows, shift = _fit_classes(X[known], codes[known], own[known], C, 2)
-            coef[target], intercept[target] = rows[0], shift[0]
-    return coef, intercept
+            function = _fit_classes(X[known], codes, own, C, 2)
+            coef[target], intercept[target] = function.coef[0], function.intercept[0]
+    return Linear(coef, intercept)
 
 
-def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> tuple[Floats, Floats]:
+def _grow_several(X: Any, y: Array, weights: Floats, C: float) -> Forest:
+    """One forest per target, from the examples where it is known."""
+    forests = []
+    for known, values, own in _known(y, weights):
+        if len(known) == 0:
+            forests.append(Forest.constant(np.zeros(1)))
+        elif values.dtype.kind == "f":
+            mean = np.average(values, weights=own, keepdims=True)
+            empty = X.shape[1] == 0
+            forests.append(Forest.constant(mean) if empty else grow_numbers(X[known], values, own))
+        else:
+            forests.append(_grow_classes(X[known], values, own, C, 2))
+    return Forest.joined(forests)
+
+
+def _known(y: Array, weights: Floats) -> Iterator[tuple[Ints, Array, Floats]]:
+    """Of every target the examples where it is known, its values and their weights there."""
+    for target, values in enumerate(y.T):
+        own = weights if weights.ndim == 1 else weights[:, target]
+        given = np.isfinite(values) if values.dtype.kind == "f" else values >= 0
+        known = np.flatnonzero(given & (own > 0))
+        yield known, values[known], own[known]
+
+
+def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> Linear:
     known = np.isfinite(y)
     if not known.all():
         columns = [
             _fit_numbers(X[rows], column[rows, None], weights[rows], C)
             if rows.any()
-            else (np.zeros((1, X.shape[1])), np.zeros(1))
+            else Linear(np.zeros((1, X.shape[1])), np.zeros(1))
             for column, rows in zip(y.T, known.T, strict=True)
         ]
-        coefs, intercepts = zip(*columns, strict=True)
-        return np.concatenate(coefs), np.concatenate(intercepts)
+        return Linear(
+            np.concatenate([each.coef for each in columns]),
+            np.concatenate([each.intercept for each in columns]),
+        )
     mean = np.average(y, axis=0, weights=weights)
     if X.shape[1] == 0:
-        return np.zeros((y.shape[1], 0)), mean
+        return Linear(np.zeros((y.shape[1], 0)), mean)
     ridge = Ridge(alpha=1 / C, solver="sparse_cg", tol=RIDGE_TOLERANCE)
     ridge.fit(X, y - mean, sample_weight=weights)
     coef = np.reshape(ridge.coef_, (y.shape[1], -1))
-    return coef, np.reshape(ridge.intercept_, -1) + mean
+    return Linear(coef, np.reshape(ridge.intercept_, -1) + mean)
 
 
 def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,11 @@ from saen.learning.estimators import (
     SAENRegressor,
     SAENTransformer,
 )
+from saen.learning.forest import Forest
 from saen.learning.part_counts import ENCODINGS, Encoder
 from saen.learning.part_counts_models import (
-    LinearCounts,
+    CountsModel,
+    Linear,
     PartCountsClassifier,
     PartCountsEstimator,
     PartCountsRegressor,
@@ -146,7 +148,7 @@ def _pack(
         "targets": estimator.target_names_,
     }
     tensors: dict[str, Array] = {f"schema.{key}": t for key, t in schema_tensors.items()}
-    pack = _pack_linear if isinstance(estimator, PartCountsEstimator) else _pack_network
+    pack = _pack_counts if isinstance(estimator, PartCountsEstimator) else _pack_network
     pack(estimator, document, tensors)
     for key in ("mean_", "scale_"):
         if hasattr(estimator, key):
@@ -169,18 +171,18 @@ def _pack_network(
     tensors |= {f"network.{key}": array for key, array in weights.state.items()}
 
 
-def _pack_linear(
+def _pack_counts(
     estimator: PartCountsEstimator, document: dict[str, Any], tensors: dict[str, Array]
 ) -> None:
-    linear = estimator.linear_
-    encoder = linear.encoder
+    model = estimator.model_
+    encoder = model.encoder
     document["linear"] = {
         "encoding": encoder.encoding,
         "max_count": encoder.max_count,
-        "norm": linear.norm,
-        "depth": linear.depth,
-        "C": linear.C,
-        "score": linear.score,
+        "norm": model.norm,
+        "depth": model.depth,
+        "C": model.C,
+        "score": model.score,
     }
     if isinstance(estimator, PartCountsRegressor):
         document["flat"] = estimator.flat_
@@ -189,13 +191,17 @@ def _pack_linear(
     tensors["linear.thresholds"] = encoder.thresholds
     if encoder.occupied is not None:
         tensors["linear.occupied"] = encoder.occupied
-    tensors["linear.coef"], tensors["linear.intercept"] = linear.coef, linear.intercept
+    function = model.function
+    prefix = "forest." if isinstance(function, Forest) else "linear."
+    tensors |= {f"{prefix}{each.name}": getattr(function, each.name) for each in fields(function)}
     for key in ("errors", "typical"):
-        if getattr(linear, key) is not None:
-            tensors[f"linear.{key}"] = getattr(linear, key)
+        if getattr(model, key) is not None:
+            tensors[f"linear.{key}"] = getattr(model, key)
 
 
-def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> LinearCounts:
+def _unpack_counts(
+    document: dict[str, Any], tensors: dict[str, Array], trees: dict[str, Array]
+) -> CountsModel:
     known = document["linear"]
     encoder = Encoder(
         known["encoding"],
@@ -206,25 +212,25 @@ def _unpack_linear(document: dict[str, Any], tensors: dict[str, Array]) -> Linea
         tensors.get("occupied"),
     )
     _check_encoder(encoder)
-    coef, intercept = tensors["coef"], tensors["intercept"]
-    typical = tensors.get("typical", intercept)
+    function: Linear | Forest
+    function = Forest(**trees) if trees else Linear(tensors["coef"], tensors["intercept"])
+    function.check(encoder.n_columns)
+    typical = tensors.get("typical", function.intercept)
     if (
-        coef.shape != (len(intercept), encoder.n_columns)
-        or intercept.ndim != 1
-        or typical.shape != intercept.shape
-        or any(each.dtype != np.float64 for each in (coef, intercept, typical))
-        or not all(np.isfinite(each).all() for each in (coef, intercept, typical))
+        typical.shape != function.intercept.shape
+        or typical.dtype != np.float64
+        or not np.isfinite(typical).all()
         or known["norm"] not in (None, "l2")
         or type(known["depth"]) not in (int, type(None))
-        or not isinstance(known["C"], int | float)
+        or not isinstance(known["C"], int | float | None)
+        or (known["C"] is None) != bool(trees)
         or not isinstance(known["score"], int | float | None)
     ):
-        raise InputError("the linear model does not match its columns")
-    return LinearCounts(
+        raise InputError("the model does not match its columns")
+    return CountsModel(
         encoder,
         known["norm"],
-        tensors["coef"],
-        tensors["intercept"],
+        function,
         known["depth"],
         known["C"],
         known["score"],
@@ -365,10 +371,11 @@ def _unpack(document: dict[str, Any], tensors: dict[str, Array]) -> Any:
         raise InputError("the names of the targets are wrong")
     estimator.target_names_ = names
     if issubclass(cls, PartCountsEstimator):
-        estimator.linear_ = _unpack_linear(document, _under("linear.", tensors))
+        trees = _under("forest.", tensors)
+        estimator.model_ = _unpack_counts(document, _under("linear.", tensors), trees)
         if "flat" in document:
             estimator.flat_ = bool(document["flat"])
-        n_outputs = len(estimator.linear_.intercept)
+        n_outputs = estimator.model_.function.n_outputs
     else:
         estimator.network_ = _unpack_network(document, _under("network.", tensors), schema)
         n_outputs = estimator.weights_.architecture.layers[-1][-1]

@@ -383,7 +383,7 @@ class Trainer:
                 results = self._fit(estimator, parts, folds)
             none = np.empty(0)
             known = [(r.tested, none if r.held_out is None else r.held_out) for r in results]
-            chosen = [{"depth": each.linear.depth, "C": each.linear.C} for each in results]
+            chosen = [each.model.choices for each in results]
             if file is not None:
                 arrays = {f"tested.{i}": tested for i, (tested, _) in enumerate(known)}
                 arrays |= {f"held_out.{i}": held_out for i, (_, held_out) in enumerate(known)}

@@ -217,9 +217,14 @@ def describe_model(model: Any) -> str:
     if hasattr(model, "weights_"):
         networks = plural(model.weights_.n_models, "network")
         return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"
-    linear = model.linear_
-    depth = "" if linear.depth is None else f", depth {linear.depth}"
-    return f"linear over {linear.encoder.n_columns:,} part counts{depth}, C = {linear.C:g}"
+    counts = model.model_
+    kind = "linear" if counts.C is not None else "forest"
+    choices = [
+        f"C = {value:g}" if key == "C" else f"{key} {value}"
+        for key, value in counts.choices.items()
+        if value is not None
+    ]
+    return ", ".join([f"{kind} over {counts.encoder.n_columns:,} part counts", *choices])
 
 
 def describe_times(seconds: dict[str, float]) -> str:

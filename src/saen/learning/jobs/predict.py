@@ -88,7 +88,7 @@ def load_model(
 
 
 def model_facts(model: Model) -> dict[str, Any]:
-    """What a fitted model consists of: networks and epochs, or columns, depth and C.
+    """What a fitted model consists of: networks and epochs, or columns, depth and C of part counts.
 
     Of a blend: its members, and all candidates that were tried.
     """
@@ -101,8 +101,7 @@ def model_facts(model: Model) -> dict[str, Any]:
         return {"members": members, "tried": model.tried_}
     if isinstance(model, NetworkEstimator):
         return {"networks": model.weights_.n_models, "epochs": len(model.history_.loss)}
-    linear = model.linear_
-    return {"columns": linear.encoder.n_columns, "depth": linear.depth, "C": linear.C}
+    return {"columns": model.model_.encoder.n_columns, **model.model_.choices}
 
 
 def model_takes(model: Model) -> str:

@@ -1,9 +1,11 @@
-"""Contributions of parts to a linear model over part counts: exact, since the model is a sum.
+"""Contributions of parts to a model over part counts: exact, since the model is a sum.
 
-The entry (role π, part i, count n) of an example adds coefficient × feature value over the columns
-of (π, i); its n occurrences share this equally. The example is compared with the average x̄ of the
-training examples, whose output is their mean output: what x̄ has instead, -w·x̄, is shared equally by
-all parts that the model reads (those up to its depth). What a part contributes is handed down to
+The entry (role π, part i, count n) of an example adds something: to a linear model, coefficient ×
+feature value over the columns of (π, i); to a forest, the changes of value at the splits on them,
+along the paths of the example. Its n occurrences share this equally. The example is compared with
+the training examples, whose mean output is the baseline. What is left, -w·x̄ with their average x̄ in
+a linear model and the splits on parts that the example does not have in a forest, is shared equally
+by all parts that the model reads (those up to its depth). What a part contributes is handed down to
 its own parts in equal shares, since the model tells whole parts apart and not what is inside them.
 """
 
@@ -23,7 +25,7 @@ from saen.learning.part_counts_models import PartCountsEstimator
 Floats = NDArray[np.float64]
 
 
-def linear_outputs(
+def counts_outputs(
     model: PartCountsEstimator, compressed: Compressed, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Outputs and baselines of the unique examples, (rows,), and what the top's entries add.
@@ -31,21 +33,22 @@ def linear_outputs(
     An example without parts that the model reads is its own baseline.
     """
     _check_levels(model)
-    table, linear = count_parts(compressed, model.levels), model.linear_
-    outputs = linear.outputs(table) @ weights
-    intercept = float(weights @ linear.intercept)
-    baseline = intercept if linear.typical is None else float(weights @ linear.typical)
-    inside = table.ids[:, 0] <= table.last_place(linear.depth)
+    table, fitted = count_parts(compressed, model.levels), model.model_
+    outputs = fitted.outputs(table) @ weights
+    typical = fitted.function.intercept if fitted.typical is None else fitted.typical
+    baseline = float(weights @ typical)
+    inside = table.ids[:, 0] <= table.last_place(fitted.depth)
     counts = np.where(inside[table.parts], table.counts, 0)
     sizes = np.bincount(table.rows, counts, minlength=table.n_rows)
-    own = linear.entry_outputs(table, weights)
-    own -= counts * (baseline - intercept) / np.maximum(sizes, 1)[table.rows]
+    own = fitted.entry_outputs(table, weights)
+    rest = outputs - baseline - np.bincount(table.rows, own, minlength=table.n_rows)
+    own += counts * (rest / np.maximum(sizes, 1))[table.rows]
     entries = np.zeros(compressed.hierarchy.relations[-1].n_entries)
     entries[table.source] = own
     return outputs, np.where(sizes > 0, baseline, outputs), entries
 
 
-def linear_contributions(
+def counts_contributions(
     model: PartCountsEstimator, hierarchy: Hierarchy, weights: Floats
 ) -> tuple[float, float, list[Floats], list[Floats]]:
     """Output and baseline, contributions of objects by level, and of entries by relation.
@@ -53,7 +56,7 @@ def linear_contributions(
     The hierarchy is that of one example; levels and relations come bottom first.
     """
     compressed = compress(hierarchy)
-    outputs, baselines, unique_entries = linear_outputs(model, compressed, weights)
+    outputs, baselines, unique_entries = counts_outputs(model, compressed, weights)
     top, unique = hierarchy.relations[-1], compressed.hierarchy.relations[-1]
     per_occurrence = unique_entries / unique.multiplicity
     codes = unique.roles.astype(np.int64) * unique.n_parts + unique.parts
@@ -72,7 +75,7 @@ def linear_contributions(
     return float(outputs[0]), float(baselines[0]), objects[::-1], entries[::-1]
 
 
-def linear_parts(decomposed: DecomposedExample, contributions: Floats, k: int) -> tuple[Part, ...]:
+def counts_parts(decomposed: DecomposedExample, contributions: Floats, k: int) -> tuple[Part, ...]:
     """The k strongest parts, with equal shares for the bottom objects inside them."""
     hierarchy = decomposed.hierarchy
 
