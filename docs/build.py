@@ -206,16 +206,17 @@ def _cell(value: Any) -> str:
 def draw_figures() -> None:
     figures = DOCS / "figures"
     for figure, arguments in FIGURES.items():
-        saen("draw", *arguments, "--out", str(figures / f"{figure}.svg"))
+        saen("draw", *arguments, "--out", str(figures / f"{figure}.svg"), "--force")
     with tempfile.TemporaryDirectory() as folder:
         document = Path(folder) / "two sentences.conllu"
         document.write_text(SENTENCES.lstrip(), encoding="utf-8")
         decomposition = "dependency_paths(max_length=3)"
-        saen("draw", str(document), "-d", decomposition, "--out", str(figures / "text.svg"))
+        text = str(figures / "text.svg")
+        saen("draw", str(document), "-d", decomposition, "--out", text, "--force")
         model = str(Path(folder) / "model.saen")
         saen("train", "MUTAG", "--out", model, "--no-holdout")
         out = str(figures / "explanation.svg")
-        saen("explain", model, "MUTAG", "--graph", "17", "--out", out)
+        saen("explain", model, "MUTAG", "--graph", "17", "--out", out, "--force")
 
 
 SCREENSHOTS = {"explorer": 1600, "report": 1200, "why": 1100}

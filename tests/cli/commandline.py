@@ -18,16 +18,17 @@ SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": 
 """A model that is quick to train."""
 
 
-def invoke(*arguments: Any, code: int = 0) -> Result:
+def invoke(*arguments: Any, code: int = 0, input: str | None = None) -> Result:
     """A command that must end with this exit code."""
-    result = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    typed = [str(argument) for argument in arguments]
+    result = runner.invoke(app, typed, input=input, catch_exceptions=False)
     assert result.exit_code == code, result.output
     return result
 
 
-def run(*arguments: Any, code: int = 0) -> dict[str, Any]:
+def run(*arguments: Any, code: int = 0, input: str | None = None) -> dict[str, Any]:
     """What a command says as JSON."""
-    return json.loads(invoke(*arguments, "--json", code=code).stdout)
+    return json.loads(invoke(*arguments, "--json", code=code, input=input).stdout)
 
 
 def fails(*arguments: Any) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from saen import Graphs, generate_threads, load, load_dataset
+from saen import Graphs, PartCountsClassifier, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
+from saen.errors import FileError
 from saen.io.loading import load_data
 from saen.io.nested import write_nested
 from saen.io.writing import write_graphs
@@ -46,18 +47,59 @@ def test_convert_reports_files_and_what_was_skipped(tmp_path: Path) -> None:
 
 def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
-    file.write_text('{"nodes": 2, "edges": [[0, 1]]}\n{"nodes": 2, "edges": [[0, 2]]}\n\n{\n{\n')
+    good, bad = '{"nodes": 2, "edges": [[0, 1]]}', '{"nodes": 2, "edges": [[0, 2]]}'
+    lines = [good, bad, "", *"{{{{{{{", "["]
+    file.write_text("\n".join(lines))
     result = invoke("validate", file, "--limit", 2, code=2)
     assert "1 graph, 2 nodes, 1 edge" in result.stdout
     assert "targets             none: graphs can be predicted, but not trained on" in result.stdout
-    assert "3 problems\n" in result.stdout
+    assert "9 problems\n" in result.stdout
     assert f"  {file}, line 2: edge 0 refers to node 2, but nodes without" in result.stdout
+    assert f"  {file}, lines 4, 5, 6, 7, 8 and 2 more: invalid JSON" in result.stdout
     assert "  … and 1 more" in result.stdout
-    assert "line 5" not in result.stdout
     document = run("validate", file, code=2)
-    assert (document["ok"], document["count"], document["n_problems"]) == (False, 1, 3)
-    assert [problem["line"] for problem in document["problems"]] == [2, 4, 5]
+    assert (document["ok"], document["count"], document["n_problems"]) == (False, 1, 9)
+    assert [(each["line"], each["count"]) for each in document["problems"]] == [
+        (2, 1), (4, 7), (11, 1)
+    ]  # fmt: skip
     assert document["summary"]["edges"] == 1
+
+
+def test_json_lines_on_standard_input(tmp_path: Path) -> None:
+    write_graphs(TWO, tmp_path / "x.jsonl")
+    text = (tmp_path / "x.jsonl").read_text()
+    assert "2 graphs, 5 nodes, 3 edges" in invoke("validate", "-", input=text).stdout
+    invoke("convert", "-", tmp_path / "y.saen", input=text)
+    assert load(tmp_path / "y.saen") == TWO
+    assert run("compress", "-", input=text)["levels"][-1]["objects"] == 2
+    model = tmp_path / "model.saen"
+    PartCountsClassifier(depth=1, C=1.0).fit(TWO, TWO.targets).save(model)
+    rows = invoke("predict", model, "-", input=text).stdout.splitlines()
+    assert [row.split(",")[0] for row in rows] == ["id", "0", "1"]
+    with pytest.raises(FileError, match=r"^standard input, line 1: no 'nodes'"):
+        invoke("compress", "-", input="{}\n")
+    problem = invoke("validate", "-", input="{}\n", code=2).stdout
+    assert "standard-input.jsonl, line 1: no 'nodes'" in problem
+
+
+def test_documents_and_nested_data_are_converted_to_what_can_hold_them(tmp_path: Path) -> None:
+    pytest.importorskip("conllu")
+    (tmp_path / "x.conllu").write_text("1\tDogs\tdog\tNOUN\t_\t_\t0\troot\t_\t_\n")
+    assert "1 word" in invoke("convert", tmp_path / "x.conllu", tmp_path / "x.saen").stdout
+    assert load(tmp_path / "x.saen").words.tolist() == ["dogs"]
+    invoke("convert", tmp_path / "x.conllu", tmp_path / "l.saen", "--word", "lemma")
+    assert load(tmp_path / "l.saen").words.tolist() == ["dog"]
+    error = fails("convert", tmp_path / "x.conllu", tmp_path / "x.jsonl")
+    assert error == "documents are written as .saen, or as shards with --shards, not as x.jsonl"
+    notes = NestedData([{"word": ["the", "dog"]}])
+    write_nested(notes, tmp_path / "n.jsonl")
+    invoke("convert", tmp_path / "n.jsonl", tmp_path / "n.saen")
+    invoke("convert", tmp_path / "n.saen", tmp_path / "m.jsonl")
+    assert (tmp_path / "m.jsonl").read_bytes() == (tmp_path / "n.jsonl").read_bytes()
+    error = fails("convert", tmp_path / "n.jsonl", tmp_path / "n.csv")
+    assert "nested data are written as .saen or .jsonl, or as shards" in error
+    error = fails("validate", tmp_path / "n.jsonl", "--word", "lemma")
+    assert error == "n.jsonl: option 'word' applies only to CoNLL-U"
 
 
 def test_validate_takes_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
     table_rows = predict(["batch"])
     assert table_rows[0] == ["id", "Batch", "prediction"]
     assert [row[:2] for row in table_rows[1:]] == [["e1", "b1"], ["e3", "b3"]]
-    assert predict(["all"])[0] == ["id", "Batch", "mass"]
+    assert predict(["all"])[0] == ["id", "smiles", "Batch"]  # which is not the id here
+    assert [row[1] for row in predict(["smiles"])] == ["smiles", "CC", "CO"]
     whole = predict(["all"])
     monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
     assert predict(["all"]) == whole

@@ -106,7 +106,7 @@ def test_any_json_is_converted_to_nested_data(tmp_path: Path) -> None:
     data = read_nested(out)
     assert data.targets is not None
     assert (data.targets.tolist(), len(data.levels)) == (["a", "b"], 4)
-    assert fails("convert", source, tmp_path / "o.saen", "--as", "nested").startswith("nested data")
+    assert fails("convert", source, tmp_path / "o.csv", "--as", "nested").startswith("nested data")
     whole = tmp_path / "all.json"
     whole.write_text('[{"a": 1}, {"a": 2}]')
     invoke("convert", whole, out, "--as", "nested", "--force")

@@ -17,8 +17,6 @@ from numpy.testing import assert_array_equal
 
 import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads, load_dataset
-from saen.data.nested import NestedData
-from saen.io.nested import write_nested
 from tests.cli.commandline import fails, invoke, run
 
 QUICK = ("--epochs", 2, "--models", 2, "--device", "cpu")
@@ -162,24 +160,6 @@ def test_without_a_hold_out_there_is_no_estimate(data: Path, tmp_path: Path) -> 
         not in invoke("train", data, "-o", tmp_path / "n.saen", *QUICK, "--no-holdout").stdout
     )
     assert (tmp_path / "m.saen").read_bytes() == (tmp_path / "n.saen").read_bytes()
-
-
-def test_documents_and_nested_structures_are_learned_too(tmp_path: Path) -> None:
-    lines = []
-    for number in range(12):
-        words = ["dogs", "bite"] if number % 2 else ["men", "sleep"]
-        lines += ["# newdoc", f"# label = {number % 2}"]
-        lines += [f"1\t{words[0]}\t_\t_\t_\t_\t2\tnsubj\t_\t_"]
-        lines += [f"2\t{words[1]}\t_\t_\t_\t_\t0\troot\t_\t_", ""]
-    (tmp_path / "own.conllu").write_text("\n".join(lines))
-    options = ("-d", "dependency_paths(max_length=1)", *QUICK, "--test-size", 0.2)
-    report = run("train", tmp_path / "own.conllu", "-o", tmp_path / "m.saen", *options)
-    assert [level["name"] for level in report["levels"]][-1] == "documents"
-    bags = [{"word": ["a"] * (1 + n % 3)} for n in range(12)]
-    write_nested(NestedData(bags, np.arange(12) % 2), tmp_path / "own.jsonl")
-    options = ("-d", "nested", *QUICK, "--test-size", 0.2)
-    report = run("train", tmp_path / "own.jsonl", "-o", tmp_path / "n.saen", *options)
-    assert report["structures"] == 12
 
 
 def test_a_model_is_only_written_over_when_that_is_asked_for(data: Path, tmp_path: Path) -> None:

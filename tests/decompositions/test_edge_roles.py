@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import Graphs, Hierarchy, InputError, Vocabulary
-from saen.decompositions import Ego, Neighbourhoods, Paths
+from saen.decompositions import Ego, Neighbourhoods, Paths, make_decomposition
 from saen.decompositions.edge_roles import Links, edge_values, kind_names, nodes_and_edges
 from tests.properties.labelled import labelled_collections, values_of
 from tests.properties.strategies import graph_collections
@@ -163,3 +163,18 @@ def test_kinds_of_another_make_are_refused_instead_of_unseen():
             fitted = decomposition.fit(seen)
             with pytest.raises(InputError, match="read them as the training data"):
                 fitted.decompose(new)
+
+
+@pytest.mark.parametrize("name", ["ego(radii=(0, 1), edges=roles)", "neighbourhoods(edges=roles)"])
+def test_directions_are_never_taken_for_labels(name):
+    labelled = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["x", "y"])
+    arrows = Graphs.from_edge_lists([[(0, 1), (1, 2)]], directed=True)
+    ways = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["in", "other"])
+    for fitted, other in ((labelled, arrows), (arrows, labelled), (ways, arrows)):
+        decomposition = make_decomposition(name).fit(fitted)
+        assert decomposition.decompose(fitted).relations
+        with pytest.raises(InputError, match="not of the kinds"):
+            decomposition.decompose(other)
+    one_way = make_decomposition(name).fit(ways)
+    unseen = Graphs.from_edge_lists([[(0, 1)]], edge_labels=["new"])
+    assert one_way.decompose(unseen).relations  # a label may be unseen

@@ -36,7 +36,10 @@ def check_levels(
 ) -> None:
     """Every object of every level against the (role, node) pairs around every node."""
     n = len(around)
-    assert hierarchy.names[1:] == (*(f"depth {d + 1}" for d in range(depth)), "graphs")
+    assert hierarchy.names[1:] == (
+        *(f"neighbourhoods up to depth {d + 1}" for d in range(depth)),
+        "graphs",
+    )
     assert hierarchy.sizes[1:] == (*(n * (d + 2) for d in range(depth)), len(drawn.sizes))
     for level, relation in enumerate(hierarchy.relations[:-1], start=1):
         for v, near in enumerate(around):

@@ -75,6 +75,20 @@ def test_duplicates_with_conflicting_targets_are_found(threads):
     assert not (found.nearest == np.arange(len(graphs))[:, None]).any()
 
 
+def test_nearest_training_examples_of_new_ones(threads):
+    model = model_of(NETWORKS, threads)
+    new = saen.generate_threads(4, average_nodes=10, seed=9)
+    found = explore(model, new, training=threads, k=5)
+    assert found.training.tolist() == [True] * len(threads) + [False] * 4
+    distances = np.linalg.norm(found.vectors[:, None] - found.vectors[None, :27], axis=2)
+    distances[np.arange(27), np.arange(27)] = np.inf
+    rows = np.arange(len(distances))[:, None]
+    expected = np.sort(distances, axis=1)[:, :5]
+    np.testing.assert_allclose(distances[rows, found.nearest], expected, atol=1e-6)
+    without = explore(model, new.with_targets(None), training=threads, k=5)
+    assert without.targets is None
+
+
 def test_explore_refuses_what_it_cannot_show(threads):
     model = model_of(NETWORKS, threads)
     with pytest.raises(InputError, match="takes 3 to 50,000 examples, not 2"):

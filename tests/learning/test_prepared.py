@@ -44,12 +44,6 @@ def test_prepared_parts_are_predicted_as_in_the_whole():
     )
 
 
-def test_prepared_parts_are_not_for_other_settings():
-    prepared = saen.SAENClassifier(radii=(0, 1)).prepare(THREADS)
-    with pytest.raises(InputError, match="prepare the data anew"):
-        saen.SAENClassifier(radii=(0,)).fit(prepared[:20], THREADS.targets[:20])
-
-
 def test_log_probabilities_are_the_logarithms_of_probabilities():
     model = saen.SAENClassifier(epochs=1).fit(THREADS, THREADS.targets)
     np.testing.assert_allclose(

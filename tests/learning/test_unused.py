@@ -58,3 +58,10 @@ def test_roles_of_edges_without_labels_or_directions_are_an_error(name):
 def test_keys_of_nested_data_that_are_not_used_are_named() -> None:
     data = NestedData([{"w": ["x"]}]).with_extra({"lab": ["a"], "mass": [1.5]})
     assert unused_information(data, None) == ["2 columns not used: lab, mass"]
+
+
+def test_the_column_that_molecules_are_made_of_is_used() -> None:
+    graphs = Graphs.from_edge_lists(EDGES).with_extra({"Smiles": ["CCC"], "lab": ["a"]})
+    assert unused_information(graphs, None) == ["1 column not used: lab"]
+    renamed = graphs.with_extra({"structure": ["CCC"]})
+    assert unused_information(renamed, None, smiles="structure") == []

@@ -14,6 +14,7 @@ import pytest
 import saen
 from saen import Graphs, SAENClassifier
 from saen.errors import MissingExtraError
+from saen.report import explorer_data
 from saen.report.explorer import check_bokeh
 from tests.cli.commandline import fails, run
 from tests.report.html_reader import read_html
@@ -49,20 +50,88 @@ def page_data(page):
     return json.loads(gzip.decompress(base64.b64decode(element.text)))
 
 
+def explored(folder):
+    model = SAENClassifier.load(folder / "model.saen")
+    return saen.explore(model, saen.load(folder / "talk.saen"))
+
+
+def drawing(data, index):
+    """The nodes of a graph, and its edges between them."""
+    drawn = data["drawings"]
+    return tuple(
+        drawn[column][drawn[starts][index] : drawn[starts][index + 1]]
+        for column, starts in (("nodes", "starts"), ("edges", "edge_starts"))
+    )
+
+
+def parts_of(data, index):
+    """Of every listed part of an example: contribution, how often, nodes."""
+    rows = data["rows"]
+    return {
+        rows["parts"][k]: (
+            rows["values"][k],
+            rows["times"][k],
+            rows["nodes"][rows["node_starts"][k] : rows["node_starts"][k + 1]],
+        )
+        for k in range(rows["starts"][index], rows["starts"][index + 1])
+    }
+
+
 def test_the_page_holds_all_graphs_and_nothing_from_elsewhere(folder):
     text = (folder / "page.html").read_text("utf-8")
     data = page_data(folder / "page.html")
     graphs = saen.load(folder / "talk.saen")
-    assert len(data["columns"]["id"]) == len(data["graphs"]) == len(graphs)
+    assert len(data["columns"]["id"]) == len(data["drawings"]["sizes"]) == len(graphs)
     for index in (0, 7):
-        drawn = data["graphs"][index]
-        assert len(drawn["nodes"]) == graphs[index].n_nodes
-        assert len(drawn["edges"]) == 2 * len(graphs[index].edges())
+        assert drawing(data, index)[0] == list(range(graphs[index].n_nodes))
+        assert drawing(data, index)[1] == graphs[index].edges().ravel().tolist()
     assert HOSTILE not in text
     policy = read_html(text).all("meta")[-1].attributes["content"]
     assert re.fullmatch(r"default-src 'none'; script-src( 'sha256-[\w+/]{43}='){3}; .*", policy)
     assert len(read_html(text).all("script")) == 1 + 3
     assert data["conflicts"] == [[0, 40]]
+
+
+def test_parts_of_every_graph_and_values_of_nodes_are_those_explored(folder):
+    found = explored(folder)
+    data, seen = page_data(folder / "page.html"), found.occurrences
+    for index in (0, 7, 40):
+        own = slice(seen.starts[index], seen.starts[index + 1])
+        part, node, value = seen.parts[own], seen.nodes[own], seen.contributions[own]
+        rows = parts_of(data, index)
+        assert sorted(rows) == sorted(set(part[part >= 0].tolist()))
+        for number, (total, times, nodes) in rows.items():
+            mine = part == number
+            assert total == pytest.approx(value[mine].sum(), rel=1e-3, abs=1e-12)
+            assert (times, nodes) == (mine.sum(), sorted(set(node[mine].tolist())))
+        start, stop = data["drawings"]["starts"][index : index + 2]
+        sums = [value[node == each].sum() for each in range(stop - start)]
+        assert data["drawings"]["values"][start:stop] == pytest.approx(sums, rel=1e-3, abs=1e-12)
+
+
+def test_a_page_of_much_data_draws_and_lists_less(folder, monkeypatch):
+    found = explored(folder)
+    sizes = found.data.sizes
+    monkeypatch.setattr(explorer_data, "MAX_NODES", 60)
+    monkeypatch.setattr(explorer_data, "MAX_DRAWN_NODES", 8)
+    monkeypatch.setattr(explorer_data, "MAX_ROWS", 100)
+    data = explorer_data.page_data(found, None)
+    drawn = np.diff(data["drawings"]["starts"])
+    assert 50 <= drawn.sum() <= 60
+    assert set(drawn) <= {0, *np.minimum(sizes, 8).tolist()}
+    assert np.flatnonzero(drawn).max() > 20  # from all over the data
+    for index in np.flatnonzero(drawn).tolist():
+        nodes, edges = drawing(data, index)
+        inside = np.isin(found.data[index].edges(), nodes).all(axis=1)
+        assert (np.array(nodes)[edges].reshape(-1, 2) == found.data[index].edges()[inside]).all()
+        assert all(set(around) <= set(nodes) for _, _, around in parts_of(data, index).values())
+    assert 0 < len(data["rows"]["parts"]) <= 100
+    assert len(data["parts"]["what"]) == explorer_data.n_listed_parts(found) < len(found.parts.what)
+
+
+@pytest.mark.parametrize("value", [0.0, 1234.5, -0.00012345, 9.99996, 1.5e-12, 7e20, 1e-300])
+def test_numbers_are_rounded_to_four_digits(value):
+    assert explorer_data.rounded(np.array([value])) == [float(f"{value:.4g}")]
 
 
 def test_the_command_refuses_what_exists_and_other_suffixes(folder, tmp_path):
@@ -149,7 +218,7 @@ def test_a_part_selects_the_graphs_that_contain_it_and_is_ringed_in_the_drawing(
     page.locator("#only-selected").check()
     rows = page.locator("#examples-pager").inner_text()
     assert rows.startswith(f"{data['parts']['examples'][0]} rows")
-    held = {row[0] for row in data["graphs"][0]["parts"]}
+    held = parts_of(data, 0)
     ringed = "Bokeh.documents[0].get_model_by_name('nodes-a').data.width.includes(4)"
     assert page.evaluate(ringed) == (0 in held)
     with page.expect_download() as download:

@@ -17,8 +17,8 @@ class Commands(LazyGroup):
     summaries: ClassVar = {
         "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
         "decompositions": "List the decompositions, installed ones included, and their parameters.",
-        "validate": "Check a file: describe its content and list every line with a problem.",
-        "convert": "Convert graphs from any format that can be read, or any JSON to nested data.",
+        "validate": "Check a file: describe its content and list its problems with their lines.",
+        "convert": "Convert data from any format that can be read, or any JSON to nested data.",
         "compress": "Decompose a dataset and merge identical objects on every level, without loss.",
         "draw": "Draw one example beside its decomposition, or its hierarchy beside the compressed "
         "one.",

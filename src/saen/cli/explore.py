@@ -27,6 +27,10 @@ def command(
         Path | None,
         typer.Option(help="The splits.json of a run directory: colour the map by fold."),
     ] = None,
+    training: Annotated[
+        str | None,
+        typer.Option(help="The training data: show them too, and the nearest of them."),
+    ] = None,
     vectors: options.VectorsFile = None,
     force: options.Force = False,
     json: options.AsJson = False,
@@ -51,7 +55,9 @@ def command(
 
     if out.suffix.lower() != ".html":
         raise InputError(f"cannot write {str(out)!r}: the page is an .html file")
-    check_output(out, force=force, inputs=[model, data, vectors])
+    if training is not None and splits is not None:
+        raise InputError("--splits are those of the data alone: omit --training")
+    check_output(out, force=force, inputs=[model, data, training, vectors])
     check_bokeh()
     loaded = load_model(model, "cpu", vectors=vectors)
     examples = load_input(data, model_takes(loaded), reading, str(model))
@@ -60,8 +66,11 @@ def command(
         fold = np.full(len(examples), -1)
         for number, (_, test) in enumerate(splits_from_json(splits, len(examples)).repeats[0]):
             fold[test] = number
+    known = None
+    if training is not None:
+        known = load_input(training, model_takes(loaded), reading, str(model))
     name = examples.name or data
-    exploration = explore(loaded, examples, k=parts, name=name)
+    exploration = explore(loaded, examples, training=known, k=parts, name=name)
     about = {
         "model": model.name,
         "data": name,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
@@ -42,7 +45,8 @@ Name = Annotated[
     str,
     typer.Argument(
         help="A dataset's name, or a file or folder: TUDataset, JSON lines, "
-        "tables, GraphML, GML, edge lists, SMILES, SDF, saen."
+        "tables, GraphML, GML, edge lists, SMILES, SDF, saen; or - for JSON lines on standard "
+        "input."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -200,6 +204,10 @@ READING: dict[str, Any] = {
         Literal["plain", "rich"],
         typer.Option(help="Atoms as elements, or rich: with charge and aromaticity."),
     ],
+    "word": Annotated[
+        Literal["form", "lemma", "upos"],
+        typer.Option(help="What the words of CoNLL-U are: forms, lemmas or parts of speech."),
+    ],
     "nodes": Annotated[
         Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")
     ],
@@ -218,6 +226,7 @@ def reads_data(command: Callable[..., None], without: str = "") -> Callable[...,
     """Give a command the options of `READING`, or all but one, in place of its parameter `reading`.
 
     What it reads is looked for at once: mistakes are reported before anything large is imported.
+    Standard input (`-`) is saved to a file for as long as the command runs.
     """
     own = inspect.signature(command, eval_str=True)
     parameters = [each for name, each in own.parameters.items() if name != "reading"]
@@ -234,8 +243,9 @@ def reads_data(command: Callable[..., None], without: str = "") -> Callable[...,
 
     def run(**values: Any) -> None:
         chosen = {name: values.pop(name) for name in READING if name != without}
-        _check_early(values)
-        with report_skipped() as report:
+        source = next(name for name in ("data", "name", "source") if name in values)
+        _check_early(values, values[source])
+        with report_skipped() as report, _saved(values[source]) as values[source]:
             command(**values, reading=ReadOptions(**chosen, report=report, notify=_note))
 
     run.__doc__ = command.__doc__
@@ -243,13 +253,32 @@ def reads_data(command: Callable[..., None], without: str = "") -> Callable[...,
     return run
 
 
-def _check_early(values: dict[str, Any]) -> None:
+@contextmanager
+def _saved(source: str) -> Iterator[str]:
+    """The source, or for `-` a file with the JSON lines of standard input."""
+    if source != "-":
+        yield source
+        return
+    with TemporaryDirectory(prefix="saen-") as folder:
+        file = Path(folder) / "standard-input.jsonl"
+        with file.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        try:
+            yield str(file)
+        except FileError as error:
+            if error.path != file:
+                raise
+            raise FileError(error.reason, path="standard input", line=error.line) from None
+
+
+def _check_early(values: dict[str, Any], source: str) -> None:
     """Raise for mistakes that can be seen without reading anything."""
     from saen.io.loading import check_source
 
     if "model" in values and not values["model"].exists():
         raise FileError("no such file", path=values["model"])
-    check_source(next(values[name] for name in ("data", "name", "source") if name in values))
+    if source != "-":
+        check_source(source)
     preset, device = values.get("preset"), values.get("device", "auto")
     if preset is not None and preset not in PRESETS and Path(preset).suffix != ".toml":
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,6 @@ import typer
 from saen._util.strings import plural
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_line
-from saen.errors import FileError
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -22,54 +20,33 @@ if TYPE_CHECKING:
 
 @partial(options.reads_data, without="skip_bad")
 def command(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A file, folder or name.")],
-    limit: Annotated[int, typer.Option(min=0, help="How many problems to list.")] = 20,
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A file, folder or name, or - for stdin.")
+    ],
+    limit: Annotated[int, typer.Option(min=0, help="How many different problems to list.")] = 20,
     json: options.AsJson = False,
     *,
     reading: ReadOptions,
 ) -> None:
-    """Check a file: describe its content and list every line with a problem.
+    """Check a file: describe its content and list its problems with their lines.
 
     The exit code is 2 if there are problems. Example: saen validate my-graphs.jsonl
     """
-    from saen.data.graphs import Graphs
-    from saen.io.loading import data_kind, load_data
-    from saen.learning.unused import unused_by_default
+    from saen.learning.jobs.validate import validate_dataset
 
-    problems: list[FileError] = []
-    found: Graphs | Documents | NestedData | None
-    try:
-        all_bad = replace(reading, skip_bad=True, report=problems.append)
-        found = load_data(source, data_kind(source), all_bad)
-    except FileError as error:  # there is no going on after it
-        found = None
-        problems.append(error)
-    problems.sort(key=lambda error: (str(error.path), error.line or 0))
-    unused = unused_by_default(source, found)
+    report = validate_dataset(source, reading)
     if json:
-        print_json(
-            {
-                "ok": not problems,
-                "count": 0 if found is None else len(found),
-                "summary": found.summary() if isinstance(found, Graphs) else None,
-                "unused": unused,
-                "n_problems": len(problems),
-                "problems": [
-                    {"path": str(error.path), "line": error.line, "message": str(error)}
-                    for error in problems[:limit]
-                ],
-            }
-        )
+        print_json(report.to_json(limit))
     else:
         heading(source)
-        for line in [*_description(found), *map("note: {}".format, unused)]:
+        for line in [*_description(report.data), *map("note: {}".format, report.unused)]:
             print_line(line)
-        print_line(plural(len(problems), "problem") if problems else "no problems")
-        for problem in problems[:limit]:
-            print_line(f"  {problem}")
-        if len(problems) > limit:
-            print_line(f"  … and {len(problems) - limit:,} more")
-    if problems:
+        print_line(plural(report.n_problems, "problem") if report.problems else "no problems")
+        for complaint in report.complaints()[:limit]:
+            print_line(f"  {complaint}")
+        if len(report.problems) > limit:
+            print_line(f"  … and {sum(map(len, report.problems[limit:])):,} more")
+    if report.problems:
         raise typer.Exit(2)
 
 

@@ -55,7 +55,7 @@ class Links:
             rows, columns = columns, rows
         elif graphs.directed and direction == "both":
             rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-            ways = np.repeat(["out", "in"], len(entries))
+            ways = np.repeat(WAYS, len(entries))
             entries = np.tile(entries, 2)
         proper = np.flatnonzero(rows != columns)
         if graphs.directed and direction != "out":
@@ -82,7 +82,8 @@ def coded_links(
     """
     links = Links.of(graphs, direction)
     if links.kinds:
-        _check_kinds(links.kinds, kinds)
+        if kinds is not None and len(kinds):
+            _check_kinds(links.kinds, kinds, graphs.directed and direction == "both")
         known = Vocabulary.fit(links.kinds)[0] if kinds is None else kinds
         return links, known, known.encode(links.kinds)
     if kinds is None:
@@ -93,16 +94,20 @@ def coded_links(
     )
 
 
-def _check_kinds(columns: list[Array], kinds: Vocabulary | None) -> None:
+WAYS = ("out", "in")
+
+
+def _check_kinds(columns: list[Array], kinds: Vocabulary, directed: bool) -> None:
     """Raise `InputError` for kinds of another make, none of which could be known.
 
     Graphs that are read as undirected, or without labels, would else be predicted as if they had
-    no edges at all.
+    no edges at all. If links are `directed`, the last column is their way.
     """
-    if kinds is None or not len(kinds):
-        return
-    example = kinds[0]
-    if (len(example) if isinstance(example, tuple) else 1) != len(columns):
+    values = [value if isinstance(value, tuple) else (value,) for value in kinds]
+    fitted_on_ways = all(value[-1] in WAYS for value in values)
+    # Labels of undirected edges may happen to be the words of ways.
+    other = not directed and len(columns[-1]) > 0 and not np.isin(columns[-1], WAYS).any()
+    if len(values[0]) != len(columns) or (other if fitted_on_ways else directed):
         raise InputError(
             "edge labels and directions of these graphs are not of the kinds that the "
             f"decomposition was fitted on ({', '.join(kind_names(kinds)[:4])}): "

@@ -216,11 +216,11 @@ class DecomposedExample:
 def singular(name: str) -> str:
     """The name of one object of a level.
 
-    >>> singular("ego graphs"), singular("nodes")
-    ('ego graph', 'node')
+    >>> singular("ego graphs"), singular("neighbourhoods up to depth 2")
+    ('ego graph', 'neighbourhood')
     """
     irregular = {"nodes and edges": "node or edge", "classes": "class"}
-    return irregular.get(name, name.removesuffix("s"))
+    return irregular.get(name, name.partition(" up to ")[0].removesuffix("s"))
 
 
 def largest(values: Floats, k: int) -> list[int]:

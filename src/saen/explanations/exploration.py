@@ -27,7 +27,7 @@ from saen.explanations.collection import (
 from saen.explanations.describe import DecomposedExample, singular
 from saen.explanations.goal import Estimator, checked, explained_share, largest_member
 from saen.learning.prediction import predict_chunks
-from saen.learning.preparation import Data
+from saen.learning.preparation import Data, Prepared
 from saen.learning.presets import Classifier
 
 Floats = NDArray[np.float64]
@@ -85,6 +85,8 @@ class Exploration:
       have none; confidence is the probability of the predicted class, None for a regression; errors
       are 1 for a wrong class, or the difference to the target;
     - `vectors` (n, width): learned; `nearest` (n, k): the nearest others, nearest first;
+    - `training` (n,): which examples are the training data that were given beside the others, and
+      that alone are among the nearest; None without any;
     - `conflicts`: groups of examples with identical parts but different targets;
     - `data`: the examples;
     - `explained`: of a blend, whose parts and vectors these are, in words; predictions are by all.
@@ -108,6 +110,7 @@ class Exploration:
     gap: float
     data: Any
     explained: str = ""
+    training: NDArray[np.bool_] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -129,7 +132,14 @@ class Exploration:
         )
 
 
-def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") -> Exploration:
+def explore(
+    estimator: Estimator,
+    X: Data,
+    *,
+    training: Data | None = None,
+    k: int = 500,
+    name: str = "data",
+) -> Exploration:
     """Look at a whole dataset with a fitted model.
 
     Parameters
@@ -138,6 +148,8 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         A fitted classifier or regressor.
     X
         Data as the estimator takes them, with targets if there are any; at most 50,000 examples.
+    training
+        Training data to show before them, of which the nearest are found.
     k
         How many of the unique parts to list: those that tell the classes apart most, see
         `contrasts`.
@@ -153,7 +165,11 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
     whole, estimator = estimator, largest_member(estimator)
-    data = checked(estimator, X)
+    data, is_training = checked(estimator, X), None
+    if training is not None:
+        known = checked(estimator, training)
+        is_training = np.arange(len(known) + len(data)) < len(known)
+        data = _together(estimator, known, data)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
     if estimator.decomposition_ is None:
@@ -162,7 +178,8 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
     found = top_contributions(estimator, compressed)
     predictions, confidence = _predicted(whole, data)
     targets = _usable_targets(estimator, data)
-    vectors = np.asarray(estimator.embed(data), dtype=np.float64)
+    prepared = Prepared(None, estimator.decomposition_, compressed)
+    vectors = np.asarray(estimator.embed(prepared), dtype=np.float64)
     parts, listed = _statistics(compressed, found, targets, k)
     toward = _towards(estimator, predictions)
     occurrences, what, roles = _occurrences(estimator, data, compressed, found, toward, listed)
@@ -178,7 +195,7 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         confidence=confidence,
         errors=_errors(targets, predictions),
         vectors=vectors,
-        nearest=_nearest(vectors),
+        nearest=_nearest(vectors, is_training),
         conflicts=_conflicts(compressed, targets),
         parts=PartStatistics(what, roles, *parts),
         occurrences=occurrences,
@@ -186,7 +203,18 @@ def explore(estimator: Estimator, X: Data, *, k: int = 500, name: str = "data") 
         gap=found.gap,
         data=data,
         explained=explained_share(whole),
+        training=is_training,
     )
+
+
+def _together(estimator: Estimator, training: Any, data: Any) -> Any:
+    """Training and other data, with targets if both have them."""
+    parts = [training, data]
+    if any(part.targets is None for part in parts):
+        parts = [part.with_targets(None) for part in parts]
+    elif isinstance(estimator, Classifier):
+        parts = [part.with_targets(part.targets.astype(str)) for part in parts]
+    return type(data).concatenate(parts)
 
 
 def _predicted(estimator: Estimator, data: Any) -> tuple[Array, Floats | None]:
@@ -220,13 +248,17 @@ def _errors(targets: Array | None, predictions: Array) -> Floats | None:
     return np.asarray(predictions.astype(str) != targets, dtype=np.float64)
 
 
-def _nearest(vectors: Floats) -> Ints:
-    """The nearest others of every example."""
+def _nearest(vectors: Floats, among: NDArray[np.bool_] | None) -> Ints:
+    """The nearest others of every example, of all or those `among` them."""
     from sklearn.neighbors import NearestNeighbors
 
-    n = min(N_NEAREST, len(vectors) - 1)
-    search = NearestNeighbors(n_neighbors=n).fit(vectors)
-    nearest: Ints = search.kneighbors(return_distance=False)
+    candidates = np.arange(len(vectors)) if among is None else np.flatnonzero(among)
+    n = min(N_NEAREST, len(candidates) - 1)
+    search = NearestNeighbors(n_neighbors=n + 1).fit(vectors[candidates])
+    found = candidates[search.kneighbors(vectors, return_distance=False)]
+    left_out = found == np.arange(len(vectors))[:, None]
+    left_out[~left_out.any(axis=1), -1] = True
+    nearest: Ints = found[~left_out].reshape(len(vectors), n)
     return nearest
 
 
@@ -303,6 +335,7 @@ def _occurrences(
     place[listed] = np.arange(len(listed))
     entry_codes = _codes(segment_ids(relation.indptr), relation.roles, relation.parts, relation)
     order = np.argsort(entry_codes)
+    entry_codes = entry_codes[order]
     per_occurrence = found.entries / relation.multiplicity[:, None]
     words: dict[int, tuple[str, str]] = {}
     chunks, start = [], 0
@@ -315,7 +348,7 @@ def _occurrences(
         top = hierarchy.relations[-1]
         owner = segment_ids(top.indptr)
         codes = _codes(compressed.top[start + owner], top.roles, unique[top.parts], relation)
-        entry = order[np.searchsorted(entry_codes, codes, sorter=order)]
+        entry = order[np.searchsorted(entry_codes, codes)]
         column, sign = (array[start + owner] for array in toward)
         nodes = np.full(len(owner), -1)
         if anchors is not None and anchors.nodes[level] is not None:
@@ -324,8 +357,8 @@ def _occurrences(
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
         example = DecomposedExample(hierarchy, describe_label=decomposition.describe_label)
-        objects, first = np.unique(unique, return_index=True)
-        for number, own in zip(place[objects].tolist(), first.tolist(), strict=True):
+        numbers, first = np.unique(place[unique], return_index=True)
+        for number, own in zip(numbers.tolist(), first.tolist(), strict=True):
             if number >= 0 and number not in words:
                 part = example.part(level, own, 0.0)
                 words[number] = part.what, ", ".join(part.roles)
@@ -345,10 +378,8 @@ def _codes(rows: Ints, roles: Ints, parts: Ints, relation: Any) -> Ints:
 
 
 def _matched(keys: Keys, known: Keys) -> Ints:
-    """For every key its place among the known ones; each of them is known."""
-    _, inverse = np.unique(np.concatenate([known, keys]), axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    place = np.empty(inverse.max(initial=-1) + 1, dtype=np.int64)
-    place[inverse[: len(known)]] = np.arange(len(known))
-    matched: Ints = place[inverse[len(known) :]]
-    return matched
+    """For every key its place among the known ones, which ascend; each of them is known."""
+    place: Ints = np.searchsorted(known[:, 0], keys[:, 0])
+    while (later := known[place, 1] != keys[:, 1]).any():  # keys with equal first halves
+        place[later] += 1
+    return place

@@ -12,9 +12,9 @@ from saen._util.lazy import import_extra
 from saen._util.strings import plural
 from saen.data.documents import Documents, Word
 from saen.errors import FileError, InputError
+from saen.io.reading import WordColumn
 from saen.io.text_files import decoded, read_bytes
 
-Column = Literal["form", "lemma", "upos"]
 COLUMNS = ("form", "lemma", "upos")
 SPLITS = ("auto", "newdoc", "sentence")
 
@@ -22,7 +22,7 @@ SPLITS = ("auto", "newdoc", "sentence")
 def read_conllu(
     source: str | os.PathLike[str],
     *,
-    word: Column = "form",
+    word: WordColumn = "form",
     lowercase: bool = True,
     split: Literal["auto", "newdoc", "sentence"] = "auto",
     target: str | None = "target",
@@ -91,7 +91,7 @@ class _Block:
     def error(self, message: str, line: int) -> FileError:
         return FileError(message, path=self.path, line=line)
 
-    def words(self, column: Column, lowercase: bool) -> list[Word]:
+    def words(self, column: WordColumn, lowercase: bool) -> list[Word]:
         """The words with their heads counted from 0."""
         # The ids of ranges and of empty nodes are tuples.
         tokens = [(row, token) for row, token in self.tokens if not isinstance(token["id"], tuple)]

@@ -220,8 +220,9 @@ def load_data(
 
         if path.suffix != ".conllu":
             raise InputError(f"documents are read from .conllu files, not from {name_or_path}")
-        options.only(path.name, "target")
-        return _finished(read_conllu(path, target=options.target or "target"), options)
+        options.only(path.name, "target", "word")
+        target = options.target or "target"
+        return _finished(read_conllu(path, word=options.word, target=target), options)
     if takes == "nested":
         if str(name_or_path) == STDLIB and not path.exists():
             from saen.io.stdlib import stdlib_functions

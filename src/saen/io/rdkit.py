@@ -264,7 +264,7 @@ def read_smiles(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Gra
     """Read molecules from a table with a column `smiles` and an optional column `target`.
 
     `options` name other columns. Ids are those of a column `id` or `name`, else the SMILES as
-    written. All other columns become `extra`.
+    written. All other columns become `extra`, and so do the SMILES where they are not the ids.
 
     >>> from saen.io.tables import read_table
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -379,7 +379,7 @@ def _read_rows(
     ids = None
     if (own_id or source) != _BLOCK:
         ids = table.labels(own_id or source, np.array(rows, dtype=np.int64))
-    used = {source, own_id, *columns}
+    used = {_BLOCK, own_id or source, *columns}
     extra = {
         table.written(name): table.array(name)[rows] for name in table.columns if name not in used
     }

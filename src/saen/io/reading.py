@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 Chem = Literal["plain", "rich"]
+WordColumn = Literal["form", "lemma", "upos"]
 
 _APPLY_TO = {
     "directed": "TUDataset files, edge lists and edge tables",
@@ -21,6 +22,7 @@ _APPLY_TO = {
     "id": "tables, JSON lines and SDF",
     "smiles": "tables of molecules",
     "chem": "molecules",
+    "word": "CoNLL-U",
     "nodes": "edge tables",
     "targets": "edge tables and folders with one graph per file",
 }
@@ -43,6 +45,8 @@ class ReadOptions:
         formats say it themselves.
     chem : the node labels of molecules, `"plain"` elements or `"rich"` atoms, which also tell
         charges and aromaticity (see `from_rdkit`).
+    word : what the words of CoNLL-U are: the `"form"`, the `"lemma"` or the part of speech
+        (`"upos"`).
     nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
     notify : called with one line for what was found by name.
@@ -55,6 +59,7 @@ class ReadOptions:
     task: Task | None = None
     directed: bool = False
     chem: Chem = "plain"
+    word: WordColumn = "form"
     nodes: str | os.PathLike[str] | None = None
     targets: str | os.PathLike[str] | None = None
     skip_bad: bool = False
@@ -66,6 +71,7 @@ class ReadOptions:
         for key, choices in (
             ("task", (None, "classification", "regression")),
             ("chem", ("plain", "rich")),
+            ("word", ("form", "lemma", "upos")),
         ):
             if getattr(self, key) not in choices:
                 listed = " or ".join(choice for choice in choices if choice)

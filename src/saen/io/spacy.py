@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from saen.data.documents import Documents, Word
 from saen.errors import InputError
-from saen.io.conllu import COLUMNS, Column
+from saen.io.conllu import COLUMNS
+from saen.io.reading import WordColumn
 
 _ATTRIBUTES = {"form": "text", "lemma": "lemma_", "upos": "pos_"}
 
@@ -17,7 +18,7 @@ _ATTRIBUTES = {"form": "text", "lemma": "lemma_", "upos": "pos_"}
 def from_spacy(
     docs: Iterable[Any],
     *,
-    word: Column = "form",
+    word: WordColumn = "form",
     lowercase: bool = True,
     targets: ArrayLike | None = None,
     name: str = "",

@@ -84,7 +84,7 @@ class DecompositionSpec:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prepared(Collection):
     """Data decomposed and compressed once, to fit and predict on as often as needed.
 
@@ -95,6 +95,8 @@ class Prepared(Collection):
     >>> from sklearn.model_selection import cross_val_score
     >>> threads = saen.generate_threads(40, seed=1)
     >>> model = saen.SAENClassifier(epochs=2)
+    >>> model.prepare(threads)
+    Prepared(40 examples, compressed to ... → 40 graphs)
     >>> len(cross_val_score(model, model.prepare(threads), threads.targets, cv=4))
     4
     """
@@ -105,6 +107,10 @@ class Prepared(Collection):
 
     def __len__(self) -> int:
         return len(self.compressed)
+
+    def __repr__(self) -> str:
+        chain = self.compressed.hierarchy.chain()
+        return f"{type(self).__name__}({len(self):,} examples, compressed to {chain})"
 
     def _take(self, rows: Rows) -> Prepared:
         compressed, top = self.compressed, self.compressed.top[rows]

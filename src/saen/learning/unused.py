@@ -11,14 +11,18 @@ from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.io.loading import data_kind
+from saen.io.rdkit import SMILES
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.preparation import DecompositionSpec
 
 
-def unused_information(data: Any, decomposition: Decomposition | None) -> list[str]:
+def unused_information(
+    data: Any, decomposition: Decomposition | None, *, smiles: str | None = None
+) -> list[str]:
     """One line for everything in the data that is ignored, with the option that would use it.
 
-    Only saen's own decompositions of graphs are known well enough to say anything.
+    Only saen's own decompositions of graphs are known well enough to say anything. `smiles` is the
+    column that molecules were made of, by default `smiles`.
 
     >>> from saen import Ego
     >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
@@ -28,18 +32,19 @@ def unused_information(data: Any, decomposition: Decomposition | None) -> list[s
     lines = []
     if isinstance(data, Graphs) and isinstance(decomposition, GraphDecomposition):
         lines = [*_edges(data, decomposition), *_nodes(data, decomposition)]
-    extra = data.extra if isinstance(data, Dataset) else None
+    columns = (data.extra or {}) if isinstance(data, Dataset) else {}
+    extra = [name for name in columns if name.casefold() != (smiles or SMILES).casefold()]
     if extra:
         lines.append(f"{plural(len(extra), 'column')} not used: {', '.join(extra)}")
     return lines
 
 
-def unused_by_default(source: str, data: Any) -> list[str]:
+def unused_by_default(source: str, data: Any, *, smiles: str | None = None) -> list[str]:
     """What a model with default settings would ignore of the data at a path, in one line each."""
     if not isinstance(data, Graphs) or not len(data):
-        return unused_information(data, None)
+        return unused_information(data, None, smiles=smiles)
     spec = DecompositionSpec(DECOMPOSITION_OF.get(data_kind(source), "ego"), radii=(0, 1))
-    return unused_information(data, spec.resolve(data).resolved(data))
+    return unused_information(data, spec.resolve(data).resolved(data), smiles=smiles)
 
 
 def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:

@@ -7,37 +7,22 @@ All data lie in the page, compressed, and nothing is ever loaded from elsewhere.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints
-from saen._util.strings import short_label
-from saen.data.graphs import Graphs
+from saen._util.arrays import Array
 from saen.errors import MissingExtraError
 from saen.explanations.exploration import Exploration
-from saen.report._layout import neighbourhood
-from saen.report.embedding_map import MAX_POINTS, project
+from saen.report.explorer_data import n_listed_parts, packed, page_data
 from saen.report.page import in_words, write_page
-from saen.report.palette import BLUE, CATEGORIES, GREY, INK, PALE, VERMILION
-
-Floats = NDArray[np.float64]
-
-MAX_DRAWN_NODES = 200
-"""Of one graph; of a larger one, the neighbourhood of its hub is drawn."""
-MAX_NODES = 400_000
-"""Drawn in a page, all graphs together: the graphs beyond them have no picture."""
-MAX_TEXT = 60  # characters of an id or a label
+from saen.report.palette import GREY, INK, PALE
 
 
 def write_explorer(
@@ -80,6 +65,7 @@ def write_explorer(
         part_name=exploration.part_name,
         headline=_headline(exploration),
         explained=exploration.explained,
+        n_listed=f"{n_listed_parts(exploration):,}",
         n_unique=f"{exploration.n_unique_parts:,}",
         hashes=[_hash(script) for script in (library, figures, application)],
         library=Markup(library),
@@ -87,7 +73,7 @@ def write_explorer(
         map=Markup(map_div),
         graphs=[Markup(div) for div in graph_divs],
         application=Markup(application),
-        data=_packed(_page_data(exploration, fold)),
+        data=packed(page_data(exploration, fold)),
         settings={str(key): in_words(value) for key, value in (about or {}).items()},
     )
 
@@ -98,147 +84,16 @@ def _headline(exploration: Exploration) -> tuple[str, str]:
     if errors is None:
         return f"{len(exploration.ids):,}", f"{exploration.noun}s without targets"
     if exploration.classes:
-        return f"{100 * (1 - errors.mean()):.1f} %", "of these predictions are right"
+        return (
+            f"{100 * (1 - errors.mean()):.1f} %",
+            "of these predictions are right, those of training data included",
+        )
     return f"{np.abs(errors).mean():.3g}", "mean absolute error"
-
-
-def _page_data(exploration: Exploration, fold: Array | None) -> dict[str, Any]:
-    """What the script of the page reads."""
-    n = len(exploration.ids)
-    method = "tsne" if n <= MAX_POINTS["tsne"] else "pca"
-    points = project(exploration.vectors, method)  # type: ignore[arg-type]
-    parts = exploration.parts
-    columns: dict[str, Any] = {
-        "id": _texts(exploration.ids),
-        "prediction": _plain(exploration.predictions),
-    }
-    if exploration.targets is not None:
-        columns["target"] = _plain(exploration.targets)
-    if exploration.confidence is not None:
-        columns["confidence"] = _rounded(exploration.confidence)
-    if exploration.errors is not None:
-        wrong = exploration.errors
-        columns["error"] = (
-            ["wrong" if each else "right" for each in wrong.tolist()]
-            if exploration.classes
-            else _rounded(wrong)
-        )
-    if fold is not None:
-        columns["fold"] = _texts(fold)
-    return {
-        "noun": exploration.noun,
-        "classes": list(exploration.classes),
-        "colours": {
-            "categories": list(CATEGORIES), "negative": BLUE, "positive": VERMILION,
-            "grey": GREY, "pale": PALE, "ink": INK,
-        },
-        "columns": columns,
-        "x": _rounded(points[:, 0]),
-        "y": _rounded(points[:, 1]),
-        "method": "t-SNE" if method == "tsne" else "PCA",
-        "nearest": exploration.nearest.tolist(),
-        "conflicts": [group.tolist() for group in exploration.conflicts],
-        "parts": {
-            "what": list(parts.what),
-            "role": list(parts.roles),
-            "occurrences": parts.occurrences.tolist(),
-            "examples": parts.examples.tolist(),
-            "per_class": parts.per_class.tolist(),
-            "means": [_rounded(row) for row in parts.means],
-            "strength": _rounded(parts.strength),
-            "members": [_differences(members) for members in parts.members],
-        },
-        "graphs": _drawings(exploration),
-    }  # fmt: skip
-
-
-def _drawings(exploration: Exploration) -> list[dict[str, Any] | None]:
-    """Per example its nodes and edges, contributions, and the listed parts around every node."""
-    graphs, found = exploration.data, exploration.occurrences
-    starts = found.starts.tolist()
-    drawings: list[dict[str, Any] | None] = []
-    room = MAX_NODES
-    for i in range(len(exploration.ids)):
-        own = slice(starts[i], starts[i + 1])
-        parts, nodes, values = found.parts[own], found.nodes[own], found.contributions[own]
-        total = {"parts": _part_rows(parts, nodes, values)}
-        if not isinstance(graphs, Graphs):
-            drawings.append(total)
-            continue
-        graph = graphs[i : i + 1]
-        shown = neighbourhood(graph, MAX_DRAWN_NODES)
-        room -= len(shown)
-        if room < 0:
-            drawings.append(total)
-            continue
-        labels = _node_labels(graph)
-        place = np.full(graph.n_nodes, -1)
-        place[shown] = np.arange(len(shown))
-        ends = place[graph.edges()]
-        ends = ends[(ends >= 0).all(axis=1)]
-        value = np.bincount(nodes[nodes >= 0], values[nodes >= 0], minlength=graph.n_nodes)
-        drawings.append(
-            {
-                **total,
-                "n": graph.n_nodes,
-                "nodes": shown.tolist(),
-                "labels": [labels[node] for node in shown.tolist()],
-                "edges": ends.ravel().tolist(),
-                "values": _rounded(value[shown]),
-            }
-        )
-    return drawings
-
-
-def _part_rows(parts: Ints, nodes: Ints, values: Floats) -> list[list[Any]]:
-    """The listed parts of an example: part, contribution, how often, and the nodes of each."""
-    listed = parts >= 0
-    parts, nodes, values = parts[listed], nodes[listed], values[listed]
-    order = np.argsort(parts, kind="stable")
-    unique, first = np.unique(parts[order], return_index=True)
-    bounds = pairwise([*first.tolist(), len(order)])
-    rows = []
-    for part, (start, stop) in zip(unique.tolist(), bounds, strict=True):
-        mine = order[start:stop]
-        around = np.unique(nodes[mine][nodes[mine] >= 0])[:MAX_DRAWN_NODES].tolist()
-        rows.append([part, float(f"{values[mine].sum():.4g}"), len(mine), around])
-    return rows
-
-
-def _node_labels(graphs: Graphs) -> list[str]:
-    """The label of every node, or its degree where there are none."""
-    labels = graphs.degrees() if graphs.node_labels is None else graphs.node_labels
-    return [short_label(str(label), 12) for label in labels.tolist()]
-
-
-def _packed(document: dict[str, Any]) -> str:
-    """JSON, compressed, as text; the same content gives the same bytes."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    data = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
-    return base64.b64encode(data).decode("ascii")
 
 
 def _hash(script: str) -> str:
     """What the page's policy knows a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}"
-
-
-def _rounded(values: Array) -> list[float]:
-    return [float(f"{value:.4g}") for value in np.asarray(values).tolist()]
-
-
-def _texts(values: Array) -> list[str]:
-    return [short_label(str(value), MAX_TEXT) for value in values.tolist()]
-
-
-def _plain(values: Array) -> list[Any]:
-    return _rounded(values) if values.dtype.kind == "f" else _texts(values)
-
-
-def _differences(ascending: Ints) -> list[int]:
-    """The first number, and the steps to the following ones: they compress better."""
-    steps: list[int] = np.diff(ascending, prepend=0).tolist()
-    return steps
 
 
 def check_bokeh() -> None:
@@ -327,17 +182,18 @@ def _graph_figure(side: str) -> Any:
         "colour": [PALE],
         "rim": [PALE],
         "width": [1],
+        "size": [1],
         "text": [INK],
     }
-    words = {"node": [""], "label": [""], "value": [""]}
+    words = {"node": [""], "label": [""], "shown": [""], "value": [""]}
     nodes = ColumnDataSource(node | words, name=f"nodes-{side}")
     dots = plot.scatter(
-        "x", "y", source=nodes, size=18, fill_color="colour", line_color="rim", line_width="width",
-        nonselection_fill_alpha=1, nonselection_line_alpha=1,
+        "x", "y", source=nodes, size="size", fill_color="colour", line_color="rim",
+        line_width="width", nonselection_fill_alpha=1, nonselection_line_alpha=1,
     )  # fmt: skip
     plot.add_layout(
         LabelSet(
-            x="x", y="y", text="label", source=nodes, text_align="center", text_baseline="middle",
+            x="x", y="y", text="shown", source=nodes, text_align="center", text_baseline="middle",
             text_font_size="11px", text_color="text",
         )
     )  # fmt: skip

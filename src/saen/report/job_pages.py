@@ -55,8 +55,9 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
                 "held out": history.validation_accuracy,
                 "inner validation": inner.validation_accuracy,
             }
+    examples = f"{facts.structures:,} {facts.levels[-1]['name']}"
     page = Report(
-        title=f"{facts.name}: {facts.task}, trained on {facts.structures:,}",
+        title=f"{facts.name}: {facts.task}, trained on {examples}",
         summary=summary,
         data=report.data,
         levels=facts.levels,

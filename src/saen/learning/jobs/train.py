@@ -185,7 +185,7 @@ def train_model(
         main = _main(estimator, prepared)
         facts = _describe(data, name, y, main)
         say(facts)
-        for line in _unused(estimator, data, main):
+        for line in _unused(estimator, data, main, job.reading.smiles):
             say(f"note: {line}")
         held_out = None
         if test is not None:
@@ -239,12 +239,12 @@ def _fitted_without(
     return Preparations(data).fitted_on(estimator, train)
 
 
-def _unused(estimator: Model, data: Any, prepared: Prepared) -> list[str]:
+def _unused(estimator: Model, data: Any, prepared: Prepared, smiles: str | None) -> list[str]:
     """What of the data is ignored: by a blend, what none of its candidates reads."""
     if not isinstance(estimator, BlendEstimator):
-        return unused_information(data, prepared.decomposition)
+        return unused_information(data, prepared.decomposition, smiles=smiles)
     resolved = (each.estimator.spec.resolve(data).resolved(data) for each in estimator.listed(data))
-    each_ignores = [unused_information(data, decomposition) for decomposition in resolved]
+    each_ignores = [unused_information(data, each, smiles=smiles) for each in resolved]
     return [line for line in each_ignores[0] if all(line in lines for lines in each_ignores)]
 
 

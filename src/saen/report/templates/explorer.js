@@ -92,10 +92,35 @@ class Table {
 }
 
 const data = await unpacked();
-const {columns, parts, colours} = data;
+const {columns, parts, colours, rows, drawings} = data;
 const n = columns.id.length;
 const everything = Array.from({length: n}, (_, i) => i);
-parts.members = parts.members.map((steps) => { let at = 0; return steps.map((step) => (at += step)); });
+
+// Per part the examples that it occurs in.
+parts.members = parts.what.map(() => []);
+for (const i of everything) {
+  for (let k = rows.starts[i]; k < rows.starts[i + 1]; k++) parts.members[rows.parts[k]].push(i);
+}
+
+// One example: its parts, each as [part, contribution, how often, nodes], and its drawing, if any.
+const examples = new Map();
+function example(i) {
+  if (examples.has(i)) return examples.get(i);
+  const found = {parts: []};
+  for (let k = rows.starts[i]; k < rows.starts[i + 1]; k++) {
+    found.parts.push([rows.parts[k], rows.values[k], rows.times[k], rows.nodes.slice(rows.node_starts[k], rows.node_starts[k + 1])]);
+  }
+  const of = (column, starts = drawings.starts) => column.slice(starts[i], starts[i + 1]);
+  if (drawings && drawings.starts[i] < drawings.starts[i + 1]) {
+    Object.assign(found, {
+      n: drawings.sizes[i], nodes: of(drawings.nodes), values: of(drawings.values),
+      labels: of(drawings.labels).map((code) => drawings.names[code]),
+      edges: of(drawings.edges, drawings.edge_starts),
+    });
+  }
+  examples.set(i, found);
+  return found;
+}
 
 async function model(name) {
   for (;;) {
@@ -165,7 +190,7 @@ function paint() {
   }));
 }
 
-for (const name of ["target", "prediction", "error", "confidence", "fold"]) {
+for (const name of ["target", "prediction", "error", "confidence", "fold", "set"]) {
   if (columns[name]) $("colour").append(made("option", name, {value: name}));
 }
 $("colour").addEventListener("change", paint);
@@ -195,7 +220,7 @@ const numeric = (name) => typeof columns[name][0] === "number";
 const examplesTable = new Table("examples", `All ${data.noun}s`, [
   {name: "id", value: (i) => columns.id[i],
     show: (i) => button(columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i))},
-  ...["target", "prediction", "confidence", "error", "fold"].filter((name) => columns[name])
+  ...["target", "prediction", "confidence", "error", "fold", "set"].filter((name) => columns[name])
     .map((name) => about(name, {number: numeric(name)})),
   {name: "beside", show: (i) => button("compare", `draw ${data.noun} ${columns.id[i]} beside`, () => draw("b", i))},
 ]);
@@ -263,17 +288,20 @@ function tint(share) {
   return `rgb(${end.map((v) => Math.round(247 + strength * (v - 247))).join(",")})`;
 }
 
+const drawn = drawings ? everything.filter((i) => drawings.starts[i] < drawings.starts[i + 1]).length : 0;
+const missing = drawings ? `No drawing: the page has room for those of ${drawn.toLocaleString("en")} of the ${data.noun}s.` : "";
+
 const sideTables = Object.fromEntries(["a", "b"].map((side) => [side, new Table(`parts-${side}`, "Its parts", [
   {name: "part", value: (row) => parts.what[row[0]], show: (row) =>
     button(parts.what[row[0]], `highlight ${parts.what[row[0]]}`, () => highlight(side, row[3]))},
-  {name: "role", value: (row) => parts.role[row[0]]},
-  {name: "times", value: (row) => row[2], number: true},
   {name: "contribution", value: (row) => row[1], number: true},
+  {name: "times", value: (row) => row[2], number: true},
+  {name: "role", value: (row) => parts.role[row[0]]},
 ])]));
 
 async function draw(side, i) {
   sides[side] = i;
-  const graph = data.graphs[i];
+  const graph = example(i);
   $(`name-${side}`).textContent = `${data.noun} ${columns.id[i]}`;
   const facts = [];
   if (columns.target) facts.push(`target ${shown(columns.target[i])}`);
@@ -281,13 +309,14 @@ async function draw(side, i) {
   if (columns.confidence) facts.push(`probability ${shown(columns.confidence[i])}`);
   $(`facts-${side}`).textContent = facts.join(" · ");
   const table = sideTables[side];
-  table.by ??= table.columns[3];
+  table.by ??= table.columns[1];
   table.show(graph.parts);
   const near = $(`nearest-${side}`);
-  near.replaceChildren("Nearest: ", ...data.nearest[i].map((other) =>
+  near.replaceChildren(columns.set ? `Nearest training ${data.noun}s: ` : "Nearest: ", ...data.nearest[i].map((other) =>
     button(columns.id[other], `draw ${data.noun} ${columns.id[other]} beside`, () => draw(side === "a" ? "b" : "a", other))));
+  $(`table-${side}`).hidden = false;
   $(`figure-${side}`).hidden = !graph.nodes;
-  $(`note-${side}`).textContent = !graph.nodes ? "No drawing." : graph.nodes.length < graph.n
+  $(`note-${side}`).textContent = !graph.nodes ? missing : graph.nodes.length < graph.n
     ? `${graph.nodes.length} of ${graph.n} nodes around the hub. Click a node to list its parts.` : "Click a node to list its parts.";
   if (graph.nodes) await drawNodes(side, graph, []);
   say(`${side === "a" ? "Left" : "Right"}: ${data.noun} ${columns.id[i]}, ${facts.join(", ")}`);
@@ -306,18 +335,21 @@ async function drawNodes(side, graph, marked) {
   edges.data = {xs, ys};
   const largest = Math.max(...graph.values.map(Math.abs), 1e-12);
   const ring = new Set(marked);
+  // Many nodes are small dots, whose labels are shown by the pointer alone.
+  const size = Math.min(18, Math.max(8, 90 / Math.sqrt(graph.nodes.length)));
   nodes.data = {
-    x, y, node: graph.nodes.map(String), label: graph.labels, value: graph.values.map(shown),
+    x, y, node: graph.nodes.map(String), label: graph.labels, shown: size < 12 ? graph.labels.map(() => "") : graph.labels, value: graph.values.map(shown),
     colour: graph.values.map((value) => tint(value / largest)),
     text: graph.values.map((value) => Math.abs(value) / largest > 0.6 ? "#fff" : "#222"),
-    rim: graph.nodes.map((node) => ring.has(node) ? "#000" : colours.grey),
+    rim: graph.nodes.map((node) => ring.has(node) ? getComputedStyle(document.body).color : colours.grey),
     width: graph.nodes.map((node) => ring.has(node) ? 4 : 1),
+    size: graph.nodes.map(() => size),
   };
 }
 
 async function highlight(side, nodes) {
-  const graph = data.graphs[sides[side]];
-  if (graph?.nodes) await drawNodes(side, graph, nodes);
+  const graph = example(sides[side]);
+  if (graph.nodes) await drawNodes(side, graph, nodes);
   say(nodes.length ? `around node ${nodes.join(", ")}` : "this part has no node of its own");
 }
 
@@ -325,8 +357,8 @@ for (const side of ["a", "b"]) {
   const nodes = await model(`nodes-${side}`);
   nodes.selected.properties.indices.change.connect(() => {
     const [place] = nodes.selected.indices;
-    const graph = data.graphs[sides[side]];
-    if (!graph) return;
+    if (sides[side] === null) return;
+    const graph = example(sides[side]);
     const node = place === undefined ? null : graph.nodes[place];
     sideTables[side].show(node === null ? graph.parts : graph.parts.filter((row) => row[3].includes(node)));
     say(node === null ? "all parts listed" : `parts around node ${node}`);
@@ -342,13 +374,13 @@ function towards(mean) {
 }
 const partsTable = new Table("parts", "Unique parts, those that tell most first", [
   {name: "part", value: (u) => parts.what[u], show: (u) => button(parts.what[u], `select what contains ${parts.what[u]}`, () => choose(u))},
+  ...(data.classes.length ? data.classes : ["prediction"]).map((name, k) => ({
+    name: `→ ${name}`, number: true, show: (u) => towards(parts.means[u])[k],
+    value: (u) => parts.means[u].length > 1 ? parts.means[u][k] : (data.classes.length && k === 0 ? -1 : 1) * parts.means[u][0]})),
   {name: "role", value: (u) => parts.role[u]},
   {name: "occurrences", value: (u) => parts.occurrences[u], number: true},
   {name: `${data.noun}s`, value: (u) => parts.examples[u], number: true},
   ...(parts.per_class[0]?.length ? data.classes.map((name, k) => ({name: `of ${name}`, value: (u) => parts.per_class[u][k], number: true})) : []),
-  ...(data.classes.length ? data.classes : ["prediction"]).map((name, k) => ({
-    name: `→ ${name}`, number: true, show: (u) => towards(parts.means[u])[k],
-    value: (u) => parts.means[u].length > 1 ? parts.means[u][k] : (data.classes.length && k === 0 ? -1 : 1) * parts.means[u][0]})),
   {name: "for instance", show: (u) => parts.members[u].slice(0, 3).map((i) => button(columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i)))},
 ]);
 partsTable.marked = (u) => u === chosenPart;
@@ -358,8 +390,9 @@ async function choose(part) {
   partsTable.draw();
   select(parts.members[part], `contain ${parts.what[part]}`);
   for (const side of ["a", "b"]) {
-    const graph = data.graphs[sides[side]];
-    const row = graph?.parts.find((each) => each[0] === part);
+    if (sides[side] === null) continue;
+    const graph = example(sides[side]);
+    const row = graph.parts.find((each) => each[0] === part);
     if (row && graph.nodes) await drawNodes(side, graph, row[3]);
   }
 }
@@ -381,7 +414,7 @@ paint();
 filter();
 partsTable.show(allParts);
 conflictsTable.show(data.conflicts);
-await draw("a", 0);
+await draw("a", Math.max(columns.set?.indexOf("new") ?? 0, 0));
 select([]);
 document.body.dataset.ready = "yes";
 })();

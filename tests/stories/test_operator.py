@@ -1,4 +1,4 @@
-"""Serving: the FastAPI example, and a model that loads without any extra."""
+"""An operator serves a model: the FastAPI example, and a model that loads without any extra."""
 
 from __future__ import annotations
 

@@ -1,0 +1,91 @@
+"""`convert`: data of any format that can be read, in another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from saen._util.atomic import holds_input
+from saen.data.documents import Documents
+from saen.data.graphs import Graphs
+from saen.data.nested import NestedData
+from saen.errors import FileError, InputError
+from saen.io import container
+from saen.io.any_json import read_any_json
+from saen.io.loading import data_kind, input_files, load_data
+from saen.io.nested import write_nested
+from saen.io.reading import ReadOptions
+from saen.io.shards import Shards, write_shards
+from saen.io.streaming import stream_data
+from saen.io.writing import output_files, write_graphs
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What `convert` wrote: the data, the files, and the columns that had no place in them."""
+
+    data: Graphs | Documents | NestedData | Shards
+    files: tuple[Path, ...]
+    lost: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.data.n_graphs if isinstance(self.data, Shards) else len(self.data)
+
+
+def convert(
+    source: str,
+    out: Path,
+    reading: ReadOptions | None = None,
+    *,
+    shards: int | None = None,
+    format: Literal["tu", "graphml"] | None = None,
+    kind: Literal["nested"] | None = None,
+    depth: int | None = None,
+    force: bool = False,
+) -> Converted:
+    """Read data and write them in the format of the suffix of `out`, or in `shards` parts.
+
+    Graphs are written in any format of `write_graphs`, documents as `.saen`, nested data as `.saen`
+    or `.jsonl`. With `kind="nested"`, any JSON is read as nested data of this `depth`.
+
+    Raises `InputError` for data that the format cannot store, and `FileError` for files that cannot
+    be read or written.
+
+    >>> folder = getfixture("tmp_path")
+    >>> convert("stdlib-functions", folder / "functions.jsonl").files[0].name
+    'functions.jsonl'
+    """
+    reading = reading or ReadOptions()
+    inputs = input_files(source, reading.nodes, reading.targets)
+    if shards is not None:
+        if any(holds_input(out, each) for each in inputs):
+            raise FileError("is an input of this command: choose another output", path=out)
+        if format is not None:
+            raise InputError("shards are .saen files: omit option 'format'")
+        nested = [read_any_json(Path(source), reading, depth)] if kind == "nested" else None
+        parts = nested or stream_data(source, data_kind(source), reading)
+        written = write_shards(parts, out, shards, force=force)
+        return Converted(written, tuple(written.files))
+    suffix, files = output_files(out, format=format, force=force, inputs=inputs)
+    holds = kind or data_kind(source)
+    allowed = {"documents": ("saen",), "nested": ("saen", "jsonl")}.get(holds)
+    if allowed is not None and suffix not in allowed:
+        what = "nested data" if holds == "nested" else holds
+        known = " or ".join(f".{each}" for each in allowed)
+        raise InputError(
+            f"{what} are written as {known}, or as shards with --shards, not as {out.name}"
+        )
+    data = (
+        load_data(source, holds, reading)
+        if kind is None
+        else read_any_json(Path(source), reading, depth)
+    )
+    if isinstance(data, Graphs):
+        write_graphs(data, out, format=format, force=force)
+        return Converted(data, tuple(files), tuple(data.extra or ()) if suffix == "tu" else ())
+    if isinstance(data, NestedData) and suffix == "jsonl":
+        write_nested(data, out)
+    else:
+        container.save(data, out)
+    return Converted(data, tuple(files))

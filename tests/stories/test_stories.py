@@ -1,0 +1,185 @@
+"""What people come to do, from their files to an answer, by the commands that they would type."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import saen
+from saen.io.writing import write_graphs
+from tests.cli.commandline import fails, invoke, run
+
+COUNTS = ("--preset", "counts", "--no-holdout")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where everybody works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rows_of(file: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(Path(file).read_text().splitlines()))
+
+
+def test_a_chemist_gets_rows_back_and_sees_atoms_coloured() -> None:
+    pytest.importorskip("rdkit")
+    alcohols, amines = [f"{'C' * n}O" for n in range(1, 9)], [f"{'C' * n}N" for n in range(1, 9)]
+    table = [f"m{n};{s};{s.endswith('O'):d};b{n % 3}" for n, s in enumerate(alcohols + amines)]
+    Path("assay.csv").write_text("\n".join(["Name;Smiles;active;Batch", *table]))
+    Path("new.csv").write_text("Name,Smiles,Batch\nx1,CCCO,p\nx2,C(C,q\nx3,CCCN,r\n")
+    checked = invoke("validate", "assay.csv", "--target", "active")
+    assert "column 'Smiles' read as molecules, 'Name' as ids" in checked.stderr
+    assert "1 column not used: Batch" in checked.stdout
+    invoke("train", "assay.csv", "--target", "active", "--out", "model.saen", *COUNTS)
+    assert "new.csv, line 3: 'C(C': invalid SMILES" in fails("predict", "model.saen", "new.csv")
+    predict = ("predict", "model.saen", "new.csv", "--skip-bad", "--keep", "all", "--out", "p.csv")
+    assert "skipped: new.csv, line 3" in invoke(*predict).stderr
+    found = [(r["id"], r["Smiles"], r["Batch"], r["prediction"]) for r in rows_of("p.csv")]
+    assert found == [("x1", "CCCO", "p", "1"), ("x3", "CCCN", "r", "0")]
+    pytest.importorskip("matplotlib")
+    shown = invoke("explain", "model.saen", "new.csv", "--skip-bad", "-g", "x1", "--out", "x.html")
+    assert "x1: predicted 1" in shown.stdout
+    page = Path("x.html").read_text()
+    assert page.count("<svg") > 1
+    assert "made of" in page
+
+
+def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    graphs = saen.generate_threads(16, average_nodes=8, seed=2)
+    ties = np.where(rng.random(len(graphs.indices)) < 0.5, "weak", "strong")
+    weights = rng.random((len(graphs.indices), 1))
+    pairs = [graph.edges() for graph in graphs]
+    graphs = saen.Graphs.from_edge_lists(
+        pairs,
+        graphs.sizes,
+        targets=graphs.targets,
+        edge_labels=ties[: graphs.n_edges],
+        edge_attributes=weights[: graphs.n_edges],
+        ids=[f"club-{n}" for n in range(len(graphs))],
+    )
+    write_graphs(graphs, folder / "clubs", format="graphml")
+    assert "edge attributes are not used" in invoke("validate", "clubs").stdout
+    invoke("convert", "clubs", "edges.csv")
+    plain = ("-d", "ego(radii=(0, 1), edges=none)", "--preset", "counts", "--no-holdout")
+    trained = invoke("train", "edges.csv", "--out", "plain.saen", *plain)
+    assert "edge labels are not used (use them with" in trained.output
+    roles = ("-d", "neighbourhoods(edges=roles)", *COUNTS)
+    trained = invoke("train", "edges.csv", "--out", "m.saen", *roles)
+    assert "edge labels are not used" not in trained.output
+    invoke("predict", "m.saen", "clubs", "--out", "p.csv")
+    assert sorted(row["id"] for row in rows_of("p.csv")) == sorted(graphs.ids.tolist())
+    write_graphs(saen.generate_threads(4, average_nodes=8, seed=1), folder / "bare.jsonl")
+    assert "neither edge labels nor directions" in fails("predict", "m.saen", "bare.jsonl")
+    refused = fails("train", "bare.jsonl", "--out", "n.saen", *roles)
+    assert refused.startswith("edges='roles' needs edge labels or directions")
+
+
+def test_an_engineer_searches_settings_with_scikit_learn(folder: Path) -> None:
+    threads = saen.generate_threads(24, average_nodes=10, seed=1)
+    epochs: list[int] = []
+    model = saen.SAENClassifier(
+        radii=(0, 1), epochs=3, n_models=1, callback=lambda epoch, history: epochs.append(epoch)
+    )
+    prepared = model.prepare(threads)
+    assert repr(prepared).startswith("Prepared(24 examples, compressed to")
+    search = GridSearchCV(model, {"learning_rate": [0.01, 0.1]}, cv=2)
+    search.fit(prepared, threads.targets)
+    best = search.best_estimator_
+    assert epochs[-3:] == [1, 2, 3]
+    assert 1 <= best.best_epoch_[0] <= 3
+    log = best.predict_log_proba(prepared[:5])
+    np.testing.assert_allclose(np.exp(log).sum(axis=1), 1, rtol=1e-6)
+    assert best.explain(threads, 0).prediction == best.predict(threads[:1])[0]
+    with pytest.raises(saen.InputError, match="prepare the data anew"):
+        saen.SAENClassifier(radii=(0,)).fit(prepared, threads.targets)
+    best.save(folder / "model.saen")
+    assert saen.load(folder / "model.saen").score(threads, threads.targets) == best.score(
+        prepared, threads.targets
+    )
+
+
+def test_a_linguist_reads_lemmas_and_coloured_words() -> None:
+    pytest.importorskip("conllu")
+    lines: list[str] = []
+    for n in range(12):
+        noun, verb, lemma = ("Dogs", "barked", "bark") if n % 2 else ("Men", "slept", "sleep")
+        lines += [f"# newdoc id = d{n}", f"# topic = {('people', 'animals')[n % 2]}"]
+        lines += [f"1\t{noun}\t{noun[:3].lower()}\tNOUN\t_\t_\t2\tnsubj\t_\t_"]
+        lines += [f"2\t{verb}\t{lemma}\tVERB\t_\t_\t0\troot\t_\t_", ""]
+    Path("texts.conllu").write_text("\n".join(lines))
+    reading = ("--target", "topic", "--word", "lemma")
+    assert "12 documents" in invoke("validate", "texts.conllu", *reading).stdout
+    invoke("train", "texts.conllu", "--out", "m.saen", *reading, *COUNTS)
+    invoke("predict", "m.saen", "texts.conllu", "--word", "lemma", "--out", "p.csv")
+    found = [(row["id"], row["prediction"]) for row in rows_of("p.csv")]
+    assert found == [(f"d{n}", ("people", "animals")[n % 2]) for n in range(12)]
+    forms = invoke("predict", "m.saen", "texts.conllu")  # without --word
+    assert "of the words have labels that the model has not seen" in forms.stderr
+    invoke("convert", "texts.conllu", "texts.saen", *reading)
+    invoke("explain", "m.saen", "texts.saen", "-g", "d1", "--out", "why.html")
+    assert '<p class="text"><span style="background' in Path("why.html").read_text()
+
+
+def test_a_programmer_learns_from_any_json() -> None:
+    events = [
+        {"user": f"u{n}", "ok": ("no", "yes")[n % 2], "load": 0.5 + n % 2,
+         "calls": [{"name": ("read", "write")[n % 2], "args": ["x", n % 3]}]}
+        for n in range(12)
+    ]  # fmt: skip
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    convert = ("convert", "-", "events.jsonl", "--as", "nested", "--target", "ok", "--id", "user")
+    invoke(*convert, input=text)
+    assert run("validate", "events.jsonl")["count"] == 12
+    invoke("train", "events.jsonl", "--out", "m.saen", *COUNTS)
+    shown = invoke("predict", "m.saen", "-", input=Path("events.jsonl").read_text())
+    rows = list(csv.DictReader(shown.stdout.splitlines()))
+    assert [(row["id"], row["prediction"]) for row in rows[:2]] == [("u0", "no"), ("u1", "yes")]
+    assert "accuracy 100.0 % on 12 examples" in shown.stderr
+    assert "write" in invoke("explain", "m.saen", "events.jsonl", "-g", "u1").stdout
+
+
+def test_a_reader_of_the_paper_finds_its_procedures_and_protocol(folder: Path) -> None:
+    C, D = saen.compute_cd(np.array([[0, 0], [1, 1], [0, 0]]))
+    np.testing.assert_array_equal((C @ D).toarray(), np.eye(2))
+    write_graphs(saen.generate_threads(18, average_nodes=8, seed=1), folder / "threads.jsonl")
+    levels = run("compress", "threads.jsonl", "--radii", "0,1", "--out", "c.saen")["levels"]
+    assert [level["name"] for level in levels] == ["nodes", "ego graphs", "graphs"]
+    assert levels[1]["unique"] < levels[1]["objects"]
+    pytest.importorskip("matplotlib")
+    for figure in ("decomposition", "compression"):
+        invoke("draw", "threads.jsonl", "-g", 3, "--figure", figure, "--out", f"{figure}.svg")
+    protocol = ("--preset", "paper", "--repeats", 2, "--folds", 3, "--epochs", 2)
+    result = run("evaluate", "threads.jsonl", *protocol, "--out", "run")
+    assert 0 <= result["accuracy"]["mean"] <= 1
+    assert invoke("evaluate", "threads.jsonl", *protocol, "--out", "run").exit_code == 0  # resumed
+    assert len(json.loads(Path("run/splits.json").read_text())["repeats"]) == 2
+
+
+def test_an_analyst_of_many_threads_looks_around(folder: Path) -> None:
+    pytest.importorskip("bokeh")
+    threads = saen.generate_threads(60, average_nodes=10, seed=4)
+    targets = threads.targets.copy()
+    again = saen.Graphs.concatenate([threads, threads[:1]]).with_ids(np.arange(61))
+    other = "questions" if targets[0] == "discussion" else "discussion"
+    write_graphs(again.with_targets([*targets, other]), folder / "threads.saen")
+    invoke("train", "threads.saen", "--out", "m.saen", *COUNTS)
+    found = run("explore", "m.saen", "threads.saen", "--parts", 30, "--out", "page.html")
+    assert (found["examples"], found["listed_parts"]) == (61, 30)
+    assert found["conflicts"] >= 1
+    write_graphs(saen.generate_threads(5, average_nodes=10, seed=9), folder / "new.jsonl")
+    beside = ("--training", "threads.saen", "--out", "new.html")
+    assert run("explore", "m.saen", "new.jsonl", *beside)["examples"] == 66
+    page = Path("page.html").read_text()
+    assert "Unique neighbourhoods up to depth" in page
+    assert "default-src 'none'" in page
+    best: dict[str, Any] = run("explain", "m.saen", "threads.saen", "--parts", 3)
+    assert len(best["parts"]) == 3
