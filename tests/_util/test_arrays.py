@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from saen._util.arrays import (
+    codes_in_order,
     distinct_with_inverse,
     frozen,
     narrow,
@@ -144,3 +147,14 @@ def test_distinct_with_inverse_is_numpy_s_unique(drawn):
     ):
         assert own.dtype == expected.dtype
         assert own.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("arrow", [True, False], ids=["pyarrow", "pandas"])
+def test_codes_in_order_number_values_by_first_appearance(
+    arrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not arrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    keys = np.array([[2**64 - 1, 0], [5, 1], [2**64 - 1, 2], [0, 3]], np.uint64)
+    assert codes_in_order(keys[:, 0]).tolist() == [0, 1, 0, 2]
+    assert codes_in_order(keys[:0, 0]).tolist() == []

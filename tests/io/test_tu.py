@@ -154,7 +154,7 @@ def test_tu_harmless_oddities_are_read_right(
     odd = write(tmp_path / "odd", {part: disguise(text.encode()) for part, text in TOY.items()})
     plain = read_tu(write(tmp_path / "plain", TOY))
     assert read_tu(odd) == plain
-    monkeypatch.setattr(tu, "ARROW_BYTES", 0)
+    monkeypatch.setattr(tu, "_arrow", lambda: None)
     assert read_tu(odd) == plain
 
 
@@ -234,8 +234,8 @@ def test_tu_bad_text_is_reported_with_file_and_line(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for size in (tu.ARROW_BYTES, 0):
-        monkeypatch.setattr(tu, "ARROW_BYTES", size)
+    for arrow in (tu._arrow, lambda: None):
+        monkeypatch.setattr(tu, "_arrow", arrow)
         error = error_of(tmp_path, {part: text})
         assert words in str(error)
         assert error.line == line
@@ -246,7 +246,7 @@ def test_tu_the_line_is_right_far_into_a_file_of_many_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 1000)
-    monkeypatch.setattr(archive, "_STEP", 100)
+    monkeypatch.setattr(archive, "_PLAIN_STEP", 100)
     lines = ["1, 2", "2, 3"] * 1000
     for row, text in ((1500, "1, two"), (900, ""), (1999, "1, 4"), (0, "7, 1")):
         changed = [*lines[:row], text, *lines[row + 1 :]]
@@ -257,7 +257,7 @@ def test_tu_the_first_of_two_bad_lines_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tu, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(archive, "_STEP", 50)
+    monkeypatch.setattr(archive, "_PLAIN_STEP", 50)
     lines = ["1, 2"] * 500
     lines[200] = lines[90] = "?"
     assert error_of(tmp_path, {"A": "\n".join(lines)}).line == 91
@@ -335,8 +335,8 @@ def test_tu_what_is_written_is_read_back_equal_in_any_manner_and_chunks(
         file.write_bytes(text + newline * rng.choice([0, 1, 3]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tu, "CHUNK_BYTES", rng.choice([400, 2**22]))
-        patch.setattr(archive, "_STEP", rng.choice([7, 2**14]))
-        patch.setattr(tu, "ARROW_BYTES", rng.choice([0, 2**26]))
+        patch.setattr(archive, "_PLAIN_STEP", rng.choice([7, 2**14]))
+        patch.setattr(tu, "_arrow", rng.choice([tu._arrow, lambda: None]))
         assert read_tu(folder, directed=plain.directed) == graphs
 
 

@@ -12,6 +12,7 @@ from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
 from saen.io.reading import ReadOptions
+from saen.learning import splits
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
 from saen.learning.jobs.job import Job
@@ -272,6 +273,15 @@ def test_splits_from_json_refuse_fractions(tmp_path):
     file.write_text('{"train": [0, 1.9], "test": [2]}')
     with pytest.raises(FileError, match="needs training indices: a list of integers"):
         splits_from_json(file, 3)
+
+
+def test_inner_split_holds_out_a_bounded_number_of_examples(monkeypatch):
+    monkeypatch.setattr(splits, "MAX_INNER_TEST", 12)
+    y = np.repeat([0, 1], 300)
+    [(train, test)] = inner_folds(y, 1, state=0)
+    assert (len(train), np.bincount(y[test]).tolist()) == (588, [6, 6])
+    [(_, test)] = inner_folds(y[::6], 1, state=0)
+    assert len(test) == 10
 
 
 def test_inner_folds_hold_every_class_in_equal_shares_where_they_can():

@@ -19,7 +19,7 @@ from saen import (
     train,
 )
 from saen.network import batches
-from saen.network.batches import cut_batches, seen_in_training
+from saen.network.batches import cut_batches, cut_validation_batches, seen_in_training
 from tests.references.networks import assert_close, make_network, random_hierarchy
 
 
@@ -48,6 +48,18 @@ def test_batches_are_a_partition_of_the_examples_drawn_from_the_seed() -> None:
     assert sorted(row for batch in members(0, 8) for row in batch) == list(range(n))
     assert [len(batch) for batch in members(0, 10)] == [8, 8, 8, 8]  # of equal size, at most 10
     assert members(0, 100) == members(0, n) == members(0, None) == [list(range(n))]
+
+
+def test_validation_batches_are_the_held_out_examples_alone() -> None:
+    hierarchy = random_hierarchy(0, n=32, patterns=20, kind="both")
+    weights = np.zeros((32, 2))
+    weights[3::4, 0] = weights[5, 1] = 1.0
+    task = Task.regression(np.arange(32.0), n_models=2, weights=weights)
+    cut = list(cut_validation_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, task, 4))
+    totals = np.array([batch.targets[:, :, 2].max(dim=1).values.tolist() for batch in cut])
+    assert totals.ravel().tolist() == [3.0, 5.0, 7.0, 11.0, 15.0, 19.0, 23.0, 27.0, 31.0]
+    none = Task.regression(np.arange(32.0), n_models=2, weights=np.zeros((32, 2)))
+    assert len(cut_validation_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, none, 4)) == 1
 
 
 def test_unseen_labels_are_treated_alike_inside_and_outside_the_vocabulary() -> None:

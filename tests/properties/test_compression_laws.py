@@ -19,7 +19,7 @@ import saen.decompositions.ball_counts
 from saen import Compressed, Decomposition, Ego, Hierarchy, compress, compress_graphs, merge
 from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import level_keys
-from saen.decompositions import Paths
+from saen.decompositions import Neighbourhoods, Paths
 from tests.properties.strategies import (
     DrawnGraphs,
     collections,
@@ -298,6 +298,31 @@ def test_compress_graphs_in_chunks_of_roots_gives_what_compressing_the_graph_giv
             assert same_arrays(cut, direct if lower else direct.top_only())
             for kept, computed in zip(cut.keys, direct.keys, strict=True):
                 np.testing.assert_array_equal(kept, computed)
+
+
+REFINED = [
+    Neighbourhoods(depth=1),
+    Neighbourhoods(depth=3, node_labels="degree", direction="out"),
+    Neighbourhoods(depth=2, edges="auto"),
+    Neighbourhoods(depth=2, node_labels="degree", edges="objects"),
+]
+
+
+@pytest.mark.parametrize("bits", BITS)
+@given(
+    graph_collections(), st.sampled_from(REFINED), st.sampled_from([1, 5, 1 << 18]), st.booleans()
+)
+def test_compress_graphs_level_by_level_gives_what_compressing_everything_gives(
+    bits: int, drawn: DrawnGraphs, decomposition: Decomposition, entries: int, lower: bool
+) -> None:
+    with keys_of(bits):
+        fitted = decomposition.fit(drawn.graphs)
+        direct = compress(fitted.decompose(drawn.graphs))
+        with blocks_of(entries):
+            refined = compress_graphs(drawn.graphs, fitted, lower_inverse=lower)
+    assert same_arrays(refined, direct if lower else direct.top_only())
+    for kept, computed in zip(refined.keys, direct.keys, strict=True):
+        np.testing.assert_array_equal(kept, computed)
 
 
 @given(hierarchies(), st.data())

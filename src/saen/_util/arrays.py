@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,6 +121,22 @@ def distinct_with_inverse(values: Array) -> tuple[Array, NDArray[np.int64]]:
     return np.unique(values, return_inverse=True)
 
 
+def codes_in_order(values: NDArray[np.uint64]) -> Ints:
+    """Equal values numbered by their first appearance, by a hash table.
+
+    >>> codes_in_order(np.array([7, 5, 7], np.uint64)).tolist()
+    [0, 1, 0]
+    """
+    try:
+        pa: Any = import_module("pyarrow")  # imported in a tenth of the time of pandas
+    except ImportError:
+        return cast(Ints, import_module("pandas").factorize(values)[0])
+    # Not by `pa.array`, which imports pandas to see whether that is what it gets.
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    column = pa.Array.from_buffers(pa.uint64(), len(values), [None, buffer])
+    return cast(Ints, np.from_dlpack(column.dictionary_encode().indices))
+
+
 def smallest_unsigned(largest: int) -> np.dtype[Any]:
     """The narrowest unsigned integer type that holds `largest`.
 
@@ -140,7 +157,8 @@ def index_dtype(largest: int) -> np.dtype[np.signedinteger[Any]]:
 
 def narrow(array: Ints) -> Ints:
     """The same non-negative integers in the narrowest unsigned type that holds them."""
-    return array.astype(smallest_unsigned(array.max(initial=0)), copy=False)
+    dtype = smallest_unsigned(array.max(initial=0))
+    return array.view(dtype) if dtype.itemsize == array.itemsize else array.astype(dtype)
 
 
 def row_blocks(indptr: Ints) -> Iterator[tuple[int, int]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import BLOCK, Array, segment_ids
+from saen._util.arrays import BLOCK, Array, index_dtype, offsets, row_blocks, segment_ids
 from saen._util.lazy import LazyModule
 from saen.errors import InputError
 
@@ -56,10 +57,37 @@ class Entries:
         indptr = np.searchsorted(rows, np.arange(n_nodes + 1, dtype=rows.dtype))
         return Entries(indptr, np.array(columns, dtype=pairs.dtype), values)
 
-    def symmetrised(self) -> Entries:
-        """With the reverse of every entry that has none."""
+    @staticmethod
+    def joined(blocks: Iterable[EdgeBlock], n_nodes: int, max_edges: int) -> Entries:
+        """From blocks of node pairs without values; the same pair twice is kept once.
+
+        There are at most `max_edges` pairs. Blocks in ascending order are never made pairs again.
+        """
+        width = index_dtype(n_nodes)
+        columns = np.empty(max_edges, dtype=width)  # pages that nothing is written to cost nothing
+        rows, lengths = [np.empty(0, width)], [np.empty(0, np.int64)]
+        n_edges, last, ascending = 0, (-1, -1), True
+        for block in blocks:
+            columns[n_edges : n_edges + len(block)] = block.columns
+            n_edges += len(block)
+            rows.append(block.rows)
+            lengths.append(block.lengths)
+            if len(block):
+                first = int(block.rows[0]), int(block.columns[0])
+                ascending = ascending and block.ascending and first > last
+                last = int(block.rows[-1]), int(block.columns[-1])
+        columns.resize(n_edges, refcheck=False)
+        row, length = np.concatenate(rows), np.concatenate(lengths)
+        if ascending:
+            counts = np.bincount(row, weights=length, minlength=n_nodes)
+            return Entries(offsets(counts.astype(np.int64)), columns, {})
+        pairs = np.stack([np.repeat(row, length), columns]).T
+        return Entries.sorted(pairs, n_nodes, {}, "merge")
+
+    def symmetrised(self, node_offsets: NDArray[np.int64]) -> Entries:
+        """With the reverse of every entry that has none; entries stay within their graphs."""
         n_nodes = len(self.indptr) - 1
-        if is_symmetric(self.indptr, self.columns):
+        if is_symmetric(self.indptr, self.columns, node_offsets):
             return self
         rows, order = segment_ids(self.indptr), by_column(self.indptr, self.columns)
         source = np.concatenate([np.arange(len(order)), order])
@@ -74,13 +102,53 @@ class Entries:
         )
 
 
-def is_symmetric(indptr: NDArray[np.int64], columns: NDArray[np.signedinteger[Any]]) -> bool:
-    """Whether every entry of a CSR pattern with sorted rows stands in both directions."""
+@dataclass(frozen=True)
+class EdgeBlock:
+    """Some node pairs, the first node of each once per run of equal ones."""
+
+    rows: Array
+    lengths: NDArray[np.int64]
+    columns: Array
+    ascending: bool
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @staticmethod
+    def of(rows: Array, columns: Array) -> EdgeBlock:
+        """From the first and the second node of every pair."""
+        new = np.ones(len(rows), dtype=np.bool_)
+        np.not_equal(rows[1:], rows[:-1], out=new[1:])
+        starts = np.flatnonzero(new)
+        runs = rows[starts]
+        new[1:] |= columns[1:] > columns[:-1]
+        ascending = bool((runs[1:] > runs[:-1]).all() and new.all())
+        return EdgeBlock(runs, np.diff(starts, append=len(rows)), columns, ascending)
+
+
+def is_symmetric(
+    indptr: NDArray[np.int64],
+    columns: NDArray[np.signedinteger[Any]],
+    node_offsets: NDArray[np.int64],
+) -> bool:
+    """Whether every entry of a CSR pattern with sorted rows stands in both directions.
+
+    Entries stay within the segments of `node_offsets`.
+    """
     if len(columns) <= MAX_SORTED:
         rows, order = segment_ids(indptr), by_column(indptr, columns)
         return np.array_equal(rows[order], columns) and np.array_equal(columns[order], rows)
-    reverse = _transposed(indptr, columns, np.ones(len(columns), dtype=np.bool_))
-    return np.array_equal(reverse.indices, columns) and np.array_equal(reverse.indptr, indptr)
+    # Some graphs at a time, which the cache holds.
+    for start, stop in row_blocks(indptr[node_offsets]):
+        first, last = node_offsets[start], node_offsets[stop]
+        pointers = indptr[first : last + 1] - indptr[first]
+        own = columns[indptr[first] : indptr[last]] - columns.dtype.type(first)
+        reverse = _transposed(pointers, own, np.ones(len(own), dtype=np.bool_))
+        if not np.array_equal(reverse.indices, own):
+            return False
+        if not np.array_equal(reverse.indptr, pointers):
+            return False
+    return True
 
 
 def by_column(indptr: NDArray[np.int64], columns: Array) -> NDArray[np.int64]:

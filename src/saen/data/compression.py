@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import (
     Array,
     Ints,
+    codes_in_order,
     distinct_with_inverse,
     frozen,
     narrow,
@@ -41,22 +42,21 @@ from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scipy import sparse
 else:
     sparse = LazyModule("scipy.sparse")
-    pd = LazyModule("pandas")
 
 _MAX_CHUNK_ENTRIES = 1 << 22  # of the uncompressed hierarchy, held by each thread
 _MIN_CHUNK_ENTRIES = 1 << 20  # below, merging chunks takes longer than a second thread saves
 _MAX_THREADS = 4
-Apply = Callable[..., Iterable["Compressed"]]
+Apply = Callable[..., Iterable[Any]]
 """`map`, or that of a pool of threads."""
 MAX_ENTRIES = 10**11
 """Entries of an uncompressed hierarchy that compressing it may take."""
 MIN_ENTRY_BYTES = 5  # a part in 32 bits and a role in 8
 _MIN_CUT = 16  # chunks below this fraction of the largest are decomposed at once
 _MAX_INVERSE = 1 << 30  # objects of a level
+_SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -362,8 +362,32 @@ class Cut:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Refinement:
+    """A hierarchy with a new object (v, l) of every v on every level l, made of those below it.
+
+    The older objects (v, d), d < l, are carried up to level l by one-part objects: number
+    v · (l + 1) + d is (v, d).
+
+    - `bottom`: the bottom objects, of which the first `n` are the (v, 0);
+    - `steps`: per level the parts of (v, l) alone, which are bottom objects (l = 1) or (u, l - 1),
+      numbered by u. The last role is that of what is carried up;
+    - `top`: the last relation, of all examples;
+    - `names`: of all levels.
+    """
+
+    bottom: Attributes
+    n: int
+    steps: Sequence[Relation]
+    top: Relation
+    names: tuple[str, ...]
+
+
 class Decomposer(Protocol):
-    """What compression needs to know of a decomposition; one that can be cut has `cut` as well."""
+    """What compression needs to know of a decomposition.
+
+    One that can be cut has `cut` as well, one that refines has `refinement`.
+    """
 
     @property
     def takes(self) -> str:
@@ -398,9 +422,11 @@ def compress_graphs(
     `graphs` may be whatever else the decomposition takes: documents or nested data. Chunks are
     compressed in parallel; the result does not depend on how many, except that the lower objects
     of `inverse` are in the order of the chunks. Decompositions that can be cut (see
-    `Decomposition.cut`) make even one large graph in chunks. Without `lower_inverse`, only the
-    inverse of the top level is kept; that of a cut level with more than a billion objects is
-    dropped in any case. `progress` is called with the number of graphs done after each chunk.
+    `Decomposition.cut`) make even one large graph in chunks; those that refine (see
+    `Decomposition.refinement`) go level by level, and the threads share each of them. Without
+    `lower_inverse`, only the inverse of the top level is kept; that of a cut level with more than a
+    billion objects is dropped in any case. `progress` is called with the number of graphs done
+    after each chunk, or with the share of levels done as a number of graphs.
 
     Raises `InputError` with a forecast for work that would never end or never fit.
 
@@ -411,12 +437,15 @@ def compress_graphs(
     True
     """
     costs = decomposition.costs(graphs)
-    make_cut: Callable[[Any], Cut | None] = getattr(decomposition, "cut", lambda data: None)
+    none: Callable[[Any], None] = lambda data: None  # noqa: E731
+    make_cut: Callable[[Any], Cut | None] = getattr(decomposition, "cut", none)
+    refine: Callable[[Any], Refinement | None] = getattr(decomposition, "refinement", none)
     _refuse_hopeless(costs, lambda example: make_cut(graphs[example : example + 1]))
     n_threads = min(os.cpu_count() or 1, _MAX_THREADS)
     limit = _MAX_CHUNK_ENTRIES
     if not lower_inverse:  # whose order depends on the chunks, and must not on the machine
         share = -(-int(costs.sum()) // n_threads)
+        share += min(int(costs.max(initial=0)), share // 8)  # examples are whole: no small last one
         limit = min(max(share, _MIN_CHUNK_ENTRIES), _MAX_CHUNK_ENTRIES)
     ends = chunk_ends(costs, limit)
 
@@ -435,16 +464,77 @@ def compress_graphs(
             if progress is not None:
                 progress(stop)
 
-    if costs.sum() <= limit:  # starting a thread takes longer than a small graph
+    refinement = refine(graphs)
+    small = costs.sum() <= limit  # starting a thread takes longer than a small graph
+    if small and refinement is None:
         return merge_stream(shards(map(shard, [0], ends)))
     # numpy releases the interpreter lock while it sorts and gathers, so threads are enough.
     pool = ThreadPoolExecutor(n_threads)
     try:
+        if refinement is not None:
+            apply = map if small else pool.map
+            return _compress_refinement(refinement, lower_inverse, apply, progress)
         if len(ends) == 1:  # the threads share one large graph
             return merge_stream(shards([shard(0, ends[0], pool.map)]))
         return merge_stream(shards(pool.map(shard, [0, *ends[:-1]], ends)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for a large chunk
+
+
+def _compress_refinement(
+    refinement: Refinement,
+    lower_inverse: bool,
+    apply: Apply,
+    progress: Callable[[int], object] | None,
+) -> Compressed:
+    """What `compress` makes of the whole hierarchy; of what is carried up, only unique objects."""
+    n, depth, top = refinement.n, len(refinement.steps), refinement.top
+    attributes, inverse, keys = _compress_attributes(refinement.bottom)
+    below = narrow(inverse)  # the unique objects of what a step names
+    reached = below[:n, None]  # of every v the unique (v, 0), (v, 1), … on this level
+    relations: list[Relation] = []
+    all_keys: list[Keys] = [keys]
+    columns: list[Ints | None] = [below]
+    objects, entries = [len(below)], [0]
+    for level, step in enumerate(refinement.steps, start=1):
+        rows = _Rows.of(step, below, len(keys), apply)
+        row_key = row_keys(rows.indptr, rows.codes, rows.counts, keys, step.alphabet, apply)
+        below, firsts = _group(row_key, partial(rows.equal, apply=apply), rows.content)
+        older = np.unique(reached) if level == 1 else np.arange(len(keys))
+        carried = _Rows.carrying(older, step.n_roles - 1, len(keys), rows.codes.dtype)
+        old_key = row_keys(carried.indptr, carried.codes, carried.counts, keys, step.alphabet)
+        both = carried.followed_by(rows.take(firsts))
+        row_key = np.concatenate([old_key, row_key[firsts]])
+        del rows
+        relation, inverse, firsts = _merged(both, row_key, step.alphabet, len(keys))
+        numbers = narrow(inverse)
+        renumbered = np.empty(len(keys), dtype=numbers.dtype)
+        renumbered[older] = numbers[: len(older)]
+        below = numbers[len(older) :][below]
+        reached = np.column_stack([renumbered[reached], below])
+        keys = row_key[firsts]
+        relations.append(relation)
+        all_keys.append(keys)
+        columns.append(reached.ravel())
+        objects.append(reached.size)
+        entries.append(n * level + step.n_entries)
+        if not lower_inverse:
+            columns[level - 1] = None
+        if progress is not None:
+            progress(top.n_parents * level // (depth + 1))
+    relation, inverse, keys = _compress_relation(top, reached.ravel(), keys, apply=apply)
+    if progress is not None:
+        progress(top.n_parents)
+    if not lower_inverse:
+        columns[depth] = None
+    out = Compressed(
+        Hierarchy(attributes, (*relations, relation), refinement.names),
+        (*columns, narrow(inverse)),
+        (*objects, top.n_parents),
+        (*entries, top.n_entries),
+    )
+    vars(out)["keys"] = [*all_keys, keys]
+    return out
 
 
 def _compress_cut(cut: Cut, limit: int, lower_inverse: bool, apply: Apply) -> Compressed:
@@ -629,46 +719,72 @@ class _Rows:
     counts: Ints
 
     @staticmethod
-    def of(relation: Relation, unique_parts: Ints | None, n_unique: int) -> _Rows:
+    def of(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply = map
+    ) -> _Rows:
         """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts.
 
-        `unique_parts` is None where the parts are unique already.
+        `unique_parts` is None where the parts are unique already. Blocks of rows are made by
+        `apply`.
         """
         n_codes = max(relation.n_roles * n_unique, 1)
-        width = np.uint32 if n_codes < 2**32 else np.int64
-        indptr = relation.indptr.astype(np.int64)
-        lengths: list[Ints] = []
-        codes: list[Ints] = []
-        counts: list[Ints] = []
-        for start, stop in row_blocks(indptr):
+        width = np.dtype(np.uint32 if n_codes < 2**32 else np.int64)
+        indptr = relation.indptr.astype(np.int64, copy=False)
+        if relation.n_entries == 0:
+            return _Rows(indptr, np.empty(0, width), np.empty(0, np.uint8))
+
+        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints]:
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
-            block = relation.roles[entries].astype(np.int64) * n_unique
+            block = relation.roles[entries].astype(width) * width.type(n_unique)
             parts = relation.parts[entries]
-            block += parts if unique_parts is None else unique_parts[parts]
+            if unique_parts is not None:
+                parts = unique_parts[parts]
+            block += parts.astype(width, copy=False)
             weights = None if relation.counts is None else relation.counts[entries]
-            merged = _merge_entries(local, block, weights, n_codes)
-            lengths.append(merged[0])
-            codes.append(merged[1].astype(width, copy=False))
-            counts.append(merged[2])
-        if not codes:
-            return _Rows(indptr, np.empty(0, np.int64), np.empty(0, np.int64))
+            lengths, codes, counts = _merge_entries(local, block, weights, n_codes)
+            return lengths, codes.astype(width, copy=False), counts
+
+        blocks = list(apply(merged, *zip(*row_blocks(indptr), strict=True)))
+        lengths, codes, counts = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        return _Rows(offsets(lengths), codes, counts)
+
+    @staticmethod
+    def carrying(parts: Ints, role: int, n_unique: int, dtype: np.dtype[Any]) -> _Rows:
+        """Parents of one part each."""
+        codes = parts.astype(dtype) + dtype.type(role * n_unique)
+        return _Rows(np.arange(len(parts) + 1), codes, np.ones(len(parts), np.uint8))
+
+    def take(self, rows: Ints) -> _Rows:
+        """Some of these parents."""
+        lengths = np.diff(self.indptr)[rows]
+        entries = ranges(self.indptr[rows], lengths)
+        return _Rows(offsets(lengths), self.codes[entries], self.counts[entries])
+
+    def followed_by(self, other: _Rows) -> _Rows:
+        """These parents, then others."""
         return _Rows(
-            offsets(np.concatenate(lengths)), np.concatenate(codes), np.concatenate(counts)
+            np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.counts, other.counts]),
         )
 
-    def equal(self, mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+    def equal(self, mine: Ints, theirs: Ints, apply: Apply = map) -> NDArray[np.bool_]:
         """Row by row, whether two lists of parents consist of the same parts."""
         lengths = np.diff(self.indptr)
         same: NDArray[np.bool_] = lengths[mine] == lengths[theirs]
         candidates = np.flatnonzero(same)
         n = lengths[mine[candidates]]
-        for start, stop in row_blocks(offsets(n)):
+
+        def compare(start: int, stop: int) -> None:
             rows, size = candidates[start:stop], n[start:stop]
             a = ranges(self.indptr[mine[rows]], size)
             b = ranges(self.indptr[theirs[rows]], size)
             differs = (self.codes[a] != self.codes[b]) | (self.counts[a] != self.counts[b])
             same[rows[segment_ids(offsets(size))[differs]]] = False
+
+        if len(candidates):
+            list(apply(compare, *zip(*row_blocks(offsets(n)), strict=True)))
         return same
 
     def content(self, row: int) -> tuple[Any, ...]:
@@ -678,25 +794,29 @@ class _Rows:
 
 
 def _merge_entries(
-    indptr: NDArray[np.int64], codes: NDArray[np.int64], counts: Ints | None, n_codes: int
+    indptr: NDArray[np.int64], codes: Ints, counts: Ints | None, n_codes: int
 ) -> tuple[Ints, Ints, Ints]:
     """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
     n_rows = len(indptr) - 1
-    keys = np.repeat(np.arange(n_rows) * n_codes, np.diff(indptr)) + codes
-    if n_rows * n_codes < 2**32:
-        keys = keys.astype(np.uint32)  # half the bytes to sort
+    width = np.dtype(np.uint32 if n_rows * n_codes < 2**32 else np.int64)  # fewer bytes to sort
+    base = np.arange(n_rows, dtype=width) * width.type(n_codes)
+    keys = np.repeat(base, np.diff(indptr))
+    keys += codes.astype(width, copy=False)
+    # Stable sorts use that rows stand in order already; twice as fast as others on some machines.
     if counts is None:
-        keys.sort()
+        keys.sort(kind="stable")
         first = np.flatnonzero(_changes(keys))
         merged = np.diff(first, append=len(keys))
     else:
-        order = np.argsort(keys)
+        order = np.argsort(keys, kind="stable")
         keys = keys[order]
         first = np.flatnonzero(_changes(keys))
         weights = counts[order].astype(np.int64)
         merged = np.add.reduceat(weights, first) if len(first) else weights
-    rows, distinct = np.divmod(keys[first], keys.dtype.type(n_codes))
-    return np.bincount(rows, minlength=n_rows), distinct, narrow(merged)
+    lengths = np.diff(np.searchsorted(first, indptr))
+    distinct = keys[first]
+    distinct -= np.repeat(base, lengths)
+    return lengths, distinct, narrow(merged)
 
 
 def _group(
@@ -717,20 +837,34 @@ def _group(
 
 
 def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The group of every key and the first object of every group; groups are ordered by key."""
-    # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
-    codes, _ = pd.factorize(keys[:, 0])  # numbered by first appearance
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-    if (keys[first, 1][codes] == keys[:, 1]).all():
-        order = np.argsort(keys[first, 0])
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        return rank[codes], first[order]
+    """The group of every key and an object of every group; groups are ordered by key."""
+    if _mostly_distinct(keys[:, 0]):  # a hash table would be large, and its order another sort
+        order = np.argsort(keys[:, 0])
+        new = _changes(keys[order, 0])
+        if (new | ~_changes(keys[order, 1])).all():
+            groups = np.empty(len(keys), dtype=np.int64)
+            groups[order] = np.cumsum(new) - 1
+            return groups, order[new]
+    else:
+        # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
+        codes = codes_in_order(keys[:, 0])
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+        if (keys[first, 1][codes] == keys[:, 1]).all():
+            order = np.argsort(keys[first, 0])
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            return rank[codes], first[order]
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
     groups = np.empty(len(keys), dtype=np.int64)
     groups[order] = np.cumsum(new) - 1
     return groups, order[new]
+
+
+def _mostly_distinct(values: NDArray[np.uint64]) -> bool:
+    """Whether few values of a sample are equal."""
+    sample = values[:: len(values) // _SAMPLE + 1]
+    return len(np.unique(sample)) >= _MIN_DISTINCT * len(sample)
 
 
 def _split(
@@ -796,15 +930,19 @@ def _compress_attributes(
 
 
 def _compress_relation(
-    relation: Relation, unique_parts: Ints, part_keys: Keys, keys: Keys | None = None
+    relation: Relation,
+    unique_parts: Ints,
+    part_keys: Keys,
+    keys: Keys | None = None,
+    apply: Apply = map,
 ) -> tuple[Relation, NDArray[np.int64], Keys]:
     """C_l and D_l in effect: the unique parents, the inverse, and the keys.
 
     `keys` are those of the parents, if they are known.
     """
-    rows = _Rows.of(relation, unique_parts, len(part_keys))
+    rows = _Rows.of(relation, unique_parts, len(part_keys), apply)
     if keys is None:
-        keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet)
+        keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet, apply)
     merged, inverse, representatives = _merged(rows, keys, relation.alphabet, len(part_keys))
     return merged, inverse, keys[representatives]
 

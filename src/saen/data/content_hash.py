@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -63,20 +64,27 @@ def attribute_keys(attributes: Attributes) -> Keys:
 
 
 def row_keys(
-    indptr: Ints, codes: Ints, counts: Array, part_keys: Keys, alphabet: tuple[str, ...]
+    indptr: Ints,
+    codes: Ints,
+    counts: Array,
+    part_keys: Keys,
+    alphabet: tuple[str, ...],
+    apply: Callable[..., Iterable[None]] = map,
 ) -> Keys:
     """Keys of parents from the multiset of their (role, part) entries.
 
     `codes` holds role · n_parts + part. The sum over entries commutes, so order does not matter.
+    Blocks of rows are hashed by `apply`, `map` or that of a pool of threads.
     """
     roles = value_keys(list(alphabet), "role")
     n_parts = max(len(part_keys), 1)
     table = None
     if len(roles) * len(part_keys) <= len(codes):  # fewer distinct entries than entries
         table = [_entry_lane(part_keys[None], roles[:, None], i).ravel() for i in (0, 1)]
-    sums = np.empty((len(indptr) - 1, 2), dtype=np.uint64)
+    keys = np.empty((len(indptr) - 1, 2), dtype=np.uint64)
+
     # In blocks: temporary arrays that fit the cache, and that the allocator keeps for the next one.
-    for start, stop in row_blocks(indptr):
+    def hash_block(start: int, stop: int) -> None:
         entries = slice(int(indptr[start]), int(indptr[stop]))
         weights = counts[entries].astype(np.uint64)
         if table is None:
@@ -89,10 +97,12 @@ def row_keys(
                 else table[i][codes[entries]]
             )
             lane *= weights
-            sums[start:stop, i] = segment_reduce(
-                np.add, lane, indptr[start : stop + 1] - indptr[start]
-            )
-    return _masked([_mix(sums[:, i] ^ salt) for i, salt in enumerate(_SALTS)])
+            sums = segment_reduce(np.add, lane, indptr[start : stop + 1] - indptr[start])
+            keys[start:stop, i] = _mix(sums ^ _SALTS[i]) & MASKS[i]
+
+    if len(keys):
+        list(apply(hash_block, *zip(*row_blocks(indptr), strict=True)))
+    return keys
 
 
 def level_keys(hierarchy: Hierarchy) -> list[Keys]:

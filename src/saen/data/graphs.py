@@ -15,6 +15,7 @@ from saen._util.arrays import (
     offsets,
     owned,
     ranges,
+    row_blocks,
     segment_ids,
     segment_reduce,
 )
@@ -95,7 +96,8 @@ class Graphs(Dataset):
                 object.__setattr__(self, key, owned(_column(key, values)))
         _check_adjacency(self)
         object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
-        _check_content(self)
+        _check_within(self.node_offsets, self.indptr, self.indices)
+        _check_columns(self)
         _check_symmetric(self)
         width = index_dtype(self.n_nodes)
         if self.indices.dtype != width:
@@ -106,7 +108,7 @@ class Graphs(Dataset):
     @classmethod
     def from_edges(
         cls,
-        edges: ArrayLike,
+        edges: ArrayLike | Entries,
         sizes: ArrayLike,
         *,
         directed: bool = False,
@@ -131,29 +133,21 @@ class Graphs(Dataset):
         """
         if duplicates not in ("error", "merge"):
             raise InputError(f'duplicates must be "error" or "merge", not {duplicates!r}')
-        pairs, counts = _pairs(edges), _counts(sizes)
-        n_nodes = int(counts.sum())
-        if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
-            row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
-            raise InputError(
-                f"edge {row} joins {pairs[row].tolist()}, but there are "
-                f"{plural(n_nodes, 'node')}, numbered from 0"
-            )
+        counts = _counts(sizes)
+        node_offsets = offsets(counts)
         per_edge: dict[str, Array] = {
             key: _column(key, value)
             for key, value in (("edge_labels", edge_labels), ("edge_attributes", edge_attributes))
             if value is not None
         }
-        for key, column in per_edge.items():
-            if column.shape[:1] != (len(pairs),):
-                raise InputError(
-                    f"{_words(key)}: expected {len(pairs)} rows, one for each edge, "
-                    f"found shape {column.shape}"
-                )
-        width = index_dtype(n_nodes)
-        entries = Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
+        entries = (
+            edges
+            if isinstance(edges, Entries)  # from a reader, sorted and with values of its own
+            else _sorted_entries(_pairs(edges), int(node_offsets[-1]), per_edge, duplicates)
+        )
+        _check_within(node_offsets, entries.indptr, entries.columns)
         if not directed:
-            entries = entries.symmetrised()
+            entries = entries.symmetrised(node_offsets)
         columns = {
             "node_labels": node_labels,
             "node_attributes": node_attributes,
@@ -162,7 +156,7 @@ class Graphs(Dataset):
         }
         # `Entries` are sorted, distinct and symmetric: only the caller's columns need checks.
         graphs = cls._unchecked(
-            node_offsets=offsets(counts),
+            node_offsets=node_offsets,
             indptr=entries.indptr,
             indices=entries.columns,
             directed=directed,
@@ -174,7 +168,7 @@ class Graphs(Dataset):
                 if values is not None
             },
         )
-        _check_content(graphs)
+        _check_columns(graphs)
         return graphs
 
     @classmethod
@@ -333,9 +327,12 @@ class Graphs(Dataset):
 
     def _loops(self) -> NDArray[np.bool_]:
         """For each node, whether it has a self-loop."""
-        rows = segment_ids(self.indptr)
         has_loop = np.zeros(self.n_nodes, dtype=np.bool_)
-        has_loop[rows[rows == self.indices]] = True
+        numbers = np.arange(self.n_nodes, dtype=self.indices.dtype)
+        for start, stop in row_blocks(self.indptr):
+            rows = np.repeat(numbers[start:stop], np.diff(self.indptr[start : stop + 1]))
+            own = self.indices[self.indptr[start] : self.indptr[stop]]
+            has_loop[rows[rows == own]] = True
         return has_loop
 
     def adjacency(self, direction: Direction = "both") -> sparse.csr_array:
@@ -496,18 +493,21 @@ def _check_adjacency(graphs: Graphs) -> None:
         raise InputError(f"the neighbours of node {node} are not sorted and distinct")
 
 
-def _check_content(graphs: Graphs) -> None:
-    """Raise unless edges stay within their graphs and the columns fit."""
-    graph_entries = graphs.indptr[graphs.node_offsets]
-    lowest = segment_reduce(np.minimum, graphs.indices, graph_entries, empty=0)
-    highest = segment_reduce(np.maximum, graphs.indices, graph_entries, empty=-1)
+def _check_within(
+    node_offsets: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.signedinteger[Any]],
+) -> None:
+    """Raise unless edges stay within their graphs."""
+    graph_entries = indptr[node_offsets]
+    lowest = segment_reduce(np.minimum, indices, graph_entries, empty=0)
+    highest = segment_reduce(np.maximum, indices, graph_entries, empty=-1)
     used = np.diff(graph_entries) > 0
-    outside = used & ((lowest < graphs.node_offsets[:-1]) | (highest >= graphs.node_offsets[1:]))
+    outside = used & ((lowest < node_offsets[:-1]) | (highest >= node_offsets[1:]))
     if outside.any():
         raise InputError(
             f"graph {int(np.flatnonzero(outside)[0])} has an edge to a node outside of it"
         )
-    _check_columns(graphs)
 
 
 def _check_columns(graphs: Graphs) -> None:
@@ -524,7 +524,7 @@ def _check_columns(graphs: Graphs) -> None:
 
 
 def _check_symmetric(graphs: Graphs) -> None:
-    if not graphs.directed and not is_symmetric(graphs.indptr, graphs.indices):
+    if not graphs.directed and not is_symmetric(graphs.indptr, graphs.indices, graphs.node_offsets):
         raise InputError("undirected graphs need every edge from both ends (or pass directed=True)")
 
 
@@ -541,6 +541,26 @@ def _pairs(edges: ArrayLike, place: str = "") -> Array:
             f"{place}edges must be integers of shape (n, 2), not {pairs.dtype} {pairs.shape}"
         )
     return pairs
+
+
+def _sorted_entries(
+    pairs: Array, n_nodes: int, per_edge: dict[str, Array], duplicates: str
+) -> Entries:
+    """Entries of pairs that must be nodes, with columns that must have one row per pair."""
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n_nodes):
+        row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
+        raise InputError(
+            f"edge {row} joins {pairs[row].tolist()}, but there are "
+            f"{plural(n_nodes, 'node')}, numbered from 0"
+        )
+    for key, column in per_edge.items():
+        if column.shape[:1] != (len(pairs),):
+            raise InputError(
+                f"{_words(key)}: expected {len(pairs)} rows, one for each edge, "
+                f"found shape {column.shape}"
+            )
+    width = index_dtype(n_nodes)
+    return Entries.sorted(pairs.astype(width, copy=False), n_nodes, per_edge, duplicates)
 
 
 def _counts(sizes: ArrayLike) -> NDArray[np.int64]:

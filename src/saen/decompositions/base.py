@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import segment_reduce
 from saen._util.strings import did_you_mean
-from saen.data.compression import Cut
+from saen.data.compression import Cut, Refinement
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import Vocabulary
@@ -110,6 +110,13 @@ class Decomposition(ABC):
 
     def cut(self, data: Any) -> Cut | None:
         """The hierarchy of `data` in chunks of what lies below the top, if that is possible.
+
+        What `compress_graphs` makes of it is what `compress` makes of `decompose(data)`.
+        """
+        return None
+
+    def refinement(self, data: Any) -> Refinement | None:
+        """The hierarchy of `data` as objects that are made one level after another, if it is that.
 
         What `compress_graphs` makes of it is what `compress` makes of `decompose(data)`.
         """

@@ -257,10 +257,13 @@ def _balls(
     n = adjacency.shape[0]
     identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
     step = adjacency + identity
-    balls, ball = [], identity[start:stop]
+    first, second = identity, step
+    if (start, stop) != (0, n):  # slices are copies
+        first, second = identity[start:stop], step[start:stop]
+    balls, ball = [], first
     for radius in range(max(radii) + 1):
         if radius:
-            ball = step[start:stop] if radius == 1 else ball @ step
+            ball = second if radius == 1 else ball @ step
         if radius in radii:
             balls.append(ball)
     return balls

@@ -16,6 +16,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen.data.compression import Refinement
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
@@ -66,20 +67,31 @@ class Neighbourhoods(GraphDecomposition):
 
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds are unseen."""
-        bottom, around = self.bottom(graphs), self._around(graphs)
-        first = around.with_edges(graphs, self.direction) if self.edges == "objects" else around
-        relations = [first.gathered(1, len(bottom))]
+        bottom = self.bottom(graphs)
+        first, around = self._steps(graphs)
+        relations = [first.gathered(len(bottom), 1, 2)]
         for level in range(2, self.depth + 1):
-            relations.append(around.gathered(level, relations[-1].n_parents))
-        return Hierarchy(
-            bottom,
-            (*relations, self._graphs(graphs)),
-            (
-                self.bottom_name(),
-                *(f"neighbourhoods up to depth {level}" for level in range(1, self.depth + 1)),
-                "graphs",
-            ),
-        )
+            relations.append(around.gathered(relations[-1].n_parents, level, level + 1))
+        return Hierarchy(bottom, (*relations, self._graphs(graphs)), self._names())
+
+    def refinement(self, graphs: Graphs) -> Refinement:
+        """One level after another: what is carried up need not be compared again."""
+        bottom = self.bottom(graphs)
+        first, around = self._steps(graphs)
+        step = around.gathered(graphs.n_nodes, 1, 1)
+        steps = [step if first is around else first.gathered(len(bottom), 1, 1)]
+        steps += [step] * (self.depth - 1)
+        return Refinement(bottom, graphs.n_nodes, steps, self._graphs(graphs), self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        depths = (f"neighbourhoods up to depth {level}" for level in range(1, self.depth + 1))
+        return (self.bottom_name(), *depths, "graphs")
+
+    def _steps(self, graphs: Graphs) -> tuple[_Around, _Around]:
+        """What lies around nodes in the first step, and in the following ones."""
+        around = self._around(graphs)
+        edges = self.edges == "objects"
+        return (around.with_edges(graphs, self.direction) if edges else around), around
 
     def anchors(self, graphs: Graphs) -> Anchors:
         """Object (v, d) stands for node v."""
@@ -115,7 +127,7 @@ class Neighbourhoods(GraphDecomposition):
         n_objects = graphs.n_nodes * len(depths)
         return Relation(
             graphs.node_offsets * len(depths),
-            np.arange(n_objects, dtype=np.int64),
+            np.arange(n_objects, dtype=index_dtype(n_objects)),
             np.tile(depths, graphs.n_nodes),
             tuple(f"depth {depth}" for depth in depths.tolist()),
             n_objects,
@@ -150,20 +162,24 @@ class _Around:
         names = (*self.names, "edge")
         return _Around(self.n_nodes, nodes[order], others[order], roles[order], names)
 
-    def gathered(self, level: int, n_parts: int) -> Relation:
-        """R_l: object (v, l) is (v, l - 1) and what is around it; (v, d < l) is carried up."""
-        n, width = self.n_nodes, level + 1
+    def gathered(self, n_parts: int, below: int, width: int) -> Relation:
+        """R_l: object (v, l) is (v, l - 1) and what is around it; (v, d < l) is carried up.
+
+        Nodes have `below` objects on the level below, of which the last is (v, l - 1), and `width`
+        on this one, of which the last is (v, l).
+        """
+        n = self.n_nodes
         lengths = np.ones((n, width), dtype=np.int64)
-        lengths[:, level] += np.bincount(self.nodes, minlength=n)
+        lengths[:, -1] += np.bincount(self.nodes, minlength=n)
         indptr = offsets(lengths.ravel())
         carry = len(self.names) + 1
         parts = np.empty(indptr[-1], dtype=index_dtype(n_parts))
         roles = np.empty(indptr[-1], dtype=smallest_unsigned(carry))
         # Every object begins with its own node: carried, or the root of the new depth.
-        own = np.minimum(np.arange(width), level - 1)
-        parts[indptr[:-1]] = (np.arange(n)[:, None] * level + own).ravel()
-        roles[indptr[:-1]] = np.tile([carry] * level + [0], n)
+        own = np.minimum(np.arange(width), below - 1)
+        parts[indptr[:-1]] = (np.arange(n)[:, None] * below + own).ravel()
+        roles[indptr[:-1]] = np.tile([carry] * (width - 1) + [0], n)
         place = np.arange(len(self.nodes)) + (self.nodes + 1) * width
-        parts[place] = self.others.astype(parts.dtype) * level + (level - 1)
+        parts[place] = self.others.astype(parts.dtype) * below + (below - 1)
         roles[place] = self.roles
         return Relation(indptr, parts, roles, ("root", *self.names, "carry"), n_parts)

@@ -30,6 +30,7 @@ FREE_BYTES = 2**28
 # Compressed bytes per step. LZMA and bzip2 return everything that a step contains, so a small step
 # bounds the memory that a hostile stream can ask for.
 _STEP = 2**14
+_PLAIN_STEP = 2**20
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -46,12 +47,16 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Member:
-    """One file: its `name` in the archive, its full `place` for messages, its `size` in bytes."""
+    """One file: its `name` in the archive, its full `place` for messages, its `size` in bytes.
+
+    It is read `step` bytes at a time.
+    """
 
     name: str
     place: Path
     size: int
     open: Callable[[], IO[bytes]]
+    step: int = _STEP
 
     @property
     def folder(self) -> str:
@@ -68,7 +73,7 @@ class Member:
         count = 0
         try:
             with self.open() as handle:
-                while block := handle.read1(_STEP):  # type: ignore[attr-defined]
+                while block := handle.read1(self.step):  # type: ignore[attr-defined]
                     count += len(block)
                     yield block
         except _DAMAGE as error:
@@ -107,7 +112,7 @@ def members(path: Path) -> Iterator[list[Member]]:
 def _folder_members(path: Path) -> list[Member]:
     try:
         files = sorted(file for file in path.iterdir() if file.is_file())
-        return [Member(f.name, f, f.stat().st_size, _opener(f)) for f in files]
+        return [Member(f.name, f, f.stat().st_size, _opener(f), _PLAIN_STEP) for f in files]
     except OSError as error:
         raise FileError(f"cannot be read: {_reason(error)}", path=path) from error
 

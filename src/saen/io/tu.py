@@ -12,13 +12,13 @@ import io
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from saen._util.arrays import Array, index_dtype, segment_ids
 from saen._util.atomic import make_folder
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
+from saen.data._adjacency import EdgeBlock, Entries
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.archive import Member, members
@@ -55,8 +56,7 @@ NAMES_ENDING = "_label_names.txt"
 IDS = "graph_ids"
 
 CHUNK_BYTES = 2**22
-ARROW_BYTES = 2**26
-"""Files of integers from this size on are parsed by pyarrow, if it is installed: twice as fast."""
+MIN_EDGE_BYTES = 4  # "1,2" and the end of the line
 MAX_EMPTY_GRAPHS = 2**20
 MAX_COLUMNS = 10_000
 
@@ -64,6 +64,7 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 Number = type[np.int64] | type[np.float64]
+Rows = TypeVar("Rows", bound=Sized)
 
 
 def read_tu(
@@ -187,17 +188,23 @@ class _Reader:
     def graphs(self, name: str, directed: bool, target: TargetFile | None, path: Path) -> Graphs:
         targets, counted = self._targets(target, path)
         graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
-        edges = self._edges(graph_of)
+        in_order = bool((graph_of[1:] >= graph_of[:-1]).all())
+        edges: Array | Entries
+        if in_order and not {"edge_labels", "edge_attributes"} & self.files.keys():
+            edges, edge_columns = self._entries(graph_of), {}
+        else:
+            pairs = self._table("A", np.int64, 2, self._ends(graph_of))
+            edge_columns = self._columns("edge", len(pairs), "A")
+            for row, earlier, what in clashing_edges(pairs, edge_columns, directed=True):
+                raise self._error("A", row, f"repeats the edge of line {earlier + 1} with {what}")
+            edges = pairs
         node_columns = self._columns("node", len(graph_of), "graph_indicator")
-        edge_columns = self._columns("edge", len(edges), "A")
-        for row, earlier, what in clashing_edges(edges, edge_columns, directed=True):
-            raise self._error("A", row, f"repeats the edge of line {earlier + 1} with {what}")
         sizes = np.bincount(graph_of, minlength=n_graphs)
-        if (graph_of[1:] < graph_of[:-1]).any():
+        if not in_order:
             order = np.argsort(graph_of, kind="stable")
-            renumbered = np.empty(len(order), dtype=edges.dtype)
-            renumbered[order] = np.arange(len(order), dtype=edges.dtype)
-            edges = renumbered[edges]
+            renumbered = np.empty(len(order), dtype=pairs.dtype)
+            renumbered[order] = np.arange(len(order), dtype=pairs.dtype)
+            edges = renumbered[pairs]
             node_columns = {key: column[order] for key, column in node_columns.items()}
         return Graphs.from_edges(
             edges,
@@ -266,14 +273,21 @@ class _Reader:
             raise self._error("graph_indicator", row, f"graph {largest}, but {only}")
         return numbers - 1, largest if n_graphs is None else n_graphs
 
-    def _edges(self, graph_of: NDArray[np.int64]) -> Array:
+    def _entries(self, graph_of: NDArray[np.int64]) -> Entries:
+        """The edges as adjacency, sorted where the file is not."""
+        ends = self._ends(graph_of)
+        blocks = self._tables("A", np.int64, 2, lambda pairs: EdgeBlock.of(*ends(pairs).T))
+        return Entries.joined(blocks, len(graph_of), self.files["A"].size // MIN_EDGE_BYTES + 1)
+
+    def _ends(self, graph_of: NDArray[np.int64]) -> Callable[[Array], Array]:
+        """A function of node pairs from the file: numbered from 0, each within one graph."""
         n_nodes = len(graph_of)
         width = index_dtype(n_nodes)
         indicator = self.files["graph_indicator"].filename
         narrow_graph_of = graph_of.astype(width)
 
         def checked(pairs: Array) -> Array:
-            if pairs.min() < 1 or pairs.max() > n_nodes:
+            if pairs.min(initial=1) < 1 or pairs.max(initial=1) > max(n_nodes, 1):
                 row, column = np.argwhere((pairs < 1) | (pairs > n_nodes))[0]
                 number = int(pairs[row, column])
                 known = (
@@ -282,7 +296,8 @@ class _Reader:
                     else "nodes are numbered from 1"
                 )
                 raise _BadLineError(int(row), f"node {number}, but {known}")
-            ends = (pairs - 1).astype(width)
+            ends = pairs.astype(width)
+            ends -= width.type(1)
             across = narrow_graph_of[ends[:, 0]] != narrow_graph_of[ends[:, 1]]
             if across.any():
                 row = int(np.flatnonzero(across)[0])
@@ -294,7 +309,7 @@ class _Reader:
                 )
             return ends
 
-        return self._table("A", np.int64, columns=2, convert=checked)
+        return checked
 
     def _columns(self, what: str, length: int, other: str) -> dict[str, Array]:
         """Labels and attributes of nodes or edges; `other` is the file with a line for each."""
@@ -321,6 +336,13 @@ class _Reader:
         convert: Callable[[Array], Array] | None = None,
     ) -> Array:
         """All numbers of a file, shape (lines, columns); `convert` sees them chunk by chunk."""
+        tables = list(self._tables(part, number, columns, convert or _narrowed))
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+    def _tables(
+        self, part: str, number: Number, columns: int | None, convert: Callable[[Array], Rows]
+    ) -> Iterator[Rows]:
+        """What `convert` makes of the numbers of each chunk of lines; at least one chunk."""
         chunks = _line_chunks(self.files[part], CHUNK_BYTES)
         first = next(chunks, b"")
         if columns is None:
@@ -328,32 +350,26 @@ class _Reader:
             if columns > MAX_COLUMNS:
                 raise self._error(part, 0, f"{columns:,} columns (at most {MAX_COLUMNS:,})")
         if not first:
-            return np.empty((0, columns), dtype=np.int32 if number is np.int64 else number)
-        tables: list[Array] = []
-        large = number is np.int64 and self.files[part].size >= ARROW_BYTES
-        parse = partial(
-            _parse,
-            columns=columns,
-            number=number,
-            convert=convert or _narrowed,
-            arrow=_arrow_csv() if large else None,
-        )
+            yield convert(np.empty((0, columns), dtype=number))
+            return
+        work = partial(_parse, columns=columns, number=number, convert=convert, arrow=_arrow())
+        n_rows = 0
         try:
-            for table in _map_in_order(self.pool, parse, chain([first], chunks)):
-                tables.append(table)
+            for table in _map_in_order(self.pool, work, chain([first], chunks)):
+                yield table
+                n_rows += len(table)
         except _BadLineError as bad:
-            raise self._error(part, sum(map(len, tables)) + bad.row, bad.message) from None
-        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+            raise self._error(part, n_rows + bad.row, bad.message) from None
 
     def _error(self, part: str, row: int, message: str) -> FileError:
         return FileError(message, path=self.files[part].place, line=row + 1)
 
 
 def _map_in_order(
-    pool: ThreadPoolExecutor, work: Callable[[bytes], Array], chunks: Iterable[bytes]
-) -> Iterator[Array]:
+    pool: ThreadPoolExecutor, work: Callable[[bytes], Rows], chunks: Iterable[bytes]
+) -> Iterator[Rows]:
     """`map` over worker threads, never more than a few chunks ahead of the results."""
-    pending: deque[Future[Array]] = deque()
+    pending: deque[Future[Rows]] = deque()
     for chunk in chunks:
         pending.append(pool.submit(work, chunk))
         if len(pending) > _workers():
@@ -377,14 +393,16 @@ def _line_chunks(member: Member, size: int) -> Iterator[bytes]:
         if length < size:
             continue
         text = b"".join(held).removeprefix(mark)
-        lines = text[: text.rfind(b"\n") + 1]
-        if not lines:
+        end = text.rfind(b"\n")
+        if end < 0:
             raise FileError(f"a line has more than {size:,} bytes", path=member.place)
         mark = b""
-        # Only blank lines: they are reported by the parser.
-        filled = lines.rstrip() or lines
-        yield filled
-        held = [text[text.find(b"\n", len(filled) - 1) + 1 :]]
+        lines = text[:end]
+        if not lines or lines[-1:].isspace():
+            # Only blank lines: they are reported by the parser.
+            lines = lines.rstrip() or text[: end + 1]
+        yield lines
+        held = [text[text.find(b"\n", len(lines) - 1) + 1 :]]
         length = len(held[0])
     last = b"".join(held).removeprefix(mark).rstrip()
     if last:
@@ -401,37 +419,43 @@ class _BadLineError(Exception):
 
 
 def _parse(
-    chunk: bytes, columns: int, number: Number, convert: Callable[[Array], Array], arrow: Any
-) -> Array:
-    table = None if arrow is None else _parse_arrow(chunk, columns, arrow)
+    chunk: bytes, columns: int, number: Number, convert: Callable[[Array], Rows], arrow: Any
+) -> Rows:
+    integers = number is np.int64
+    table = _parse_arrow(chunk, columns, arrow) if integers and arrow is not None else None
     if table is None:
         table = _parse_fast(chunk, columns, number)
     return convert(_parse_lines(chunk, columns, number) if table is None else table)
 
 
-def _arrow_csv() -> Any:
+def _arrow() -> Any:
+    """The module pyarrow, if it is installed: it is imported in a tenth of the time of pandas."""
     try:
-        return import_module("pyarrow.csv")
+        import_module("pyarrow.csv")
+        return import_module("pyarrow")
     except ImportError:
         return None
 
 
 def _parse_arrow(chunk: bytes, columns: int, arrow: Any) -> Array | None:
-    """The integers of a chunk without anything unusual, shape (lines, columns); else None."""
+    """The integers of 32 bits of a chunk without anything unusual, shape (lines, columns)."""
     # The parser would end a line at a lone carriage return, and read hexadecimal numbers.
     if any(mark in chunk for mark in (b"\r", b"x", b"X")):
         return None
     names = [str(column) for column in range(columns)]
+    csv = arrow.csv
     try:
-        table = arrow.read_csv(
-            io.BytesIO(chunk),
-            arrow.ReadOptions(use_threads=False, block_size=len(chunk) + 1, column_names=names),
-            arrow.ParseOptions(quote_char=False, ignore_empty_lines=False),
-            arrow.ConvertOptions(column_types=dict.fromkeys(names, "int64"), null_values=[]),
+        table = csv.read_csv(
+            arrow.BufferReader(chunk),
+            csv.ReadOptions(use_threads=False, block_size=len(chunk) + 1, column_names=names),
+            csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=dict.fromkeys(names, "int32"), null_values=[]),
         )
     except ValueError:  # of which pyarrow's own errors are
         return None
-    return np.column_stack([column.to_numpy() for column in table.columns])
+    # Every column in one piece: what follows reads them one by one.
+    # By DLPack, for `to_numpy` imports pandas.
+    return np.stack([np.from_dlpack(column.combine_chunks()) for column in table.columns]).T
 
 
 def _parse_fast(chunk: bytes, columns: int, number: Number) -> Array | None:
@@ -501,6 +525,6 @@ def _shown(field: bytes) -> str:
 
 def _narrowed(table: Array) -> Array:
     """32 bits where they are enough."""
-    if table.dtype == np.int64 and table.min() >= -(2**31) and table.max() < 2**31:
+    if table.dtype == np.int64 and -(2**31) <= table.min(initial=0) <= table.max(initial=0) < 2**31:
         return table.astype(np.int32)
     return table

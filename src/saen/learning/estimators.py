@@ -464,8 +464,8 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     patience, validation_fraction : stop early on a held-out part, if `patience` is not None.
     class_weight : None, `"balanced"`, or a dictionary.
     inner_folds : of the training examples, to calibrate on: as many networks again are trained on
-        each, and tested on the rest; 1 is one split with a tenth held out, 0 is none. `auto`: 3
-        below 2,000 examples, else 1.
+        each, and tested on the rest; 1 is one split with a tenth, at most 10,000 examples,
+        held out, 0 is none. `auto`: 3 below 2,000 examples, else 1.
     dtype : `float32` or `float64`.
     device : `auto`, `cpu`, `cuda`, ….
     checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.

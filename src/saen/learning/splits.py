@@ -28,6 +28,8 @@ Fold = tuple[Ints, Ints]
 """Training and test examples of one fold."""
 INNER_TEST_SIZE = 0.1
 """Share of a training part that a single inner split holds out."""
+MAX_INNER_TEST = 10_000
+"""Examples that a single inner split holds out at most: enough for a temperature or a quantile."""
 
 
 class SmallClassWarning(UserWarning):
@@ -94,15 +96,15 @@ def make_splits(
 def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = None) -> list[Fold]:
     """Folds of a training part, to compare settings on: like `make_splits`, but never refused.
 
-    One fold is a single split that holds out a tenth.
+    One fold is a single split that holds out a tenth, but no more than `MAX_INNER_TEST` examples.
     """
     counts = np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1)
     if groups is not None and len(np.unique(groups)) < max(folds, 2):
         groups = None
     if folds == 1:
-        size = INNER_TEST_SIZE * len(targets)
-        stratified = counts.min() >= 2 and size >= len(counts)
-        splitter = _hold_out_splitter(INNER_TEST_SIZE, state, stratified, groups is not None)
+        share = min(INNER_TEST_SIZE, MAX_INNER_TEST / len(targets))
+        stratified = counts.min() >= 2 and share * len(targets) >= len(counts)
+        splitter = _hold_out_splitter(share, state, stratified, groups is not None)
     else:
         stratified = counts.max() >= folds
         splitter = _fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)

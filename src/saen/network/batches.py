@@ -86,6 +86,16 @@ def cut_batches(
     return Batches(network, hierarchy, top, task, batch_examples(len(top), batch_size, seed))
 
 
+def cut_validation_batches(
+    network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None
+) -> Batches:
+    """The examples with a weight, each once: the others have no part in a validation loss."""
+    hierarchy, top = hierarchy_and_top(data)
+    held_out = np.flatnonzero(task.weights.any(axis=1))
+    n_batches = 1 if batch_size is None else max(-(-len(held_out) // batch_size), 1)
+    return Batches(network, hierarchy, top, task, np.array_split(held_out, n_batches))
+
+
 def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
     """Which of n examples go together, in ascending order."""
     order = generator(seed, "partition").permutation(n)

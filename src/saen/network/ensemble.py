@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from saen._util.arrays import Floats
+from saen._util.arrays import Floats, distinct_with_inverse, offsets, segment_ids
 from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.errors import FileError
@@ -287,10 +287,13 @@ class _Group:
         )
         if history.interrupted:
             raise KeyboardInterrupt
-        unique = outputs(network, compressed.hierarchy).double().cpu().numpy()
-        tests = (self.parts[part].test for part, _ in self.runs)
-        rows = [unique[compressed.top[test], position] for position, test in enumerate(tests)]
-        return np.concatenate(rows), history
+        tests = [self.parts[part].test for part, _ in self.runs]
+        tested = np.concatenate([compressed.top[test] for test in tests])
+        unique, place = distinct_with_inverse(tested)
+        hierarchy = compressed.hierarchy
+        reached = hierarchy if len(unique) == len(hierarchy) else hierarchy[unique]
+        found = outputs(network, reached).double().cpu().numpy()
+        return found[place, segment_ids(offsets(np.array(list(map(len, tests)))))], history
 
     def _task(self) -> Task:
         weights, tested = (np.zeros((len(self.task.targets), len(self.runs))) for _ in range(2))

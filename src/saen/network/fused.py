@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MAX_WIDTH = 32
+MAX_WIDTH = 16
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
 MODELS = 32
 """That a program works for: the threads of a warp, and one line of memory."""

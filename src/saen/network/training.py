@@ -24,6 +24,7 @@ from saen.network.batches import (
     Batch,
     Batches,
     cut_batches,
+    cut_validation_batches,
     generator,
     hierarchy_and_top,
     seen_in_training,
@@ -106,9 +107,7 @@ def train(
     validation_batches = None
     if task.validation is not None:
         held_out = replace(task, weights=task.validation, validation=None)
-        validation_batches = cut_batches(
-            network, data, held_out, settings.batch_size, settings.seed
-        )
+        validation_batches = cut_validation_batches(network, data, held_out, settings.batch_size)
     run = _Run(network, settings, task)
     fingerprint = ""
     if checkpoint is not None:
