@@ -66,7 +66,7 @@ def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
         elif job == "partitions":
             out = place / f"{spec}-parts"
             result = compress_into_partitions(place / "shards", Ego(), executor, out, 4)
-            moved, grown = result.partitions.moved, _resident() - memory
+            moved, grown = result.compressed.moved, _resident() - memory
         elif job == "predict":
             model, out = place / "model.saen", place / f"{spec}.csv"
             predict_shards(model, place / "shards", executor, out, force=True)
