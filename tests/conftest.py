@@ -7,6 +7,9 @@ import os
 # Before numpy and torch are imported: parallel workers have one core each, and one thread gives
 # the same bits everywhere.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Before anything imports Triton: where there is no GPU, its interpreter runs the kernels.
+if not os.path.exists("/dev/nvidiactl"):  # noqa: PTH110
+    os.environ["TRITON_INTERPRET"] = "1"
 
 import random
 from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
@@ -130,6 +131,9 @@ def test_accuracy_tables_fit_a_screen(page):
 
 
 def test_command_reference_is_up_to_date(build):
+    pinned = re.search(r"^typer==(.+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
+    if pinned is None or version("typer") != pinned[1]:
+        pytest.skip("the page is written with the typer of constraints.txt")
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert page == build["command_reference"](), "run docs/build.py --fast"
 

@@ -1,11 +1,10 @@
 """The fused layers of a level against the formulas of `model` and `aggregation`.
 
-The kernels run on a GPU where there is one, and elsewhere in Triton's interpreter.
+The kernels run on a GPU where there is one, and elsewhere in Triton's interpreter (`conftest`).
 """
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from unittest.mock import Mock
 
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-import saen.network
 from saen.network import fused
 from saen.network.model import Level
 from saen.network.training import Adam
@@ -41,10 +39,6 @@ def device(monkeypatch):
         return
     if (reason := _interpreter()) is not None:
         pytest.skip(reason)
-    # Decided when the kernels are imported.
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.delitem(sys.modules, "saen.network.kernels", raising=False)
-    monkeypatch.delattr(saen.network, "kernels", raising=False)
     monkeypatch.setattr(fused, "is_available", lambda device: True)
     yield torch.device("cpu")
 

@@ -165,6 +165,8 @@ class Relation:
                 array = frozen(array.astype(np.int64))
             if array.ndim != 1 or array.dtype.kind not in "iu":
                 raise InputError(f"{key} must be a flat array of integers")
+            if array.dtype == np.uint64:  # no index in numpy 2.1
+                array = frozen(array.astype(np.int64))
             object.__setattr__(self, key, array)
         if not self.alphabet or len(set(self.alphabet)) != len(self.alphabet):
             raise InputError(f"role names must be distinct and at least one: {self.alphabet}")
