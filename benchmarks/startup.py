@@ -21,7 +21,7 @@ from benchmarks.settings import Settings
 TITLE = "Waiting for the first word"
 
 MODEL, GRAPH = "model.saen", "graph.jsonl"
-MAX_CPU = {
+MAX_SECONDS = {
     ("-m", "saen", "--help"): 0.5,
     ("-m", "saen", "datasets"): 0.5,
     ("-m", "saen", "validate", GRAPH): 0.5,
@@ -82,13 +82,15 @@ def run(settings: Settings) -> dict[str, Any]:
                 "command": _words(arguments),
                 **measure(wait, arguments=arguments, folder=folder, repeats=settings.repeats),
             }
-            for arguments in (*MAX_CPU, IMPORT)
+            for arguments in (list(MAX_SECONDS)[::4] if settings.quick else (*MAX_SECONDS, IMPORT))
         ]
-    limits = zip(rows, MAX_CPU.values(), strict=False)
-    checks = [
-        check(f"`{row['command']}`: CPU time", row["cpu"], limit, "s") for row, limit in limits
-    ]
-    return {"rows": rows, "checks": [] if settings.quick else checks, "skipped": []}
+    return {"rows": rows, "checks": [] if settings.quick else checks(rows), "skipped": []}
+
+
+def checks(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Seconds of every command against its limit."""
+    limits = zip(rows, MAX_SECONDS.values(), strict=False)
+    return [check(f"`{row['command']}`", row["seconds"]["wait"], most, "s") for row, most in limits]
 
 
 def _words(arguments: tuple[str, ...]) -> str:
@@ -106,8 +108,8 @@ def markdown(document: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             "Whole processes, Python included: help, the catalog, one graph of 20 nodes checked "
-            "and predicted, and wrong usage. Seconds depend on how busy the machine is; targets "
-            "are for CPU time.\n",
+            "and predicted, and wrong usage. Targets are for idle cores: seconds depend on how "
+            "busy the machine is.\n",
             table(("command", "seconds", "CPU"), rows),
         ]
     )

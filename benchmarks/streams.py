@@ -21,7 +21,7 @@ TITLE = "Many small graphs"
 N_READ, N_PREDICTED = 100_000, (20_000, 100_000)
 NODES = 20
 N_LARGE, N_FULL = 50_000, 1_000_000  # of the whole way; the second with --full
-QUICK_DIVISOR = 50  # how many times fewer graphs a quick run generates
+QUICK_DIVISOR = 200  # how many times fewer graphs a quick run generates
 BEYOND_MEMORY = "REDDIT-MULTI-12K", "neighbourhoods(depth=3)"  # with --full
 
 MIN_READING = 1 / 3

@@ -53,10 +53,10 @@ def test_huge_graphs_are_compressed_from_fewer_entries_than_they_have(document):
 
 def test_streams_are_read_and_predicted(document):
     part = document["parts"]["streams"]
-    assert [row["graphs"] for row in part["reading"]] == [2000]
-    assert [row["graphs"] for row in part["predicting"]] == [400, 2000]
+    assert [row["graphs"] for row in part["reading"]] == [500]
+    assert [row["graphs"] for row in part["predicting"]] == [100, 500]
     assert part["reading"][0]["seconds"]["read_graphs"] > 0
-    assert [row["graphs"] for row in part["large"]] == [1000] * 5
+    assert [row["graphs"] for row in part["large"]] == [250] * 5
 
 
 def test_startup_measures_processes_that_end_as_they_should(document):
