@@ -276,7 +276,7 @@ def _pairs(ends: list[Any], size: int, position: dict[int | str, int] | None) ->
     kinds: set[type]
     known: Container[Any]
     if position is None:
-        kinds, known = {int}, range(size)
+        kinds, known = {int}, range(min(size, np.iinfo(np.int64).max))
         reason = f"nodes without ids are numbered 0 … {size - 1}" if size else "there are no nodes"
     else:
         kinds, known, reason = {int, str}, position, "no node has that id"
