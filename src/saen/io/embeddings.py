@@ -104,6 +104,11 @@ def read_embeddings(path: Path) -> tuple[Floats, dict[str, Array]]:
 def open_npy(path: Path) -> Array:
     """The array of an .npy file, memory-mapped, so that no header asks for more memory."""
     try:
+        with path.open("rb") as file:
+            start = file.read(12)
+        # numpy would first ask for as much memory as a header says that it is long.
+        if start[6:7] >= b"\2" and int.from_bytes(start[8:], "little") > path.stat().st_size:
+            raise ValueError("its header is cut off")
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None

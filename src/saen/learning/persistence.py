@@ -29,7 +29,7 @@ from saen.learning.estimators import (
     SAENTransformer,
 )
 from saen.learning.forest import Forest
-from saen.learning.part_counts import ENCODINGS, Encoder
+from saen.learning.part_counts import ENCODINGS, MAX_ROLE, Encoder
 from saen.learning.part_counts_models import (
     CountsModel,
     Linear,
@@ -222,6 +222,7 @@ def _unpack_counts(
         or not np.isfinite(typical).all()
         or known["norm"] not in (None, "l2")
         or type(known["depth"]) not in (int, type(None))
+        or not 0 <= (known["depth"] or 0) <= MAX_ROLE
         or not isinstance(known["C"], int | float | None)
         or (known["C"] is None) != bool(trees)
         or not isinstance(known["score"], int | float | None)
