@@ -30,12 +30,15 @@ EXTRA = {
         "tests/learning/test_protocol_honesty.py",
         "tests/learning/test_part_counts_models.py",
     ],
-    "data.compression": ["tests/properties/test_compression_laws.py"],
+    **{
+        f"data.{module}": ["tests/properties/test_compression_laws.py"]
+        for module in ("chunks", "compression", "identical", "refinement")
+    },
 }
 """Tests of a module beside `tests/ROOM/test_MODULE.py`."""
 RISKY = (
     *("learning.cross_validation", "learning.splits", "learning.metrics"),
-    *("network.ensemble", "data.compression"),
+    *("network.ensemble", "data.compression", "data.identical"),
 )
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
 OUTCOMES |= {-24: "timeout", 24: "timeout"}

@@ -7,10 +7,10 @@ from typing import Any as _Any
 from saen._version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from saen.data.chunks import compress_graphs as compress_graphs
     from saen.data.compression import Compressed as Compressed
     from saen.data.compression import ceiling as ceiling
     from saen.data.compression import compress as compress
-    from saen.data.compression import compress_graphs as compress_graphs
     from saen.data.compression import compute_cd as compute_cd
     from saen.data.compression import merge as merge
     from saen.data.documents import Documents as Documents
@@ -55,7 +55,8 @@ if _TYPE_CHECKING:
 
 # Rooms are imported when a name of theirs is first used, so `import saen` takes no time.
 _ROOMS = {
-    "data.compression": "Compressed ceiling compress compress_graphs compute_cd merge",
+    "data.chunks": "compress_graphs",
+    "data.compression": "Compressed ceiling compress compute_cd merge",
     "data.documents": "Documents",
     "data.graphs": "Graphs",
     "data.hierarchy": "Attributes Hierarchy Relation",

@@ -13,7 +13,8 @@ import torch
 from scipy import sparse
 
 from saen._util.arrays import Array, segment_ids
-from saen.data.compression import Compressed, compress, compress_graphs, merge
+from saen.data.chunks import compress_graphs
+from saen.data.compression import Compressed, compress, merge
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy

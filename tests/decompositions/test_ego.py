@@ -350,5 +350,5 @@ def test_ego_with_binned_edges_is_the_same_in_chunks(monkeypatch):
         [[(0, 1), (0, 2), (0, 3), (2, 3)]], edge_attributes=[[0.1], [0.9], [0.9], [0.1]]
     )
     ego = Ego(radii=(1, 2), edges="bins").fit(graph)
-    monkeypatch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", 1)
+    monkeypatch.setattr("saen.data.chunks._MAX_CHUNK_ENTRIES", 1)
     assert compress_graphs(graph, ego) == compress(ego.decompose(graph))

@@ -114,7 +114,7 @@ def check_in_small_blocks(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saen._util.arrays.BLOCK", data.draw(st.sampled_from([3, 50, 1 << 18])))
         chunk = data.draw(st.sampled_from([20, 1 << 22]))
-        patch.setattr("saen.data.compression._MAX_CHUNK_ENTRIES", chunk)
+        patch.setattr("saen.data.chunks._MAX_CHUNK_ENTRIES", chunk)
         check_decomposition(decomposition, examples)
     fitted = decomposition.fit(examples)
     assert decomposition_from_json(json.loads(json.dumps(decomposition_to_json(fitted)))) == fitted

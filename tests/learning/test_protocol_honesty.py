@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import saen
 from saen._util.seeds import derive_seed
-from saen.data.compression import compress_graphs
+from saen.data.chunks import compress_graphs
 from saen.decompositions import Ego
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.cross_validation import cross_validate

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import saen.data.compression
+import saen.data.chunks
 import saen.data.content_hash
 import saen.decompositions.ball_counts
 from saen import Compressed, Decomposition, Ego, Hierarchy, compress, compress_graphs, merge
@@ -47,7 +47,7 @@ def blocks_of(entries: int) -> Iterator[None]:
     """Work cut into tiny pieces: every seam between them is met."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(saen._util.arrays, "BLOCK", entries)
-        patch.setattr(saen.data.compression, "_MAX_CHUNK_ENTRIES", entries)
+        patch.setattr(saen.data.chunks, "_MAX_CHUNK_ENTRIES", entries)
         yield
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, cast
 
@@ -15,6 +15,8 @@ BLOCK = 1 << 18
 Array = NDArray[Any]
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+Apply = Callable[..., Iterable[Any]]
+"""`map`, or that of a pool of threads."""
 
 
 def frozen(array: ArrayLike) -> Array:
@@ -169,3 +171,16 @@ def row_blocks(indptr: Ints) -> Iterator[tuple[int, int]]:
         stop = min(max(stop, start + 1), n_rows)
         yield start, stop
         start = stop
+
+
+def chunk_ends(costs: Ints, limit: int) -> list[int]:
+    """Ends of consecutive chunks whose costs stay under `limit` wherever one graph allows it."""
+    total = np.cumsum(costs)
+    ends: list[int] = []
+    start = 0
+    while start < len(costs):
+        spent = int(total[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(total, spent + limit, side="right")), start + 1)
+        ends.append(stop)
+        start = stop
+    return ends or [0]

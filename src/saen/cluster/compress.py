@@ -15,7 +15,8 @@ from saen._util.progress import bar
 from saen.cluster.executors import open_executor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import work_folder
-from saen.data.compression import compress_graphs, merge
+from saen.data.chunks import compress_graphs
+from saen.data.compression import merge
 from saen.decompositions import Decomposition
 from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError

@@ -21,8 +21,9 @@ from saen._util.arrays import Array, Ints, narrow, offsets
 from saen._util.executor import Executor
 from saen._util.json_files import read_json, write_json
 from saen.data import content_hash
-from saen.data.compression import Compressed, merge_objects, merge_parents
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.identical import Rows, merge_objects, merge_rows
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
 from saen.io import container
@@ -273,7 +274,7 @@ def _merge(
     if level == 0:
         codes, vectors = (_joined(slices, key) for key in ("codes", "vectors"))
         lengths = [len(next(iter(arrays.values()))) for arrays in slices]
-        objects, inverse = merge_objects(Attributes(codes, vocabulary, vectors))
+        objects, inverse, _ = merge_objects(Attributes(codes, vocabulary, vectors))
         tensors = {} if objects.codes is None else {"codes": objects.codes}
         tensors |= {} if objects.vectors is None else {"vectors": objects.vectors}
         unique, entries = len(objects), 0
@@ -281,7 +282,8 @@ def _merge(
         relation = _relation(slices, alphabets[level - 1], int(below[-1]))
         keys = np.concatenate([arrays["keys"] for arrays in slices])
         lengths = [len(arrays["keys"]) for arrays in slices]
-        parents, inverse = merge_parents(relation, keys)
+        rows = Rows.of(relation, None, relation.n_parts)
+        parents, inverse, _ = merge_rows(rows, keys, relation.alphabet, relation.n_parts)
         tensors = {
             "indptr": narrow(parents.indptr),
             "parts": parents.parts,

@@ -2,7 +2,7 @@
 
 A key is built from attribute values with their type, role names and the keys of the parts. It does
 not depend on the order of objects, on the machine or on the run. Keys only propose equality:
-`saen.data.compression` compares what they propose, so a collision costs time, never correctness.
+`saen.data.identical` compares what they propose, so a collision costs time, never correctness.
 
 Shapes: keys of n objects are (n, 2) unsigned 64-bit integers, two independent lanes.
 """
@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, row_blocks, segment_reduce
+from saen._util.arrays import Apply, Array, Ints, row_blocks, segment_reduce
 from saen.data.hierarchy import Attributes, Hierarchy
 from saen.data.vocabulary import Value
 
@@ -69,7 +68,7 @@ def row_keys(
     counts: Array,
     part_keys: Keys,
     alphabet: tuple[str, ...],
-    apply: Callable[..., Iterable[None]] = map,
+    apply: Apply = map,
 ) -> Keys:
     """Keys of parents from the multiset of their (role, part) entries.
 

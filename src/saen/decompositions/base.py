@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import segment_reduce
 from saen._util.strings import did_you_mean
-from saen.data.compression import Cut, Refinement
+from saen.data.chunks import Cut
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
+from saen.data.refinement import Refinement
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
 

@@ -19,9 +19,10 @@ from saen._util.arrays import (
     smallest_unsigned,
 )
 from saen._util.lazy import LazyModule
-from saen.data.compression import MIN_ENTRY_BYTES, Cut, merge_objects, physical_memory
+from saen.data.chunks import MIN_ENTRY_BYTES, Cut, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.identical import merge_objects
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.ball_counts import BallCounts
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
@@ -102,7 +103,7 @@ class Ego(GraphDecomposition):
         """
         if len(graphs) != 1 or uses_distance(self.node_labels):
             return None
-        bottom, inverse = merge_objects(self.bottom(graphs))
+        bottom, inverse, _ = merge_objects(self.bottom(graphs))
         costs = self._root_costs(graphs).astype(np.int64)
         held = np.minimum(costs, len(bottom) * len(self.radii)).sum(dtype=np.float64)
         if held * MIN_ENTRY_BYTES > physical_memory():

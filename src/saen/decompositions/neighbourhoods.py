@@ -16,9 +16,9 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen.data.compression import Refinement
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
+from saen.data.refinement import Refinement
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, integer
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks

@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
 from saen._util.lazy import LazyModule
-from saen.data.compression import (
-    MIN_ENTRY_BYTES,
-    Cut,
-    compress_stream,
-    merge_objects,
-    physical_memory,
-)
+from saen.data.chunks import MIN_ENTRY_BYTES, Cut, physical_memory
+from saen.data.compression import compress_stream
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
+from saen.data.identical import merge_objects
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.base import FITTED, Anchors, distinct_integers, integer, true_or_false
 from saen.decompositions.edge_roles import EDGES_HELP, Links, coded_links
@@ -116,7 +112,7 @@ class Paths(GraphDecomposition):
         if Ego(self.radii, direction=self.direction).costs(graphs).sum() > MAX_MEMBERS:
             return None
         attributes = self.bottom(graphs)
-        bottom, inverse = merge_objects(attributes)
+        bottom, inverse, _ = merge_objects(attributes)
         large = self.costs(graphs).sum() * MIN_ENTRY_BYTES > physical_memory()
         if large and 2 * len(bottom) > len(inverse):
             return None

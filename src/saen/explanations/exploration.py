@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, segment_ids
-from saen.data.compression import Compressed, chunk_ends, compress
+from saen._util.arrays import Array, Ints, chunk_ends, segment_ids
+from saen.data.compression import Compressed, compress
 from saen.data.content_hash import Keys
 from saen.data.graphs import Graphs
 from saen.errors import InputError

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import import_extra
-from saen.data.compression import Decomposer
+from saen.data.chunks import Decomposer
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Floats, offsets, segment_ids
+from saen._util.arrays import Array, Floats, chunk_ends, offsets, segment_ids
 from saen._util.strings import did_you_mean
-from saen.data.compression import Compressed, chunk_ends, compress
+from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError

@@ -10,7 +10,8 @@ from typing import Any
 from saen._util.arrays import Array, Ints
 from saen._util.atomic import expand_user
 from saen.data._collection import Collection, Rows
-from saen.data.compression import Compressed, compress, compress_graphs
+from saen.data.chunks import compress_graphs
+from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import (

@@ -11,9 +11,9 @@ from scipy import sparse
 from torch import Tensor
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Ints, segment_ids
+from saen._util.arrays import Array, Ints, chunk_ends, segment_ids
 from saen._util.seeds import derive_seed
-from saen.data.compression import Compressed, chunk_ends
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN

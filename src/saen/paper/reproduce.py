@@ -15,7 +15,7 @@ from saen._util.atomic import atomic_write, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean, human_bytes
-from saen.data.compression import compress_graphs
+from saen.data.chunks import compress_graphs
 from saen.decompositions import Ego
 from saen.errors import DatasetNotFoundError, FileError, InputError
 from saen.io.catalog import CatalogEntry, catalog, find_entry

@@ -72,7 +72,8 @@ def _train(
     graphs: Graphs, settings: dict[str, Any], compressed: bool, epochs: int
 ) -> dict[str, Any]:
     """One network on the whole dataset at once: seconds of the epochs."""
-    from saen.data.compression import Compressed, compress_graphs
+    from saen.data.chunks import compress_graphs
+    from saen.data.compression import Compressed
     from saen.learning.estimators import SAENClassifier
     from saen.network.loss import Task
     from saen.network.model import SAEN

@@ -1,0 +1,302 @@
+"""Which objects are identical: keys propose it, comparison proves it.
+
+Objects of equal content keys (`saen.data.content_hash`) are groups; every object is then compared
+with the representative of its group, so equality is proved. Unique objects are numbered by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import (
+    Apply,
+    Array,
+    Ints,
+    codes_in_order,
+    distinct_with_inverse,
+    narrow,
+    offsets,
+    ranges,
+    row_blocks,
+    segment_ids,
+    smallest_unsigned,
+)
+from saen.data.content_hash import Keys, attribute_keys, row_keys
+from saen.data.hierarchy import Attributes, Relation
+
+_SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Parents in canonical form: sorted distinct codes role · n_parts + part, with counts."""
+
+    indptr: NDArray[np.int64]
+    codes: Ints
+    counts: Ints
+
+    @staticmethod
+    def of(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply = map
+    ) -> Rows:
+        """R_l D_{l-1}: the parts of every parent replaced by unique parts, with counts.
+
+        `unique_parts` is None where the parts are unique already. Blocks of rows are made by
+        `apply`.
+        """
+        n_codes = max(relation.n_roles * n_unique, 1)
+        width = np.dtype(np.uint32 if n_codes < 2**32 else np.int64)
+        indptr = relation.indptr.astype(np.int64, copy=False)
+        if relation.n_entries == 0:
+            return Rows(indptr, np.empty(0, width), np.empty(0, np.uint8))
+
+        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints]:
+            entries = slice(int(indptr[start]), int(indptr[stop]))
+            local = indptr[start : stop + 1] - indptr[start]
+            block = relation.roles[entries].astype(width) * width.type(n_unique)
+            parts = relation.parts[entries]
+            if unique_parts is not None:
+                parts = unique_parts[parts]
+            block += parts.astype(width, copy=False)
+            weights = None if relation.counts is None else relation.counts[entries]
+            lengths, codes, counts = _merge_entries(local, block, weights, n_codes)
+            return lengths, codes.astype(width, copy=False), counts
+
+        blocks = list(apply(merged, *zip(*row_blocks(indptr), strict=True)))
+        lengths, codes, counts = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        return Rows(offsets(lengths), codes, counts)
+
+    @staticmethod
+    def carrying(parts: Ints, role: int, n_unique: int, dtype: np.dtype[Any]) -> Rows:
+        """Parents of one part each."""
+        codes = parts.astype(dtype) + dtype.type(role * n_unique)
+        return Rows(np.arange(len(parts) + 1), codes, np.ones(len(parts), np.uint8))
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of these parents."""
+        lengths = np.diff(self.indptr)[rows]
+        entries = ranges(self.indptr[rows], lengths)
+        return Rows(offsets(lengths), self.codes[entries], self.counts[entries])
+
+    def followed_by(self, other: Rows) -> Rows:
+        """These parents, then others."""
+        return Rows(
+            np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.counts, other.counts]),
+        )
+
+    def equal(self, mine: Ints, theirs: Ints, apply: Apply = map) -> NDArray[np.bool_]:
+        """Row by row, whether two lists of parents consist of the same parts."""
+        lengths = np.diff(self.indptr)
+        same: NDArray[np.bool_] = lengths[mine] == lengths[theirs]
+        candidates = np.flatnonzero(same)
+        n = lengths[mine[candidates]]
+
+        def compare(start: int, stop: int) -> None:
+            rows, size = candidates[start:stop], n[start:stop]
+            a = ranges(self.indptr[mine[rows]], size)
+            b = ranges(self.indptr[theirs[rows]], size)
+            differs = (self.codes[a] != self.codes[b]) | (self.counts[a] != self.counts[b])
+            same[rows[segment_ids(offsets(size))[differs]]] = False
+
+        if len(candidates):
+            list(apply(compare, *zip(*row_blocks(offsets(n)), strict=True)))
+        return same
+
+    def content(self, row: int) -> tuple[Any, ...]:
+        """What tells rows apart; only for keys that collide."""
+        entries = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
+
+
+def _merge_entries(
+    indptr: NDArray[np.int64], codes: Ints, counts: Ints | None, n_codes: int
+) -> tuple[Ints, Ints, Ints]:
+    """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
+    n_rows = len(indptr) - 1
+    width = np.dtype(np.uint32 if n_rows * n_codes < 2**32 else np.int64)  # fewer bytes to sort
+    base = np.arange(n_rows, dtype=width) * width.type(n_codes)
+    keys = np.repeat(base, np.diff(indptr))
+    keys += codes.astype(width, copy=False)
+    # Stable sorts use that rows stand in order already; twice as fast as others on some machines.
+    if counts is None:
+        keys.sort(kind="stable")
+        first = np.flatnonzero(_changes(keys))
+        merged = np.diff(first, append=len(keys))
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        first = np.flatnonzero(_changes(keys))
+        weights = counts[order].astype(np.int64)
+        merged = np.add.reduceat(weights, first) if len(first) else weights
+    lengths = np.diff(np.searchsorted(first, indptr))
+    distinct = keys[first]
+    distinct -= np.repeat(base, lengths)
+    return lengths, distinct, narrow(merged)
+
+
+def group(
+    keys: Keys,
+    equal: Callable[[Ints, Ints], NDArray[np.bool_]],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Groups of identical objects, ordered by key: every object's group, every group's first.
+
+    Objects of one key that turn out to differ are split into groups ordered by content.
+    """
+    groups, representatives = _by_key(keys)
+    others = np.flatnonzero(representatives[groups] != np.arange(len(keys)))
+    collided = np.unique(groups[others[~equal(others, representatives[groups[others]])]])
+    if not len(collided):
+        return groups, representatives
+    return _split(groups, representatives, set(collided.tolist()), content)
+
+
+def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The group of every key and an object of every group; groups are ordered by key."""
+    if _mostly_distinct(keys[:, 0]):  # a hash table would be large, and its order another sort
+        order = np.argsort(keys[:, 0])
+        new = _changes(keys[order, 0])
+        if (new | ~_changes(keys[order, 1])).all():
+            groups = np.empty(len(keys), dtype=np.int64)
+            groups[order] = np.cumsum(new) - 1
+            return groups, order[new]
+    else:
+        # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
+        codes = codes_in_order(keys[:, 0])
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+        if (keys[first, 1][codes] == keys[:, 1]).all():
+            order = np.argsort(keys[first, 0])
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            return rank[codes], first[order]
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    new = _changes(keys[order, 0]) | _changes(keys[order, 1])
+    groups = np.empty(len(keys), dtype=np.int64)
+    groups[order] = np.cumsum(new) - 1
+    return groups, order[new]
+
+
+def _mostly_distinct(values: NDArray[np.uint64]) -> bool:
+    """Whether few values of a sample are equal."""
+    sample = values[:: len(values) // _SAMPLE + 1]
+    return len(np.unique(sample)) >= _MIN_DISTINCT * len(sample)
+
+
+def _split(
+    groups: NDArray[np.int64],
+    representatives: NDArray[np.int64],
+    collided: set[int],
+    content: Callable[[int], tuple[Any, ...]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Divide the groups whose key is shared by different objects."""
+    out = np.empty_like(groups)
+    firsts: list[int] = []
+    for group in range(len(representatives)):
+        if group not in collided:
+            out[groups == group] = len(firsts)
+            firsts.append(int(representatives[group]))
+            continue
+        by_content: dict[tuple[Any, ...], list[int]] = {}
+        for member in np.flatnonzero(groups == group).tolist():
+            by_content.setdefault(content(member), []).append(member)
+        for _, members in sorted(by_content.items(), key=lambda item: repr(item[0])):
+            out[members] = len(firsts)
+            firsts.append(members[0])
+    return out, np.array(firsts, dtype=np.int64)
+
+
+def merge_objects(
+    attributes: Attributes,
+) -> tuple[Attributes, NDArray[np.int64], Keys]:
+    """C_0 and D_0 in effect: unique bottom objects, the inverse, and the keys."""
+    if attributes.vectors is None:
+        # Equal codes are equal values: nothing to hash per object.
+        assert attributes.codes is not None
+        present, inverse = distinct_with_inverse(attributes.codes)
+        small = Attributes(present.astype(np.int32), attributes.vocabulary)
+    else:
+        small, inverse = attributes, np.arange(len(attributes))
+    keys = attribute_keys(small)
+
+    columns: list[Array] = []
+    if small.vectors is not None:
+        columns.append(small.vectors.view(f"u{small.vectors.itemsize}"))
+    if small.codes is not None:
+        columns.append(small.codes[:, None])
+
+    def equal(mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
+        same = np.ones(len(mine), dtype=np.bool_)
+        for column in columns:
+            same &= (column[mine] == column[theirs]).all(axis=1)
+        return same
+
+    def content(row: int) -> tuple[Any, ...]:
+        out: list[Any] = []
+        if small.vectors is not None:
+            out += small.vectors[row].astype(np.float64).view(np.uint64).tolist()
+        if small.codes is not None and small.vocabulary is not None:
+            code = int(small.codes[row])
+            # Values, not codes: codes depend on what else the vocabulary holds.
+            out.append(None if code < 0 else small.vocabulary[code])
+        return tuple(out)
+
+    groups, representatives = group(keys, equal, content)
+    return small.take(representatives), groups[inverse], keys[representatives]
+
+
+def merge_parents(
+    relation: Relation,
+    unique_parts: Ints,
+    part_keys: Keys,
+    keys: Keys | None = None,
+    apply: Apply = map,
+) -> tuple[Relation, NDArray[np.int64], Keys]:
+    """C_l and D_l in effect: the unique parents, the inverse, and the keys.
+
+    `keys` are those of the parents, if they are known.
+    """
+    rows = Rows.of(relation, unique_parts, len(part_keys), apply)
+    if keys is None:
+        keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet, apply)
+    merged, inverse, representatives = merge_rows(rows, keys, relation.alphabet, len(part_keys))
+    return merged, inverse, keys[representatives]
+
+
+def merge_rows(
+    rows: Rows, keys: Keys, alphabet: tuple[str, ...], n_parts: int
+) -> tuple[Relation, NDArray[np.int64], NDArray[np.int64]]:
+    """The unique parents in the order of their keys, the inverse, and one parent of each."""
+    inverse, representatives = group(keys, rows.equal, rows.content)
+    lengths = np.diff(rows.indptr)[representatives]
+    indptr = offsets(lengths)
+    parts = np.empty(indptr[-1], dtype=smallest_unsigned(n_parts - 1))
+    roles = np.empty(indptr[-1], dtype=smallest_unsigned(len(alphabet) - 1))
+    counts = np.empty(indptr[-1], dtype=rows.counts.dtype)
+    for start, stop in row_blocks(indptr):
+        entries = ranges(rows.indptr[representatives[start:stop]], lengths[start:stop])
+        own = slice(indptr[start], indptr[stop])
+        roles[own], parts[own] = np.divmod(rows.codes[entries], max(n_parts, 1))
+        counts[own] = rows.counts[entries]
+    merged = Relation(
+        indptr,
+        narrow(parts),
+        narrow(roles),
+        alphabet,
+        n_parts,
+        None if (counts == 1).all() else narrow(counts),
+    )
+    return merged, inverse, representatives
+
+
+def _changes(values: Array) -> NDArray[np.bool_]:
+    """Where a sorted array starts a new value."""
+    out = np.ones(len(values), dtype=np.bool_)
+    out[1:] = values[1:] != values[:-1]
+    return out
