@@ -20,6 +20,7 @@ from saen.learning.metrics import (
     log_losses,
     prediction_scores,
     regression_scores,
+    several_scores,
 )
 
 
@@ -78,7 +79,14 @@ def test_classification_scores_count_every_repeat(given):
         precision = confusion[code, code] / predicted if predicted else math.nan
         assert scores.recall[code] == pytest.approx(recall, nan_ok=True)
         assert scores.precision[code] == pytest.approx(precision, nan_ok=True)
-    assert json.loads(json.dumps(scores.to_json()))["confusion"] == confusion.tolist()
+    assert scores.log_loss == pytest.approx(log_losses(targets, probabilities).mean())
+    assert scores.calibration.error == calibrate(targets, probabilities, 10).error
+    assert json.loads(json.dumps(scores.to_json())) == {
+        **{name: getattr(scores, name) for name in ("accuracy", "majority", "log_loss")},
+        "interval": list(scores.interval),
+        "calibration_error": scores.calibration.error,
+        "confusion": confusion.tolist(),
+    }
 
 
 def test_classification_scores_refuse_nothing_and_unknown_classes():
@@ -98,6 +106,8 @@ def test_log_losses_are_means_over_repeats(given):
 
 def test_log_losses_of_the_impossible_are_finite():
     assert log_losses([0], [[[0.0, 1.0]]])[0] == pytest.approx(12 * math.log(10))
+    assert str(log_losses([1], [[[0.0, 1.0]]])[0]) == "0.0"  # not -0.0
+    assert calibrate([1], [[0.0, 1.0]]).counts.tolist() == [0] * 9 + [1]
 
 
 def test_regression_scores_by_hand():
@@ -125,6 +135,8 @@ def test_prediction_scores_need_targets_of_the_same_kind():
     classes, numbers = np.array(["a", "b"]), np.array([1.0, 2.0])
     words = np.array(["a", "b"])
     assert prediction_scores(classes, words, words) == {"accuracy": 1.0}
+    assert prediction_scores(classes, words[[0, 0]], words) == {"accuracy": 0.5}
+    assert prediction_scores(classes, np.array(["a", "?"]), words) == {"accuracy": 0.5}
     assert prediction_scores(None, numbers, numbers) == {"r2": 1.0, "mae": 0.0}
     assert prediction_scores(None, numbers * 0, numbers) == {"mae": 1.5}
     assert prediction_scores(classes, None, words) == {}
@@ -202,6 +214,8 @@ def test_unknown_metrics_are_refused():
         find_metric("accuracy", regression=True)
     with pytest.raises(InputError, match="metric for classes is one of accuracy"):
         find_metric("mae", regression=False)
+    defaults = [find_metric(None, regression=regression).name for regression in (False, True)]
+    assert defaults == ["accuracy", "mae"]
 
 
 def test_corrected_interval_covers_what_the_naive_one_does_not():
@@ -211,6 +225,7 @@ def test_corrected_interval_covers_what_the_naive_one_does_not():
     assert (high - low) / 2 == pytest.approx(2.7764451 * error)
     assert (high + low) / 2 == pytest.approx(0.8)
     assert corrected_interval([0.5], 0.25) is None
+    assert corrected_interval([0.4, 0.9], 0.25, (0.0, 1.0)) == (0.0, 1.0)
 
 
 # -- what mutants survived ---------------------------------------------------------------------
@@ -258,6 +273,14 @@ def test_regression_scores_of_several_targets_against_the_mean_of_each():
     assert regression_scores(true, true, baseline=[0.0, 10.0]).mae_of_mean == (0 + 2 + 0 + 20) / 4
 
 
+def test_f1_and_mcc_of_classes_that_are_rare_only_predicted_or_nowhere():
+    codes, predicted = np.array([0, 0, 1]), [0, 2, 1]
+    f1, mcc = (CLASSIFICATION_METRICS[name] for name in ("f1", "mcc"))
+    assert f1(codes, np.eye(4)[predicted]) == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert mcc(codes, np.eye(4)[codes]) == 1.0
+    assert mcc(codes, np.eye(4)[[0, 0, 0]]) == 0.0
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_scores_equal_scikit_learns_with_ties_and_missing_classes(seed):
     rng = np.random.default_rng(seed)
@@ -285,3 +308,19 @@ def test_scores_equal_scikit_learns_with_ties_and_missing_classes(seed):
     }
     for name, value in expected.items():
         assert CLASSIFICATION_METRICS[name](codes, rows) == pytest.approx(value, abs=1e-12), name
+
+
+def test_several_scores_name_every_target_and_leave_out_what_is_not_defined():
+    codes, proba = np.array([[0, 1], [1, -1], [1, 1]]), np.array([[0.1, 0.3], [0.6, 0.9], [0.2, 1]])
+    scores = several_scores(codes, proba, ["a", "b"])
+    assert {*scores} == {*CLASSIFICATION_METRICS, "targets"}
+    assert (scores["accuracy"], scores["roc_auc"]) == (pytest.approx((2 / 3 + 1 / 2) / 2), 1.0)
+    assert [scores["targets"][name]["roc_auc"] for name in "ab"] == [1.0, None]
+    constant = np.array([[1.0, np.nan], [1.0, 2.0]])
+    numbers = several_scores(constant, constant + 1, ["a", "b"])
+    assert (numbers["mae"], numbers["r2"], numbers["targets"]["b"]["mae"]) == (1.0, None, 1.0)
+
+
+def test_values_are_shown_in_the_unit_of_their_metric():
+    shown = [(m.show(0.123456), m.unit) for m in CLASSIFICATION_METRICS.values()]
+    assert shown == [("12.35", " %")] * 5 + [("0.1235", "")] * 2

@@ -381,7 +381,7 @@ def _one_vs_rest(
 
 
 def _above_thresholds(positive: Array, scores: Floats) -> tuple[Floats, Floats]:
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-scores)  # of equal scores, in any order: only their ends count
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
     true = np.cumsum(positive[order], dtype=np.float64)[ends]
     return true, ends + 1 - true
