@@ -38,7 +38,7 @@ EXTRA = {
 """Tests of a module beside `tests/ROOM/test_MODULE.py`."""
 RISKY = (
     *("learning.cross_validation", "learning.splits", "learning.metrics"),
-    *("network.ensemble", "data.compression", "data.identical"),
+    *("network.ensemble", "data.identical", "data.chunks", "data.refinement", "data.compression"),
 )
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
 OUTCOMES |= {-24: "timeout", 24: "timeout"}
@@ -101,10 +101,10 @@ def prepare(folder: Path, module: str) -> None:
 
 
 def tests_of(module: str) -> list[str]:
-    """The test files of a module; those of its room if none is named after it."""
+    """The test files of a module; those of its room if there are none."""
     room, name = module.split(".")[0], module.split(".")[-1]
     own = f"tests/{room}/test_{name}.py"
-    return [own if Path(own).exists() else f"tests/{room}", *EXTRA.get(module, [])]
+    return [*([own] if Path(own).exists() else []), *EXTRA.get(module, [])] or [f"tests/{room}"]
 
 
 def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -359,25 +360,19 @@ class Metric:
 # their arguments takes scikit-learn's functions, which give the same numbers, far longer.
 
 
-def _one_vs_rest(
-    function: Callable[[Floats, Floats], float],
-) -> Callable[[Array, Floats], float]:
+def _one_vs_rest(function: Callable[[Floats, Floats], float], codes: Array, rows: Floats) -> float:
     """The mean over classes of the score of one class against the rest; of two, the second only.
 
     Classes that have no or all examples are left out. `function` gets the numbers of examples of
     the class, and of the others, at every threshold from the highest score down.
     """
-
-    def score(codes: Array, rows: Floats) -> float:
-        columns = range(rows.shape[1]) if rows.shape[1] > 2 else (1,)
-        each = [
-            function(*_above_thresholds(codes == code, rows[:, code]))
-            for code in columns
-            if 0 < (codes == code).sum() < len(codes)
-        ]
-        return float(np.mean(each)) if each else np.nan
-
-    return score
+    columns = range(rows.shape[1]) if rows.shape[1] > 2 else (1,)
+    each = [
+        function(*_above_thresholds(codes == code, rows[:, code]))
+        for code in columns
+        if 0 < (codes == code).sum() < len(codes)
+    ]
+    return float(np.mean(each)) if each else np.nan
 
 
 def _above_thresholds(positive: Array, scores: Floats) -> tuple[Floats, Floats]:
@@ -439,11 +434,11 @@ CLASSIFICATION_METRICS = {
         Metric("accuracy", "accuracy", _accuracy, percent=True),
         Metric("balanced_accuracy", "balanced accuracy", _balanced_accuracy, percent=True),
         Metric("f1", "F1 (macro)", _f1, percent=True),
-        Metric("roc_auc", "ROC-AUC", _one_vs_rest(_roc_auc), percent=True),
+        Metric("roc_auc", "ROC-AUC", partial(_one_vs_rest, _roc_auc), percent=True),
         Metric(
             "average_precision",
             "average precision",
-            _one_vs_rest(_average_precision),
+            partial(_one_vs_rest, _average_precision),
             percent=True,
         ),
         Metric(
