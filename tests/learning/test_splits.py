@@ -113,7 +113,8 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
         ([0, 1] * 4, {"folds": 9}, "use at most 8 folds"),
         ([0, 1, 2, 3] * 2, {"folds": 3}, "no class has 3 members, the largest has 2"),
         ([0, 1] * 4, {"repeats": 0}, "repeats must be"),
-        ([0, 1] * 4, {"test_size": 1.5}, "between 0 and 1"),
+        ([0, 1] * 4, {"test_size": 0.0}, "between 0 and 1"),
+        ([0, 1] * 4, {"test_size": 1.0}, "between 0 and 1"),
         ([0, 0, 0, 1], {"test_size": 0.5}, "cannot split 4 examples"),
         ([0, 1] * 4, {"groups": [1, 2]}, "one per example"),
         ([0, 1] * 4, {"groups": [1, 2] * 4, "folds": 3}, "use at most 2 folds"),
@@ -230,6 +231,15 @@ def test_a_hold_out_of_real_numbers_is_drawn_at_random():
     [[(train, test)]] = make_splits(np.linspace(0, 1, 40), 1, 2, seed=0, test_size=0.25)
     assert len(test) == 10
     assert sorted([*train, *test]) == list(range(40))
+
+
+def test_folds_are_stratified_and_decided_by_the_seed():
+    y = np.array([0] * 30 + [1] * 10)
+    repeats = [*make_splits(y, 2, 5, seed=3), *make_splits(y, 2, 5, seed=4)]
+    tests = [[test.tolist() for _, test in folds] for folds in repeats]
+    assert tests[1] == tests[2]
+    assert tests[0] != tests[1] != tests[3]
+    assert all(np.bincount(y[test]).tolist() == [6, 2] for folds in tests for test in folds)
 
 
 # -- limits, which mutants moved unnoticed -------------------------------------------------------
