@@ -317,3 +317,24 @@ def test_inner_folds_keep_groups_together_where_there_are_enough():
     for train, test in inner_folds(y, 3, state=0, groups=groups):
         assert not set(groups[train]) & set(groups[test])
     assert len(inner_folds(y, 3, state=0, groups=groups % 2)) == 3
+
+
+def test_folds_of_groups_are_stratified():
+    y, groups = np.repeat([0, 1], 20), np.repeat(np.arange(8), 5)
+    [folds] = make_splits(y, 1, 4, seed=0, groups=groups)
+    assert [np.bincount(y[test]).tolist() for _, test in folds] == [[5, 5]] * 4
+
+
+def test_a_single_inner_split_is_stratified_where_every_class_has_two_members():
+    y = np.array([0] * 18 + [1] * 2)
+    tests = [inner_folds(y, 1, state)[0][1] for state in range(20)]
+    assert all(y[test].tolist() == [0, 0] for test in tests)
+    assert inner_folds(y, 1, 0)[0][1].tolist() == tests[0].tolist() != tests[1].tolist()
+    assert len(inner_folds(np.array([0] * 30 + [1]), 1, 0)[0][1]) == 4
+
+
+@pytest.mark.parametrize("folds", [1, 2])
+def test_inner_folds_keep_two_groups_together(folds):
+    y, groups = np.array([0, 1] * 10), np.repeat([0, 1], 10)
+    for train, test in inner_folds(y, folds, state=0, groups=groups):
+        assert not set(groups[train]) & set(groups[test])
