@@ -10,6 +10,8 @@ it is repeated. Survivors are listed with what was changed; why some are fine is
 from __future__ import annotations
 
 import argparse
+import ast
+import difflib
 import json
 import os
 import re
@@ -85,7 +87,7 @@ def prepare(folder: Path, module: str) -> None:
         shutil.copy2(name, folder / name)
     settings = {
         "source_paths": ["src"],
-        "only_mutate": [f"src/saen/{module.replace('.', '/')}.py"],
+        "only_mutate": [source_of(module)],
         "also_copy": ["benchmarks", "docs", "examples"],
         "do_not_mutate_patterns": ["raise (Input|File)Error"],
         "timeout_multiplier": 5,
@@ -98,6 +100,15 @@ def prepare(folder: Path, module: str) -> None:
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     with (folder / "pyproject.toml").open("a") as file:
         file.write("\n".join(["", "[tool.mutmut]", *lines, ""]))
+
+
+def source_of(module: str) -> str:
+    """The file of a module.
+
+    >>> source_of("data.identical")
+    'src/saen/data/identical.py'
+    """
+    return f"src/saen/{module.replace('.', '/')}.py"
 
 
 def tests_of(module: str) -> list[str]:
@@ -146,9 +157,12 @@ def report(folder: Path, modules: list[str], start: float, out: Path | None) -> 
     for module in modules:
         results = outcomes(folder / module)
         per_module[module] = Counter(what or "not tried" for what in results.values())
-        for name in sorted(name for name, what in results.items() if what == "survived"):
-            function, change = name.rsplit("__mutmut_", 1)[0], changed_lines(folder / module, name)
-            survivors.append({"function": function, "change": change})
+        survived = sorted(name for name, what in results.items() if what == "survived")
+        changes = changed_lines(folder / module, module) if survived else {}
+        survivors += [
+            {"function": name.rsplit("__mutmut_", 1)[0], "change": changes[name]}
+            for name in survived
+        ]
     patterns = tomllib.loads((HERE / "mutants.toml").read_text(encoding="utf-8"))["survivor"]
     survivors = [{**each, "reason": reason(patterns, **each)} for each in survivors]
     without = [f"{s['function']}: {s['change']}" for s in survivors if not s["reason"]]
@@ -193,15 +207,27 @@ def reason(patterns: list[dict[str, str]], function: str, change: str) -> str:
     return next(fitting, "")
 
 
-def changed_lines(folder: Path, name: str) -> str:
-    """The changed line before and after, in one line."""
-    command = [sys.executable, "-m", "mutmut", "show", name]
-    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
-    before, after = (
-        " ".join(line[1:].strip() for line in re.findall(rf"^\{sign}(?!\{sign}).*", shown, re.M))
-        for sign in "-+"
-    )
-    return f"{before} → {after}"
+def changed_lines(folder: Path, module: str) -> dict[str, str]:
+    """By mutant the changed lines before and after, in one line."""
+    code = (folder / "mutants" / source_of(module)).read_text(encoding="utf-8")
+    lines = code.splitlines()
+    bodies = {
+        node.name: [line.strip() for line in lines[node.lineno - 1 : node.end_lineno]]
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.FunctionDef) and "__mutmut_" in node.name
+    }
+    changes = {}
+    for name, mutated in bodies.items():
+        original = f"{name.rsplit('__mutmut_', 1)[0]}__mutmut_orig"
+        mutated = [line.replace(name, original) for line in mutated]
+        before, after = (
+            " ".join(
+                line[2:] for line in difflib.ndiff(bodies[original], mutated) if line[0] == sign
+            )
+            for sign in "-+"
+        )
+        changes[f"saen.{module}.{name}"] = f"{before} → {after}"
+    return changes
 
 
 if __name__ == "__main__":
