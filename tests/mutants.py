@@ -85,6 +85,8 @@ def prepare(folder: Path, module: str) -> None:
     for name in listed.stdout.split("\0")[:-1]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(name, folder / name)
+    # Which tests reach which function is measured anew: tests and code may have changed.
+    (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
     settings = {
         "source_paths": ["src"],
         "only_mutate": [source_of(module)],
