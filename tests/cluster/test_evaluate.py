@@ -17,7 +17,6 @@ from saen import (
 from saen.cluster.executors import SerialExecutor
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
-from saen.network.settings import DivergenceWarning
 from tests.cli.commandline import run
 from tests.cluster.faulty import Stopping
 
@@ -83,19 +82,6 @@ def test_evaluate_in_two_parts_does_only_what_is_missing(tmp_path: Path) -> None
     assert len(inner) == 2 * 2 * 2 - finished
     for file in (tmp_path / "clean").glob("*.saen"):
         assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
-
-
-def test_evaluate_warns_here_of_what_a_task_warned_of_there() -> None:
-    broken = SAENClassifier(epochs=12, n_models=1, learning_rate=1e3, normalisation="none")
-    with pytest.warns(DivergenceWarning, match="did not learn"):
-        cross_validate(
-            broken,
-            THREADS,
-            THREADS.targets,
-            repeats=1,
-            folds=2,
-            executor=SerialExecutor(),
-        )
 
 
 def test_evaluate_fits_part_counts_here_and_networks_in_tasks() -> None:

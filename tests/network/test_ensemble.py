@@ -9,10 +9,13 @@ import pytest
 import torch
 
 from saen import SAENClassifier, generate_threads
+from saen._util.executor import Tasks
+from saen.cluster.executors import SerialExecutor
+from saen.io import container
 from saen.network import ensemble
 from saen.network.ensemble import MIN_GROUP_SIZE, PartTraining, choose_group_size
 from saen.network.loss import Task
-from saen.network.settings import Part
+from saen.network.settings import DivergenceWarning, Part
 from saen.network.training import outputs, train
 
 THREADS = generate_threads(30, seed=1)
@@ -23,7 +26,8 @@ PARTS = [Part((0, fold), np.flatnonzero(np.arange(30) % 3 != fold), np.arange(fo
 
 
 def make_plan(**arguments):
-    estimator = SAENClassifier(epochs=3, n_models=2, dtype="float64", device="cpu", **arguments)
+    fixed = {"epochs": 3, "n_models": 2, "dtype": "float64", "device": "cpu"}
+    estimator = SAENClassifier(**fixed | arguments)
     return estimator.plan(estimator.prepare(THREADS), 1)
 
 
@@ -56,6 +60,32 @@ def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
     for one, other in zip(first.outputs, second.outputs, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_groups_in_tasks_give_what_is_trained_here(tmp_path):
+    plan, done = make_plan(), []
+    task = Task.classification(CODES, class_weights=np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    here = PartTraining(plan, task, PARTS, seed=5, group_size=4).run()
+    how = {"seed": 5, "group_size": 4, "folder": tmp_path, "progress": done.append}
+    there = PartTraining(plan, task, PARTS, tasks=Tasks(SerialExecutor()), **how).run()
+    np.testing.assert_array_equal(there.outputs, here.outputs)
+    np.testing.assert_array_equal(there.loss, here.loss)
+    assert done == [3 * 4, 3 * 2]
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["networks-0000.saen", "networks-0004.saen"]
+    kind, document, _ = container.read(files[1])
+    assert (kind, document["networks"]) == ("predictions", 2)
+    files[1].unlink()
+    tasks = Tasks(SerialExecutor())
+    again = PartTraining(plan, task, PARTS, tasks=tasks, **how).run()
+    assert [tasks.has(file.stem) for file in files] == [False, True]
+    np.testing.assert_array_equal(again.outputs, here.outputs)
+
+
+def test_groups_in_tasks_warn_here_of_what_diverged_there():
+    plan = make_plan(epochs=12, learning_rate=1e3, normalisation="none")
+    with pytest.warns(DivergenceWarning, match="did not learn"):
+        PartTraining(plan, TASK, PARTS, tasks=Tasks(SerialExecutor())).run()
 
 
 def test_networks_are_made_on_the_device_of_the_plan():
