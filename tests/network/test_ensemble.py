@@ -31,16 +31,27 @@ def make_plan(**arguments):
     return estimator.plan(estimator.prepare(THREADS), 1)
 
 
-def test_parts_are_trained_as_if_alone():
-    plan = make_plan()
-    results = PartTraining(plan, TASK, PARTS, seed=5, group_size=4).run()
+CLASS_WEIGHTS = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])
+NUMBERS = THREADS.sizes[:, None, None] / np.array([10.0, 20.0, 30.0])[:, None]  # of every part
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_parts_are_trained_as_if_alone(numbers):
+    plan, done = make_plan(min_count=20), []
+    task = replace(TASK, class_weights=CLASS_WEIGHTS)
+    if numbers:
+        task = Task("squares", NUMBERS, TASK.weights)
+    how = {"seed": 5, "group_size": 4, "progress": done.append}
+    results = PartTraining(plan, task, PARTS, **how).run()
+    assert sum(done) == 3 * 2 * 3
     for number, part in enumerate(PARTS):
         weights = np.zeros((30, 2))
         weights[part.train] = 1
         network = plan.network([(5, 0, number, model) for model in range(2)])
-        history = train(
-            network, plan.compressed, Task.classification(CODES, weights), plan.settings
-        )
+        own = Task.classification(CODES, weights, class_weights=CLASS_WEIGHTS[:, number])
+        if numbers:
+            own = Task("squares", NUMBERS[:, number], weights)
+        history = train(network, plan.compressed, own, plan.settings, min_count=20)
         unique = outputs(network, plan.compressed.hierarchy).numpy()
         expected = unique[plan.compressed.top[part.test]]
         np.testing.assert_allclose(results.outputs[number], expected, atol=1e-9)
@@ -49,10 +60,17 @@ def test_parts_are_trained_as_if_alone():
 
 
 def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
-    plan, done = make_plan(), []
+    plan, done, checkpoints = make_plan(), [], []
+
+    def spy(*arguments, checkpoint, **options):
+        checkpoints.append(checkpoint.name)
+        return train(*arguments, checkpoint=checkpoint, **options)
+
+    monkeypatch.setattr(ensemble, "train", spy)
     how = {"folder": tmp_path, "group_size": 2, "progress": done.append}
     first = PartTraining(plan, TASK, PARTS, **how).run()
     assert sum(done) == 3 * 2 * 3
+    assert checkpoints == [f"networks-000{first}.checkpoint" for first in (0, 2, 4)]
     monkeypatch.setattr(ensemble, "train", None)
     done.clear()
     second = PartTraining(plan, TASK, PARTS, **how).run()
@@ -64,7 +82,7 @@ def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
 
 def test_groups_in_tasks_give_what_is_trained_here(tmp_path):
     plan, done = make_plan(), []
-    task = Task.classification(CODES, class_weights=np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]))
+    task = replace(TASK, class_weights=CLASS_WEIGHTS)
     here = PartTraining(plan, task, PARTS, seed=5, group_size=4).run()
     how = {"seed": 5, "group_size": 4, "folder": tmp_path, "progress": done.append}
     there = PartTraining(plan, task, PARTS, tasks=Tasks(SerialExecutor()), **how).run()
