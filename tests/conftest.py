@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from saen import Graphs
 
@@ -36,6 +36,11 @@ settings.register_profile(
     "long",
     parent=settings.get_profile("default"),
     max_examples=int(os.environ.get("SAEN_FUZZ", 1000)),
+)
+settings.register_profile(
+    "unshrunk",  # for mutants, where any failure will do
+    parent=settings.get_profile("default"),
+    phases=[Phase.explicit, Phase.generate],
 )
 settings.load_profile("long" if "SAEN_FUZZ" in os.environ else "default")
 

@@ -94,7 +94,7 @@ def prepare(folder: Path, module: str) -> None:
         "do_not_mutate_patterns": ["raise (Input|File)Error"],
         "timeout_multiplier": 5,
         "pytest_add_cli_args": [
-            *("-p", "no:cacheprovider"),
+            *("-p", "no:cacheprovider", "--hypothesis-profile=unshrunk"),
             *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),  # mutmut's own
         ],
         "pytest_add_cli_args_test_selection": tests_of(module),
