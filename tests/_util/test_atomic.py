@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from saen._util.atomic import (
+    atomic_folder,
     atomic_write,
     check_output,
     expand_user,
@@ -141,6 +142,19 @@ def test_what_a_killed_write_left_is_swept_and_a_living_one_is_not(tmp_path: Pat
     with atomic_write(tmp_path / "other.txt") as mine, atomic_write(tmp_path / "third.txt"):
         assert not left.exists()
         assert mine.exists()
+
+
+def test_an_interrupt_while_a_temporary_folder_is_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path, *arguments: object, **options: object) -> None:
+        os.mkdir(path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "toys"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_swap_of_folders_that_was_killed_midway_is_ended(tmp_path: Path) -> None:

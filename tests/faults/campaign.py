@@ -51,6 +51,7 @@ FIXED = {
     "kills": [
         "a kill within a write left a temporary file of safetensors",
         "Ctrl-C while a temporary file was made left that file",
+        "Ctrl-C while a temporary folder was made left that folder",
         "a killed convert --shards could not be repeated",
         "a kill between the results and the checkpoint of a group of networks left the checkpoint",
     ],

@@ -180,9 +180,9 @@ def is_temporary(path: Path) -> bool:
 @contextmanager
 def scratch_folder(path: Path) -> Iterator[Path]:
     """An empty folder beside `path`, which is removed when the block ends."""
-    scratch = make_folder(temporary_beside(path))
+    scratch = temporary_beside(path)
     try:
-        yield scratch
+        yield make_folder(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
