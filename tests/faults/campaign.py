@@ -156,7 +156,7 @@ class Counts:
 
     def to_json(self, campaign: str, every: int) -> dict[str, object]:
         """For docs/reliability.md."""
-        places = "all of them" if every == 1 else f"at every {every}th place"
+        places = "all of them" if every == 1 else f"at one of {every} places"
         return {
             "campaign": campaign,
             "command": "make faults" if every == 1 else f"{MODULE} --every {every}",
@@ -333,7 +333,7 @@ def campaign(only: list[str], every: int, say: bool) -> dict[str, Counts]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", action="append", default=[], help="how names of scenarios begin")
-    parser.add_argument("--every", type=int, default=1, help="inject at every n-th place")
+    parser.add_argument("--every", type=int, default=1, help="inject at one of this many places")
     parser.add_argument("--out", type=Path, help="folder for faults.json and kills.json")
     options = parser.parse_args()
     if "LD_PRELOAD" not in os.environ:
