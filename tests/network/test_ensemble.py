@@ -80,15 +80,29 @@ def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
+class Recorded(SerialExecutor):
+    """Keeps what is sent."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent = []
+
+    def submit(self, name, function, *arguments):
+        self.sent.append(arguments)
+        super().submit(name, function, *arguments)
+
+
 def test_groups_in_tasks_give_what_is_trained_here(tmp_path):
-    plan, done = make_plan(), []
+    plan, done, executor = make_plan(), [], Recorded()
     task = replace(TASK, class_weights=CLASS_WEIGHTS)
     here = PartTraining(plan, task, PARTS, seed=5, group_size=4).run()
     how = {"seed": 5, "group_size": 4, "folder": tmp_path, "progress": done.append}
-    there = PartTraining(plan, task, PARTS, tasks=Tasks(SerialExecutor()), **how).run()
+    there = PartTraining(plan, task, PARTS, tasks=Tasks(executor), **how).run()
     np.testing.assert_array_equal(there.outputs, here.outputs)
     np.testing.assert_array_equal(there.loss, here.loss)
     assert done == [3 * 4, 3 * 2]
+    for compressed, group in executor.sent:  # the hierarchy once, and not as a part of a group
+        assert (compressed is plan.compressed, group.plan.compressed, group.file) == (1, None, None)
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == ["networks-0000.saen", "networks-0004.saen"]
     kind, document, _ = container.read(files[1])
