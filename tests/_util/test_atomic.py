@@ -147,8 +147,10 @@ def test_what_a_killed_write_left_is_swept_and_a_living_one_is_not(tmp_path: Pat
 def test_an_interrupt_while_a_temporary_folder_is_made_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    make = Path.mkdir
+
     def interrupted(path: Path, *arguments: object, **options: object) -> None:
-        os.mkdir(path)
+        make(path)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "mkdir", interrupted)

@@ -88,6 +88,8 @@ def test_lines_of_other_words_are_not_looked_at(tmp_path):
         ("a 1 2\n\nb 1 nan\n", ", line 3: a number that is not finite"),
         ("a 1 2\nb 1 1e39\n", ", line 2: a number that is not finite"),
         (b"a 1 2\n\xff 1 2\n", ", line 2: the word b'\\xff' is not UTF-8"),
+        (f"0 {10**20}\na 1 2\n", ", line 2: 2 numbers, expected 1"),
+        (f"{'9' * 5000} {'9' * 5000}\n", ", line 1: a number that is not finite"),
         ("3 2\na 1 2\nb 1 2\n", ": ends after 2 words, but its first line announces 3"),
     ],
 )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from saen._util.strings import plural
 from saen.errors import FileError, InputError
 
-_HEADER = re.compile(rb"(\d+) (\d+)")
+_HEADER = re.compile(rb"(\d{1,18}) (\d{1,9})")  # more digits are a word and its number
 
 Lines = Iterator[tuple[int, bytes]]
 
