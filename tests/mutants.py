@@ -121,21 +121,30 @@ def tests_of(module: str) -> list[str]:
 
 
 def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
-    """Run mutmut, for a while, on all mutants or those named; what it has done is kept."""
+    """Run mutmut, for a while, on all mutants or those named; what it has done is kept.
+
+    It ends with an error when a process that a test left behind ends (joblib's do, after minutes
+    of rest), and goes on when it is run again.
+    """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names]
-    try:
-        with (folder / "mutmut.log").open("w") as log:
-            subprocess.run(
-                command,
-                cwd=folder,
-                env=environment | {"OMP_NUM_THREADS": "1"},
-                stdout=log,
-                stderr=log,
-                timeout=None if seconds is None else max(seconds, 1),
-            )
-    except subprocess.TimeoutExpired:
-        pass
+    end = None if seconds is None else time.monotonic() + max(seconds, 1)
+    while True:
+        tried = Counter(outcomes(folder).values())
+        try:
+            with (folder / "mutmut.log").open("w") as log:
+                done = subprocess.run(
+                    command,
+                    cwd=folder,
+                    env=environment | {"OMP_NUM_THREADS": "1"},
+                    stdout=log,
+                    stderr=log,
+                    timeout=None if end is None else max(end - time.monotonic(), 1),
+                )
+        except subprocess.TimeoutExpired:
+            return
+        if names or done.returncode == 0 or Counter(outcomes(folder).values()) == tried:
+            return
 
 
 def outcomes(folder: Path) -> dict[str, str | None]:
