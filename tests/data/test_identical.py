@@ -49,6 +49,19 @@ def test_compress_handles_large_levels_like_small_ones(n):
     assert np.array_equal(np.sort(values, axis=1)[compressed.top], expected)
 
 
+def test_compress_tells_roles_and_parts_apart_whose_codes_pass_32_bits():
+    n = 70_000
+    attributes = Attributes(vectors=np.arange(n, dtype=np.float64)[:, None])
+    role, part = divmod(2**32, n)  # their code is that of role 0 and part 0, cut to 32 bits
+    alphabet = tuple(map(str, range(role + 1)))
+    relation = Relation(np.arange(3), np.array([0, part]), np.array([0, role]), alphabet, n)
+    compressed = compress(Hierarchy(attributes, [relation]))
+    merged = compressed.hierarchy.relations[0]
+    assert sorted(merged.roles.tolist()) == [0, role]
+    values = compressed.hierarchy.attributes.vectors[merged.parts, 0]
+    assert values[compressed.top].tolist() == [0, part]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compress_merges_real_numbers_only_if_bit_identical(dtype):
     reals = np.array([[0.1 + 0.2], [0.3], [0.3], [0.0], [-0.0], [0.0]], dtype=np.float64)
