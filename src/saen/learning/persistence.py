@@ -263,6 +263,8 @@ def _check_encoder(encoder: Encoder) -> None:
         first[starts[:-1]] = True
         if (first[1:] | (thresholds[1:] > thresholds[:-1])).sum() < len(thresholds) - 1:
             raise InputError("the thresholds of a part must increase")
+    elif starts[-1] != len(ids):
+        raise InputError("a part must have one column of counts")
 
 
 def _unpack_network(
