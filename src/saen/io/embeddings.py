@@ -101,6 +101,13 @@ def read_embeddings(path: Path) -> tuple[Floats, dict[str, Array]]:
     }
 
 
+# numpy reads the header as a Python literal, which can be wrong, or too deep, in many ways.
+_NPY_ERRORS = (
+    *(OSError, EOFError, MemoryError, OverflowError, RecursionError),
+    *(SyntaxError, TokenError, TypeError, ValueError),
+)
+
+
 def open_npy(path: Path) -> Array:
     """The array of an .npy file, memory-mapped, so that no header asks for more memory."""
     try:
@@ -112,8 +119,9 @@ def open_npy(path: Path) -> Array:
         array: Array = np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
-    except (OSError, ValueError, EOFError, SyntaxError, TokenError, OverflowError) as error:
-        raise FileError(f"invalid npy file: {error}", path=path) from None
+    except _NPY_ERRORS as error:
+        reason = str(error) or type(error).__name__
+        raise FileError(f"invalid npy file: {reason}", path=path) from None
     return array
 
 
