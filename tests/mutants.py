@@ -31,6 +31,7 @@ EXTRA = {
     "learning.cross_validation": [
         "tests/learning/test_protocol_honesty.py",
         "tests/learning/test_part_counts_models.py",
+        "tests/learning/test_blend.py",
     ],
     **{
         f"data.{module}": ["tests/properties/test_compression_laws.py"]

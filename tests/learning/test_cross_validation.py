@@ -56,12 +56,13 @@ def test_results_do_not_depend_on_how_many_networks_train_at_once(threads):
 def test_progress_counts_to_a_total_that_is_reached(threads, stop, total):
     once, told = saen.SAENClassifier(epochs=2, n_models=1, radii=(0, 1)), []
     grid = [{"learning_rate": rate} for rate in (0.01, 0.1)] if stop == "nested" else [{}]
-    cross_validate(
+    found = cross_validate(
         once, threads, threads.targets, repeats=1, folds=2, inner=2, stop=stop, grid=grid,
         progress=lambda *counts: told.append(counts),
     )  # fmt: skip
     assert told[-1][1] == total
     assert told[-1][0] == total or stop == "peek"  # which ends at the best epoch
+    assert len(found.tried) == (2 if stop == "nested" else 0)
 
 
 def test_evaluations_share_what_was_prepared(threads, quick, monkeypatch):

@@ -26,6 +26,7 @@ from saen.learning.splits import (
     splits_from_json,
     splits_to_json,
 )
+from saen.learning.trainers import Trainer
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
@@ -103,6 +104,21 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
         stop="nested", grid=[{"epochs": 0}, {"epochs": 1}],
     )  # fmt: skip
     assert len(seen) == 2 * 3
+    assert not any(set(train) & set(test) for train, test in seen)
+
+
+def test_calibration_does_not_split_groups_inside_the_training_part(monkeypatch):
+    groups, seen, inner_parts = np.arange(24) // 3, [], Trainer.inner_parts
+
+    def spy(*arguments):
+        inner = inner_parts(*arguments)
+        seen.extend((groups[part.train], groups[part.test]) for parts in inner for part in parts)
+        return inner
+
+    monkeypatch.setattr(Trainer, "inner_parts", spy)
+    model = saen.SAENClassifier(**QUICK)
+    cross_validate(model, THREADS, THREADS.targets, repeats=1, folds=2, groups=groups)
+    assert seen
     assert not any(set(train) & set(test) for train, test in seen)
 
 
