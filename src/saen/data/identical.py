@@ -19,6 +19,7 @@ from saen._util.arrays import (
     Ints,
     codes_in_order,
     distinct_with_inverse,
+    first_of_each,
     narrow,
     offsets,
     ranges,
@@ -29,6 +30,7 @@ from saen._util.arrays import (
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Relation
 
+_MAX_SHORT = 8  # entries of rows that are compared as one integer
 _SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
 
 
@@ -49,13 +51,31 @@ class Rows:
         `unique_parts` is None where the parts are unique already. Blocks of rows are made by
         `apply`.
         """
+        return Rows._made(relation, unique_parts, n_unique, apply, all_rows=True)[0]
+
+    @staticmethod
+    def once(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply = map
+    ) -> tuple[Rows, Ints]:
+        """What `of` gives without most of the short rows that repeat, and the row of each parent.
+
+        Most parents of many datasets have a few parts. Such a row is one integer, which is compared
+        instead of hashing and proving.
+        """
+        return Rows._made(relation, unique_parts, n_unique, apply, all_rows=False)
+
+    @staticmethod
+    def _made(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply, all_rows: bool
+    ) -> tuple[Rows, Ints]:
         n_codes = max(relation.n_roles * n_unique, 1)
         width = np.dtype(np.uint32 if n_codes < 2**32 else np.int64)
         indptr = relation.indptr.astype(np.int64, copy=False)
         if relation.n_entries == 0:
-            return Rows(indptr, np.empty(0, width), np.empty(0, np.uint8))
+            everyone = np.arange(relation.n_parents)
+            return Rows(indptr, np.empty(0, width), np.empty(0, np.uint8)), everyone
 
-        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints]:
+        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints, Ints]:
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
             block = relation.roles[entries].astype(width) * width.type(n_unique)
@@ -64,12 +84,21 @@ class Rows:
                 parts = unique_parts[parts]
             block += parts.astype(width, copy=False)
             weights = None if relation.counts is None else relation.counts[entries]
+            places: Ints = np.arange(stop - start, dtype=np.int32)
+            if weights is None and not all_rows:
+                local, block, places = _without_repeats(local, block, n_codes)
             lengths, codes, counts = _merge_entries(local, block, weights, n_codes)
-            return lengths, codes.astype(width, copy=False), counts
+            return lengths, codes.astype(width, copy=False), counts, places
 
         blocks = list(apply(merged, *zip(*row_blocks(indptr), strict=True)))
-        lengths, codes, counts = (np.concatenate(column) for column in zip(*blocks, strict=True))
-        return Rows(offsets(lengths), codes, counts)
+        starts = offsets(np.array([len(lengths) for lengths, *_ in blocks]))
+        places = np.concatenate(
+            [start + places for start, (*_, places) in zip(starts, blocks, strict=False)]
+        )
+        lengths, codes, counts = (
+            np.concatenate(column) for column in zip(*(block[:3] for block in blocks), strict=True)
+        )
+        return Rows(offsets(lengths), codes, counts), places
 
     @staticmethod
     def carrying(parts: Ints, role: int, n_unique: int, dtype: np.dtype[Any]) -> Rows:
@@ -113,6 +142,44 @@ class Rows:
         """What tells rows apart; only for keys that collide."""
         entries = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
         return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
+
+
+def _without_repeats(
+    indptr: NDArray[np.int64], codes: Ints, n_codes: int
+) -> tuple[NDArray[np.int64], Ints, Ints]:
+    """Rows without those short ones that others repeat: pointers, codes, every old row's new one.
+
+    A row is short if its sorted codes are the digits of a 64-bit integer.
+    """
+    lengths = np.diff(indptr)
+    base = n_codes + 1  # digits start at 1, so that rows of different length differ
+    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or base**n <= 2**64)
+    short = np.flatnonzero(lengths <= longest)
+    words = np.zeros(len(lengths), dtype=np.uint64)
+    for length in np.flatnonzero(np.bincount(lengths[short])).tolist():
+        own = np.flatnonzero(lengths == length)
+        columns = [codes[indptr[own] + place] for place in range(length)]
+        for first in range(length if length > 2 else length - 1):  # odd-even transposition sort
+            for place in range(first % 2, length - 1, 2):
+                pair = columns[place : place + 2]
+                columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
+        word = np.zeros(len(own), dtype=np.uint64)
+        for column in columns:
+            word *= np.uint64(base)
+            word += column.astype(np.uint64)
+            word += np.uint64(1)
+        words[own] = word
+    groups = codes_in_order(words[short])
+    n_groups = int(groups.max(initial=-1)) + 1
+    if 2 * (len(short) - n_groups) < len(lengths):
+        return indptr, codes, np.arange(len(lengths), dtype=np.int32)
+    kept = np.flatnonzero(lengths > longest)
+    places = np.empty(len(lengths), dtype=np.int32)
+    places[kept] = np.arange(n_groups, n_groups + len(kept), dtype=np.int32)
+    places[short] = groups
+    kept = np.concatenate([short[first_of_each(groups)], kept])
+    lengths = lengths[kept]
+    return offsets(lengths), codes[ranges(indptr[kept], lengths)], places
 
 
 def _merge_entries(
@@ -170,7 +237,7 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     else:
         # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
         codes = codes_in_order(keys[:, 0])
-        first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+        first = first_of_each(codes)
         if (keys[first, 1][codes] == keys[:, 1]).all():
             order = np.argsort(keys[first, 0])
             rank = np.empty_like(order)
@@ -262,11 +329,14 @@ def merge_parents(
 
     `keys` are those of the parents, if they are known.
     """
-    rows = Rows.of(relation, unique_parts, len(part_keys), apply)
+    places: Ints | slice = slice(None)
     if keys is None:
+        rows, places = Rows.once(relation, unique_parts, len(part_keys), apply)
         keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet, apply)
+    else:
+        rows = Rows.of(relation, unique_parts, len(part_keys), apply)
     merged, inverse, representatives = merge_rows(rows, keys, relation.alphabet, len(part_keys))
-    return merged, inverse, keys[representatives]
+    return merged, inverse[places], keys[representatives]
 
 
 def merge_rows(
