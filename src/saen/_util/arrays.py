@@ -139,15 +139,6 @@ def codes_in_order(values: NDArray[np.uint64]) -> Ints:
     return cast(Ints, np.from_dlpack(column.dictionary_encode().indices))
 
 
-def first_of_each(codes: Ints) -> NDArray[np.int64]:
-    """Where every code of `codes_in_order` appears first.
-
-    >>> first_of_each(np.array([0, 1, 0, 2])).tolist()
-    [0, 1, 3]
-    """
-    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-
-
 def smallest_unsigned(largest: int) -> np.dtype[Any]:
     """The narrowest unsigned integer type that holds `largest`.
 

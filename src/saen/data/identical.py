@@ -19,7 +19,7 @@ from saen._util.arrays import (
     Ints,
     codes_in_order,
     distinct_with_inverse,
-    first_of_each,
+    index_dtype,
     narrow,
     offsets,
     ranges,
@@ -91,10 +91,12 @@ class Rows:
             return lengths, codes.astype(width, copy=False), counts, places
 
         blocks = list(apply(merged, *zip(*row_blocks(indptr), strict=True)))
-        starts = offsets(np.array([len(lengths) for lengths, *_ in blocks]))
-        places = np.concatenate(
-            [start + places for start, (*_, places) in zip(starts, blocks, strict=False)]
-        )
+        places = np.empty(relation.n_parents, dtype=index_dtype(relation.n_parents))
+        first = n_rows = 0
+        for lengths, _, _, own in blocks:
+            np.add(own, n_rows, out=places[first : first + len(own)], casting="same_kind")
+            first += len(own)
+            n_rows += len(lengths)
         lengths, codes, counts = (
             np.concatenate(column) for column in zip(*(block[:3] for block in blocks), strict=True)
         )
@@ -151,35 +153,44 @@ def _without_repeats(
 
     A row is short if its sorted codes are the digits of a 64-bit integer.
     """
-    lengths = np.diff(indptr)
-    base = n_codes + 1  # digits start at 1, so that rows of different length differ
-    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or base**n <= 2**64)
-    short = np.flatnonzero(lengths <= longest)
-    words = np.zeros(len(lengths), dtype=np.uint64)
-    for length in np.flatnonzero(np.bincount(lengths[short])).tolist():
+    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or n_codes**n <= 2**64)
+    lengths = np.minimum(np.diff(indptr), longest + 1).astype(np.uint8)
+    kept = [np.flatnonzero(lengths > longest)]
+    places = np.empty(len(lengths), dtype=np.int32)
+    places[kept[0]] = np.arange(len(kept[0]), dtype=np.int32)
+    n_kept = len(kept[0])
+    for length in range(longest + 1):
         own = np.flatnonzero(lengths == length)
-        columns = [codes[indptr[own] + place] for place in range(length)]
+        starts = indptr[own]
+        columns = [codes[starts + place] for place in range(length)]
         for first in range(length if length > 2 else length - 1):  # odd-even transposition sort
             for place in range(first % 2, length - 1, 2):
                 pair = columns[place : place + 2]
                 columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
-        word = np.zeros(len(own), dtype=np.uint64)
+        words = np.zeros(len(own), dtype=np.uint64)
         for column in columns:
-            word *= np.uint64(base)
-            word += column.astype(np.uint64)
-            word += np.uint64(1)
-        words[own] = word
-    groups = codes_in_order(words[short])
-    n_groups = int(groups.max(initial=-1)) + 1
-    if 2 * (len(short) - n_groups) < len(lengths):
+            words *= np.uint64(n_codes)
+            words += column.astype(np.uint64, copy=False)
+        groups, members = _numbered(words)
+        places[own] = groups + np.int32(n_kept)
+        kept.append(own[members])
+        n_kept += len(members)
+    if 2 * n_kept > len(lengths):
         return indptr, codes, np.arange(len(lengths), dtype=np.int32)
-    kept = np.flatnonzero(lengths > longest)
-    places = np.empty(len(lengths), dtype=np.int32)
-    places[kept] = np.arange(n_groups, n_groups + len(kept), dtype=np.int32)
-    places[short] = groups
-    kept = np.concatenate([short[first_of_each(groups)], kept])
-    lengths = lengths[kept]
-    return offsets(lengths), codes[ranges(indptr[kept], lengths)], places
+    rows = np.concatenate(kept)
+    sizes = np.diff(indptr)[rows]
+    return offsets(sizes), codes[ranges(indptr[rows], sizes)], places
+
+
+def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.int64]]:
+    """The group of every value, and a member of every group of equal values."""
+    if int(values.max(initial=0)) < len(values):
+        _, groups = distinct_with_inverse(values)
+    else:
+        groups = codes_in_order(values)
+    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+    members[groups] = np.arange(len(values))
+    return groups, members
 
 
 def _merge_entries(
@@ -236,13 +247,12 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             return groups, order[new]
     else:
         # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
-        codes = codes_in_order(keys[:, 0])
-        first = first_of_each(codes)
-        if (keys[first, 1][codes] == keys[:, 1]).all():
-            order = np.argsort(keys[first, 0])
+        codes, members = _numbered(keys[:, 0])
+        if (keys[members, 1][codes] == keys[:, 1]).all():
+            order = np.argsort(keys[members, 0])
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))
-            return rank[codes], first[order]
+            return rank[codes], members[order]
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
     groups = np.empty(len(keys), dtype=np.int64)
@@ -336,7 +346,7 @@ def merge_parents(
     else:
         rows = Rows.of(relation, unique_parts, len(part_keys), apply)
     merged, inverse, representatives = merge_rows(rows, keys, relation.alphabet, len(part_keys))
-    return merged, inverse[places], keys[representatives]
+    return merged, narrow(inverse)[places], keys[representatives]
 
 
 def merge_rows(
