@@ -253,7 +253,7 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
     roles = np.tile(np.arange(len(radii)).astype(width), graphs.n_nodes)
     names = tuple(f"radius {radius}" for radius in radii)
     indptr = graphs.node_offsets * len(radii)
-    return Relation(indptr, np.arange(n_parts, dtype=np.int64), roles, names, n_parts)
+    return Relation(indptr, np.arange(n_parts, dtype=index_dtype(n_parts)), roles, names, n_parts)
 
 
 def _balls(
