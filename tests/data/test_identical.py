@@ -97,3 +97,14 @@ def test_rows_once_leaves_out_repeated_short_rows_alone(n_parts, n_rows):
     short = [place for place, row in zip(places, rows, strict=True) if len(row) == n_rows]
     assert len(set(short)) == 1
     assert len(set(places[-2:])) == 2  # long rows are left to keys and comparison
+
+
+def test_rows_of_many_parts_are_sorted_and_counted():
+    parts = np.random.default_rng(0).integers(0, 70_000, (9, 200))
+    parts[:, 100:] = parts[:, :100]  # every part at least twice
+    indptr = np.arange(0, parts.size + 1, 200)
+    relation = Relation(indptr, parts.ravel(), np.zeros(parts.size, int), ("part",), 70_000)
+    rows = Rows.of(relation, None, 70_000)
+    for number, row in enumerate(parts):
+        distinct, counts = np.unique(row, return_counts=True)
+        assert rows.content(number) == (*distinct.tolist(), None, *counts.tolist())

@@ -2,6 +2,7 @@
 
 Objects of equal content keys (`saen.data.content_hash`) are groups; every object is then compared
 with the representative of its group, so equality is proved. Unique objects are numbered by key.
+Parents of few parts are compared before, as integers that have their parts as digits.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def _without_repeats(
     places = np.empty(len(lengths), dtype=np.int32)
     places[kept[0]] = np.arange(len(kept[0]), dtype=np.int32)
     n_kept = len(kept[0])
-    for length in range(longest + 1):
+    for length in range(longest + 1) if 2 * n_kept <= len(lengths) else ():
         own = np.flatnonzero(lengths == length)
         starts = indptr[own]
         columns = [codes[starts + place] for place in range(length)]
@@ -185,10 +186,8 @@ def _without_repeats(
 
 def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.int64]]:
     """The group of every value, and a member of every group of equal values."""
-    if int(values.max(initial=0)) < len(values):
-        _, groups = distinct_with_inverse(values)
-    else:
-        groups = codes_in_order(values)
+    dense = int(values.max(initial=0)) < len(values)
+    groups: Ints = distinct_with_inverse(values)[1] if dense else codes_in_order(values)
     members = np.empty(int(groups.max(initial=-1)) + 1, dtype=np.int64)
     members[groups] = np.arange(len(values))
     return groups, members
@@ -297,7 +296,7 @@ def _split(
 
 def merge_objects(
     attributes: Attributes,
-) -> tuple[Attributes, NDArray[np.int64], Keys]:
+) -> tuple[Attributes, Ints, Keys]:
     """C_0 and D_0 in effect: unique bottom objects, the inverse, and the keys."""
     if attributes.vectors is None:
         # Equal codes are equal values: nothing to hash per object.
@@ -340,7 +339,7 @@ def merge_parents(
     part_keys: Keys,
     keys: Keys | None = None,
     apply: Apply = map,
-) -> tuple[Relation, NDArray[np.int64], Keys]:
+) -> tuple[Relation, Ints, Keys]:
     """C_l and D_l in effect: the unique parents, the inverse, and the keys.
 
     `keys` are those of the parents, if they are known.

@@ -142,20 +142,23 @@ class Ego(GraphDecomposition):
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
+        if max(self.radii) <= 1 and self.edges == "none" and not graphs.directed:
+            near = np.diff(graphs.indptr[graphs.node_offsets])
+            return graphs.sizes * len(self.radii) + near * (1 in self.radii)
         costs = self._root_costs(graphs)
         return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
 
     def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
         """The same per node, shape (N,)."""
         adjacency = graphs.adjacency(self.direction)
-        size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
         ball = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
             if radius == 1:
-                ball = np.minimum(1.0 + np.diff(adjacency.indptr), size)
+                ball = 1.0 + np.diff(adjacency.indptr)
             elif radius > 1:
-                ball = np.minimum(ball + adjacency.astype(np.float32) @ ball, size)
+                reached = ball + adjacency.astype(np.float32) @ ball
+                ball = np.minimum(reached, np.repeat(graphs.sizes, graphs.sizes))
             if radius in self.radii:
                 total += ball
                 if self.edges == "objects":
@@ -168,7 +171,7 @@ class Ego(GraphDecomposition):
         """R_1: nodes within every radius of every node, rows interleaved by node, roots first."""
         n, width = graphs.n_nodes, len(self.radii)
         adjacency = graphs.without_loops().adjacency(self.direction)
-        around = {}
+        around: dict[int, tuple[Ints, Ints]] = {}
         if 1 in self.radii:
             around[self.radii.index(1)] = adjacency.indptr, adjacency.indices
         far = [radius for radius in self.radii if radius > 1]
