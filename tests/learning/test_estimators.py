@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import saen._util.progress
 import saen.learning.defaults
-import saen.learning.estimators
 import saen.network.training
 from saen import (
     Attributes,
@@ -43,7 +42,7 @@ from saen import (
 )
 from saen.io.coerce import as_data
 from saen.io.networkx import to_networkx
-from saen.learning.estimators import InterruptedTrainingWarning
+from saen.learning.network_estimator import InterruptedTrainingWarning
 from tests.references.networks import assert_close, numbers
 
 ALL: list[type[Any]] = [SAENClassifier, SAENRegressor, SAENTransformer]

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats
 from saen._util.progress import bar
+from saen._util.seeds import integer_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -25,15 +26,10 @@ from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
-from saen.learning.estimators import (
-    InterruptedTrainingWarning,
-    NetworkEstimator,
-    integer_seed,
-    sample_weights,
-)
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
+from saen.learning.network_estimator import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.parameters import Parameters, parameter
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
@@ -45,7 +41,7 @@ from saen.learning.selection import (
     describe_tried,
     try_candidates,
 )
-from saen.learning.targets import Targets, given
+from saen.learning.targets import Targets, given, sample_weights
 from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
 from saen.network.settings import Part

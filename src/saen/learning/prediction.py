@@ -19,7 +19,7 @@ from saen.errors import InputError
 from saen.io.embeddings import Embedded
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import COVERAGE, interval_radius
-from saen.learning.estimators import NotFiniteError
+from saen.learning.network_estimator import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
 from saen.learning.presets import Classifier, Regressor

@@ -22,9 +22,9 @@ from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
-from saen.learning.estimators import NetworkEstimator, NotFiniteError
 from saen.learning.jobs.job import stream_input
 from saen.learning.metrics import prediction_scores
+from saen.learning.network_estimator import NetworkEstimator, NotFiniteError
 from saen.learning.persistence import load_estimator
 from saen.learning.prediction import Model, Predicted, embed_chunks, level_number, predict_chunks
 from saen.network.devices import CPU, choose_device

@@ -30,10 +30,10 @@ from saen.io.loading import input_files
 from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
 from saen.learning.candidates import too_many
-from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
+from saen.learning.network_estimator import InterruptedTrainingWarning, NetworkEstimator
 from saen.learning.preparation import (
     CompressedExamples,
     Preparations,
