@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, chunk_ends, segment_ids
+from saen._util.arrays import Array, Floats, Ints, chunk_ends, segment_ids
 from saen.data.compression import Compressed, compress
 from saen.data.content_hash import Keys
 from saen.data.graphs import Graphs
@@ -29,8 +29,6 @@ from saen.explanations.goal import Estimator, checked, explained_share, largest_
 from saen.learning.prediction import predict_chunks
 from saen.learning.preparation import Data, Prepared
 from saen.learning.presets import Classifier
-
-Floats = NDArray[np.float64]
 
 MAX_EXAMPLES = 50_000
 N_NEAREST = 5

@@ -229,11 +229,6 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 known += same
             yield model, same[0]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
 
 def _fit_member(member: Estimator, prepared: Prepared, y: Any, weights: Floats) -> None:
     """Fit a member; Ctrl-C is passed on, where the estimator alone would keep what it has."""

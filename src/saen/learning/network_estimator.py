@@ -10,30 +10,27 @@ from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen._util.seeds import derive_seed, integer_seed
-from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions import Decomposition
 from saen.errors import InputError
 from saen.io.coerce import as_data
+from saen.learning.decomposing import Decomposing
 from saen.learning.defaults import default_batch_size, default_hidden, default_inner_folds
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
-from saen.learning.parameters import Parameters
 from saen.learning.parameters import parameter as _parameter
-from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
+from saen.learning.preparation import Data, Prepared
 from saen.learning.splits import inner_folds
 from saen.network.architecture import NORMALISATIONS, Architecture
 from saen.network.devices import CPU, choose_device
@@ -68,15 +65,10 @@ MIN_INNER_EXAMPLES = 10
 
 
 @dataclass(eq=False, repr=False)
-class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
+class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
     """What the estimators share: from data to trained networks and back to vectors."""
 
-    decomposition: str | Decomposition = _parameter(
-        "ego", str, HasMethods(["fit", "decompose", "costs"])
-    )
     _: KW_ONLY
-    radii: str | Sequence[int] = _parameter("auto", StrOptions({"auto"}), "array-like")
-    node_labels: str = _parameter("auto", str)
     hidden: str | Sequence[Sequence[int]] = _parameter("auto", StrOptions({"auto"}), list, tuple)
     slope: float = _parameter(0.2, Real)
     normalisation: str = _parameter("batch", StrOptions(set(NORMALISATIONS)))
@@ -105,8 +97,6 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     random_state: int | np.random.RandomState | None = _parameter(0, "random_state", runtime=True)
     progress: bool | None = _parameter(None, "boolean", None, runtime=True)
 
-    decomposition_: Decomposition | None = field(init=False)
-    schema_: Hierarchy = field(init=False)
     _network: SAEN | TrainedNetworks = field(init=False)
     history_: History = field(init=False)
     inner_history_: History = field(init=False)
@@ -119,28 +109,7 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         super().validate()
         choose_device(self.device)
 
-    @property
-    def spec(self) -> DecompositionSpec:
-        """The decomposition that the arguments ask for."""
-        return DecompositionSpec.of(self.decomposition, self.radii, self.node_labels)
-
     # -- fitting -----------------------------------------------------------------------------
-
-    def prepare(self, X: Data, *, progress: Callable[[int], object] | None = None) -> Prepared:
-        """Decompose and compress data, as `fit` does before it trains.
-
-        `fit` accepts the result in place of the data, and so do `predict` and the like of an
-        estimator that was fitted on it. `progress` is called with the number of examples done.
-
-        >>> import saen
-        >>> threads = saen.generate_threads(40, seed=1)
-        >>> model = saen.SAENClassifier(epochs=2)
-        >>> prepared = model.prepare(threads)
-        >>> model.fit(prepared, threads.targets).predict(prepared).shape
-        (40,)
-        """
-        self.validate()
-        return prepare(X, self.spec, progress)
 
     def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
         """The shape of networks with `n_outputs` units for hierarchies like this one."""
@@ -215,20 +184,18 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
 
     def _fit(self, X: Data, task: Task) -> Self:
         """Train on `task`, whose weights have shape (n, 1)."""
-        data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
-        n = len(data)
-        if n == 0:
-            raise InputError("nothing to fit: the data are empty")
-        if len(task.targets) != n:
-            raise InputError(f"{n} examples, but {len(task.targets)} targets")
-        prepared = self._prepare_again(data) if self._continues else self.prepare(data)
+        data = self._some_data(X)
+        if len(task.targets) != len(data):
+            raise InputError(f"{len(data)} examples, but {len(task.targets)} targets")
+        if self._continues:  # with the vocabulary and the roles of the last fit
+            prepared = Prepared(self.spec, self.decomposition_, self.compress(data))
+        else:
+            prepared = self.prepare(data)
         seed = integer_seed(self.random_state)
         plan = self.plan(prepared, task.n_outputs, seed)
         earlier = self.network_ if self._continues else None
         self.network_ = self._first_networks(plan, seed)
-        self.decomposition_ = prepared.decomposition
-        # Names, roles and vocabulary, without any object: what later data must agree with.
-        self.schema_ = plan.compressed.hierarchy[[]]
+        self._fitted_to(prepared)
         weights = np.repeat(task.weights, self.n_models, axis=1)
         validation = None
         if self.patience is not None:
@@ -268,11 +235,6 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     def _continues(self) -> bool:
         """Whether `fit` continues with the networks of the last one."""
         return self.warm_start and hasattr(self, "_network")
-
-    def _prepare_again(self, data: Data) -> Prepared:
-        """The data as those of the last fit: its vocabulary and roles stay."""
-        self.validate()
-        return Prepared(self.spec, self.decomposition_, self.compress(data))
 
     def _first_networks(self, plan: Plan, seed: int) -> SAEN:
         """Networks to train: new ones, or those of the last fit."""
@@ -382,14 +344,6 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         best: NDArray[np.int64] = np.argmin(losses, axis=0) + 1
         return best
 
-    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
-        """New data decomposed and compressed as those of `fit`.
-
-        `lower_inverse` keeps, for the objects of the lower levels too, which unique object each is.
-        """
-        check_is_fitted(self, "_network")
-        return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
-
     def _decomposed_alone(self, X: Data) -> Hierarchy | None:
         """A single small example, not compressed: that would take longer than it saves."""
         check_is_fitted(self, "_network")
@@ -435,11 +389,6 @@ class NetworkEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         what = "example" if number == depth else f"object (level {number})"
         _check_finite(unique, compressed.unique_of(number), what)
         return compressed.decompress(number, unique)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:

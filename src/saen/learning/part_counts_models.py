@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.seeds import integer_seed
 from saen.errors import InputError
-from saen.io.coerce import as_data
 from saen.learning.calibration import log_probabilities, probabilities
 from saen.learning.counts_model import CountsModel, Linear
 from saen.learning.fitted import Fitted
@@ -112,9 +111,8 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
         """How the targets, one or several, are learned; `n_classes` is 0 for numbers."""
 
     def _fit(self, X: Data, y: Array, weights: Floats, n_classes: int = 0) -> Self:
-        if not isinstance(X, Prepared):
-            X = as_data(X, self.spec.takes)
-        if len(X) and len(X) != len(y):
+        X = self._some_data(X)
+        if len(X) != len(y):
             raise InputError(f"{len(X)} examples, but {len(y)} targets")
         used = weights.reshape(len(y), -1).any(axis=1)
         if not isinstance(X, Prepared) and not used.all():
