@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -29,7 +28,7 @@ from saen.learning.candidates import BUDGETS, default_candidates, named_candidat
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
-from saen.learning.network_estimator import InterruptedTrainingWarning, NetworkEstimator
+from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.parameters import Parameters, parameter
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
@@ -159,7 +158,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                     file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
-            _fit_member(member, prepared, y, weights[:, 0])
+            fit_or_interrupt(member, prepared, y, weights[:, 0])
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],
@@ -228,15 +227,6 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 same = [Prepared(None, model.decomposition_, model.compress(data))]
                 known += same
             yield model, same[0]
-
-
-def _fit_member(member: Estimator, prepared: Prepared, y: Any, weights: Floats) -> None:
-    """Fit a member; Ctrl-C is passed on, where the estimator alone would keep what it has."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterruptedTrainingWarning)
-        member.fit(prepared, y, sample_weight=weights)
-    if isinstance(member, NetworkEstimator) and member.history_.interrupted:
-        raise KeyboardInterrupt
 
 
 @dataclass(eq=False, repr=False)

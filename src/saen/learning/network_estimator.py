@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -400,6 +400,15 @@ def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:
     if not np.all(finite):
         bad = np.flatnonzero(~np.asarray(finite)[rows])
         raise NotFiniteError(int(bad[0]), len(bad), what)
+
+
+def fit_or_interrupt(model: Any, X: Data, y: Any, weights: Floats | None) -> None:
+    """Fit any estimator; Ctrl-C is passed on, where networks alone would keep what they have."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptedTrainingWarning)
+        model.fit(X, y, sample_weight=weights)
+    if isinstance(model, NetworkEstimator) and model.history_.interrupted:
+        raise KeyboardInterrupt
 
 
 class NotFiniteError(InputError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ from saen.learning.candidates import too_many
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
-from saen.learning.network_estimator import InterruptedTrainingWarning, NetworkEstimator
+from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.preparation import (
     CompressedExamples,
     Preparations,
@@ -179,6 +178,7 @@ def train_model(
         "device": job.device,
         "versions": versions(),
     }
+    run = digest(json.dumps(recorded, sort_keys=True))
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
@@ -191,7 +191,7 @@ def train_model(
         if test is not None:
             with _timed(seconds, "hold out"):
                 ready = _fitted_without(estimator, prepared, data, test)
-                held_out = _hold_out(estimator, ready, named, test, folder, _seal(recorded))
+                held_out = _hold_out(estimator, ready, named, test, folder, run)
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
@@ -280,11 +280,6 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _seal(recorded: dict[str, Any]) -> str:
-    """A digest of data and settings, which every file of the run carries."""
-    return digest(json.dumps(recorded, sort_keys=True))
-
-
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
     """The examples to test on, stratified by class."""
     if not 0 < share < 1:
@@ -355,19 +350,13 @@ def _fit_resumable(
     weights: Floats | None,
     checkpoint: Path,
 ) -> Model:
-    """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
+    """A fitted copy."""
     model: Model = clone(estimator)
     if isinstance(model, BlendEstimator):
         model.set_params(checkpoint=checkpoint)
-    if not isinstance(model, NetworkEstimator):
-        model.fit(prepared, y, sample_weight=weights)
-        return model
-    model.set_params(checkpoint=checkpoint, checkpoint_every=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterruptedTrainingWarning)
-        model.fit(prepared, y, sample_weight=weights)
-    if model.history_.interrupted:
-        raise KeyboardInterrupt
+    elif isinstance(model, NetworkEstimator):
+        model.set_params(checkpoint=checkpoint, checkpoint_every=1)
+    fit_or_interrupt(model, prepared, y, weights)
     return model
 
 
@@ -381,7 +370,7 @@ def _hold_out(
 ) -> HoldOut:
     """How good a model is that learned from all but the test part.
 
-    It is kept in the folder with `run`, the digest of the run that it belongs to.
+    It is kept in the folder with `run`, a digest of the data and settings that it belongs to.
     """
     file = folder / "held_out.json"
     known = read_json(file, sealed=True) if file.exists() else {}
