@@ -134,7 +134,7 @@ def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") ->
             codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
             unique, places = distinct_with_inverse(codes)
             roles, parts = np.divmod(unique, max(relation.n_parts, 1))
-            rows.append(segment_ids(relation.indptr))
+            rows.append(relation.parents)
             counts.append(relation.multiplicity)
             sources.append(np.arange(relation.n_entries))
         else:

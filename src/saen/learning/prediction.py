@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Floats, chunk_ends, offsets, segment_ids
+from saen._util.arrays import Array, Floats, chunk_ends, offsets
 from saen._util.strings import did_you_mean
 from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy
@@ -128,7 +128,7 @@ def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
     """
     owner = np.arange(len(hierarchy))
     for relation in reversed(hierarchy.relations[level:]):
-        above = owner[segment_ids(relation.indptr)]
+        above = owner[relation.parents]
         last = np.zeros(relation.n_parts, dtype=np.int64)  # the last object so far with an owner
         last[relation.parts] = relation.parts
         owner = np.zeros(relation.n_parts, dtype=np.int64)

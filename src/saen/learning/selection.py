@@ -195,10 +195,8 @@ def _positions(part: Part, inner: Sequence[Part]) -> list[tuple[Ints, Ints]]:
 
 def _mean_of_known(values: Floats) -> Floats:
     """The mean of every row without its NaNs, NaN for a row of NaNs."""
-    known = np.isfinite(values)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    counts = known.sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    mean: Floats = np.ma.masked_invalid(values).mean(axis=1).filled(np.nan)
+    return mean
 
 
 # -- rules -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.atomic import atomic_write
+from saen._util.json_files import write_json
 from saen._util.strings import plural
 from saen.errors import InputError
 from saen.explanations.collection import CollectionExplanation
@@ -70,8 +70,7 @@ def write_explanation(
     suffix, title = Path(path).suffix.lower(), explanation_title(explanation, name)
     if suffix == ".json":
         document = {"about": dict(about or {}), **explanation.to_json()}
-        with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_json(Path(path), document)
     elif isinstance(explanation, Explanation):
         if suffix == ".html":
             _write_explanation_page(path, explanation, title, about or {})
