@@ -199,6 +199,9 @@ def _checkpoint(header: Header) -> dict[str, Any]:
 
 
 def _predictions(header: Header) -> dict[str, Any]:
+    if "chosen" in header.document:  # of part counts, part by part
+        tested = [shape for key, shape in header.shapes.items() if key.startswith("tested.")]
+        return {"rows": sum(shape[0] for shape in tested), "models": len(tested)}
     rows, outputs = header.shapes["outputs"]
     return {
         "rows": rows,
