@@ -22,9 +22,7 @@ from saen.learning.calibration import COVERAGE, interval_radius
 from saen.learning.network_estimator import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
-from saen.learning.presets import Classifier, Regressor
-
-Model = Classifier | Regressor
+from saen.learning.presets import Classifier, Model, Regressor
 
 CHUNK = 1 << 20
 """Entries of the uncompressed hierarchy, about, that are held at a time."""

@@ -40,15 +40,13 @@ from saen.learning.preparation import (
     is_compressed,
     load_compressed,
 )
-from saen.learning.presets import Classifier, Regressor
+from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
-
-Model = Classifier | Regressor
 
 
 @dataclass(frozen=True)

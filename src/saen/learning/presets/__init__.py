@@ -36,6 +36,7 @@ MAX_CHOICES = 10_000
 Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
 Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
 Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
+Model = Classifier | Regressor
 MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
     "network": (SAENClassifier, SAENRegressor),
     "part_counts": (PartCountsClassifier, PartCountsRegressor),
