@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
 
 from saen._util.arrays import Array, Floats, Ints
 from saen.learning.calibration import fit_temperature
 from saen.learning.counts_model import Linear
 from saen.learning.forest import Forest, grow_classes, grow_numbers
-from saen.learning.splits import INNER_TEST_SIZE, Fold
+from saen.learning.splits import INNER_TEST_SIZE, Fold, fold_splitter, hold_out_splitter
 from saen.learning.targets import check_scores, mean_and_scale
 
 CLASS_CS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -210,16 +209,15 @@ def _stratified(y: Array, number: int, seed: int) -> list[Fold]:
     if counts.min() < 2 or len(y) - n_test < len(counts):
         return _shuffled(y, number, seed)
     if number == 1:
-        splitter = StratifiedShuffleSplit(1, test_size=n_test, random_state=seed)
+        splitter = hold_out_splitter(n_test, seed, stratified=True)
     else:
-        folds = int(np.clip(counts.min(), 2, number))
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        splitter = fold_splitter(int(np.clip(counts.min(), 2, number)), seed, stratified=True)
     return list(splitter.split(np.empty(len(y)), y))
 
 
 def _shuffled(y: Array, number: int, seed: int) -> list[Fold]:
     if number == 1:
-        splitter = ShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=seed)
+        splitter = hold_out_splitter(INNER_TEST_SIZE, seed, stratified=False)
     else:
-        splitter = KFold(min(number, len(y)), shuffle=True, random_state=seed)
+        splitter = fold_splitter(min(number, len(y)), seed, stratified=False)
     return list(splitter.split(np.empty(len(y))))

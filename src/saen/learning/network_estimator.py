@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +30,7 @@ from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter as _parameter
 from saen.learning.preparation import Data, Prepared
-from saen.learning.splits import inner_folds
+from saen.learning.splits import hold_out_splitter, inner_parts
 from saen.network.architecture import NORMALISATIONS, Architecture
 from saen.network.devices import CPU, choose_device
 from saen.network.forward import TrainedNetworks
@@ -175,12 +174,7 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         if number == 0 or len(train) < MIN_INNER_EXAMPLES:
             return []
         state = derive_seed((seed, *name), "calibration") % 2**31
-        folds = inner_folds(
-            targets[train], number, state, None if groups is None else groups[train]
-        )
-        return [
-            Part((*name, fold), train[fit], train[check]) for fold, (fit, check) in enumerate(folds)
-        ]
+        return inner_parts(Part(name, train, train[:0]), targets, number, state, groups)
 
     def _fit(self, X: Data, task: Task) -> Self:
         """Train on `task`, whose weights have shape (n, 1)."""
@@ -303,10 +297,9 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         n = len(task.targets)
         held_out = np.zeros((n, self.n_models), dtype=np.bool_)
         stratified = task.loss != "squares" and task.targets.ndim == 1
-        splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
         for model in range(self.n_models):
             state = derive_seed((seed, model), "held out") % 2**31
-            split = splitter(1, test_size=self.validation_fraction, random_state=state)
+            split = hold_out_splitter(self.validation_fraction, state, stratified)
             try:
                 held_out[next(split.split(np.empty(n), task.targets))[1], model] = True
             except ValueError as error:

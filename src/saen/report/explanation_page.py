@@ -12,10 +12,10 @@ import numpy as np
 from saen._util.atomic import atomic_write
 from saen._util.json_files import write_json
 from saen._util.strings import plural
-from saen.errors import InputError
 from saen.explanations.collection import CollectionExplanation
 from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.explanation import Explanation
+from saen.io.result_tables import check_format
 from saen.report.explanation_drawing import (
     can_draw,
     draw_as_molecule,
@@ -28,12 +28,6 @@ from saen.report.page import Picture, Table, in_words, write_page
 from saen.report.palette import contribution_colours
 
 SUFFIXES = (".html", ".json", *FORMATS)
-
-
-def check_explanation(path: str | Path) -> None:
-    """Raise `InputError` for a suffix that `write_explanation` does not know."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise InputError(f"cannot write {str(path)!r}: use {', '.join(SUFFIXES)}")
 
 
 def write_explanation(
@@ -66,8 +60,7 @@ def write_explanation(
     >>> write_explanation(folder / "one.html", saen.explain(model, threads, 3))
     >>> write_explanation(folder / "all.json", saen.explain_collection(model, threads))
     """
-    check_explanation(path)
-    suffix, title = Path(path).suffix.lower(), explanation_title(explanation, name)
+    suffix, title = check_format(Path(path), SUFFIXES), explanation_title(explanation, name)
     if suffix == ".json":
         document = {"about": dict(about or {}), **explanation.to_json()}
         write_json(Path(path), document)

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen._util.seeds import derive_seed
-from saen.data.compression import ceiling
+from saen.data._collection import class_counts
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
 from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
 from saen.learning.candidates import too_many
+from saen.learning.jobs.compress import known_ceiling
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
@@ -42,6 +42,7 @@ from saen.learning.preparation import (
 )
 from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.splits import hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 
@@ -285,10 +286,10 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
     state = derive_seed(seed, "hold out") % 2**31
     n, n_test = len(y), int(np.ceil(share * len(y)))
     advice = "choose another --test-size, or --no-holdout"
-    if y.dtype.kind == "f" or y.ndim == 2:
+    stratified = y.dtype.kind != "f" and y.ndim == 1
+    if not stratified:
         if n_test < 2 or n - n_test < 2:
             raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
-        split = ShuffleSplit(1, test_size=n_test, random_state=state)
     else:
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
@@ -301,7 +302,7 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
                 f"cannot hold out {n_test} of {n} {takes} with some of each of the "
                 f"{len(classes)} classes on both sides: {advice}"
             )
-        split = StratifiedShuffleSplit(1, test_size=n_test, random_state=state)
+    split = hold_out_splitter(n_test, state, stratified)
     test: NDArray[np.int64] = next(split.split(np.empty(n), y))[1]
     return np.sort(test)
 
@@ -402,18 +403,15 @@ def _hold_out(
 
 
 def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
-    regression = y.dtype.kind == "f"
-    listed = not regression and y.ndim == 1
-    classes, counts = np.unique(y, return_counts=True) if listed else ((), ())
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
-        task="regression" if regression else "classification",
+        task="regression" if y.dtype.kind == "f" else "classification",
         structures=len(data),
-        classes={str(c): int(n) for c, n in zip(classes, counts, strict=True)} if listed else None,
+        classes=class_counts(y).get("classes"),
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=ceiling(prepared.compressed.top, y) if listed else None,
+        ceiling=known_ceiling(prepared.compressed.top, y),
         description=repr(data).partition("(")[2][:-1],
     )
 
