@@ -38,7 +38,7 @@ def _interpreter() -> str | None:
 def device(monkeypatch):
     """A GPU if there is one; else the CPU, with the kernels interpreted."""
     # Loops that small arrays would not enter twice.
-    monkeypatch.setattr(fused, "CHUNKS_AT_ONCE", 2)
+    monkeypatch.setattr(fused, "MAX_SUMMED", 32)
     monkeypatch.setattr(fused, "FOLDED_INPUTS", 4)
     if torch.cuda.is_available():
         yield torch.device("cuda")

@@ -42,8 +42,8 @@ MAX_CHUNKS = 256
 """Of rows that are summed."""
 MIN_ROWS = 16
 """Of a chunk."""
-CHUNKS_AT_ONCE = 16
-"""That a program loads before it adds them to its sums."""
+MAX_SUMMED = 4096
+"""Numbers of several chunks that a program loads before it adds them to its sums."""
 FOLDED_INPUTS = 64
 """Of a layer whose weights a program folds at a time."""
 PARAMETERS = 256
@@ -211,11 +211,12 @@ def _unfold(
     d, o, n_models = folded.shape
     of_weight, of_bias = sums.new_empty(n_models, d, o), sums.new_empty(n_models, o)
     factors = [torch.empty_like(each) for each in moments[:2]]
-    block = min(_models_block(n_models), MERGED_MODELS)
+    outputs, block = _block(o), min(_models_block(n_models), MERGED_MODELS)
+    at_once = min(_block(len(sums)), max(MAX_SUMMED // (outputs * block), 1))
     kernels.unfold[(-(-n_models // block) * (d + 1),)](
         sums, folded, *_seen(seen, d), *(moments or (None, None, None)),
         of_weight, of_bias, *(factors or (None, None)), len(sums), n_models, d, o, epsilon,
-        BK=min(_block(len(sums)), CHUNKS_AT_ONCE), BO=_block(o), BM=block,
+        BK=at_once, BO=outputs, BM=block,
     )  # fmt: skip
     return of_weight, of_bias, factors
 

@@ -203,7 +203,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
-        """One step with a scalar learning `rate` in float64 for the `active` models, (M,) Boolean."""
+        """One step of the `active` models, (M,) Boolean; the learning `rate` is a float64 one."""
         n_models = len(self.steps)
         gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
         self.steps += active
