@@ -31,7 +31,7 @@ MERGED_MODELS = 8
 REGISTERS = 32
 """Sums that a thread keeps."""
 MAX_COLUMNS = 8
-"""Of the aggregates that a program reads at a time."""
+"""Of inputs or outputs that a program reads at a time."""
 MAX_UNROLL = 4
 """Rows or columns that a program loads before it waits for any of them."""
 MAX_LOADS = 80
@@ -170,10 +170,11 @@ def _forward(a: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
 
     n, d, n_models = a.shape
     o, block = weight.shape[1], _models_block(n_models)
-    outputs = _block(o)
+    outputs = min(_block(o), MAX_COLUMNS)
     rows = max(REGISTERS // outputs, 1)
+    n_programs = -(-n_models // block) * -(-o // outputs)
     y = a.new_empty(n, o, n_models)
-    kernels.layer[(-(-n_models // block) * max(-(-n // rows), 1),)](
+    kernels.layer[(n_programs * max(-(-n // rows), 1),)](
         a, weight, bias, y, n, n_models, d, o, slope,
         UNROLL=_unroll(rows + outputs, d), BN=rows, BO=outputs, BM=block, num_warps=1,
     )  # fmt: skip
@@ -186,9 +187,9 @@ def _weight_gradient(a: Tensor, g: Tensor, y: Tensor, slope: float) -> Tensor:
 
     n, d, n_models = a.shape
     o, block = g.shape[1], _models_block(n_models)
-    outputs = _block(o)
+    outputs = min(_block(o), MAX_COLUMNS)
     columns = min(_block(d + 1), MAX_COLUMNS, max(REGISTERS // outputs, 1))
-    n_programs = -(-n_models // block) * -(-(d + 1) // columns)
+    n_programs = -(-n_models // block) * -(-(d + 1) // columns) * -(-o // outputs)
     n_chunks, rows = _chunks(n, n_programs)
     sums = a.new_empty(n_chunks, d + 1, o, n_models)
     kernels.weight_gradient[(n_programs * n_chunks,)](

@@ -2,9 +2,9 @@
 
 Models are the last axis of every array, so that neighbouring threads read neighbouring numbers:
 `a` (n, d, M), `uses` (n, M), outputs and their gradients (n, o, M), weights (d, o, M), moments
-(d, M). Parameters and what follows their layout have models first. A program works for `BM` models;
-`BO` is a power of two that o fits in. Loops load `UNROLL` rows or columns before they wait for any.
-Nothing is added by atomic operations, so results do not vary.
+(d, M). Parameters and what follows their layout have models first. A program works for `BM` models,
+`BN` rows, `BD` inputs and `BO` outputs, powers of two. Loops load `UNROLL` rows or columns before
+they wait for any. Nothing is added by atomic operations, so results do not vary.
 """
 
 from __future__ import annotations
@@ -187,11 +187,11 @@ def layer(
     BM: tl.constexpr,
 ):
     """Leaky ReLU of a W + b."""
-    m, in_m, _, block = _program(n_models, 1, BM)
+    m, in_m, column, block = _program(n_models, tl.cdiv(o, BO), BM)
     first = block * BN
     i = tl.arange(0, BN)[:, None, None]
     m, in_m = m[None, None, :], in_m[None, None, :]
-    k = tl.arange(0, BO)[None, :, None]
+    k = column * BO + tl.arange(0, BO)[None, :, None]
     in_rows, in_outputs = (first + i < n) & in_m, (k < o) & in_m
     a += first.to(tl.int64) * d * n_models
     out += first.to(tl.int64) * o * n_models
@@ -227,14 +227,15 @@ def weight_gradient(
     BO: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """Gradients of the weights of `BD` columns, summed over a chunk of rows: (chunks, d + 1, o, M).
+    """Gradients of weights, summed over a chunk of rows: (chunks, d + 1, o, M).
 
     The bias is the weight of a last column of ones. Without `y` there is no activation.
     """
-    m, in_m, column, chunk = _program(n_models, tl.cdiv(d + 1, BD), BM)
+    n_outputs = tl.cdiv(o, BO)
+    m, in_m, column, chunk = _program(n_models, tl.cdiv(d + 1, BD) * n_outputs, BM)
     m, in_m = m[None, None, :], in_m[None, None, :]
-    j = column * BD + tl.arange(0, BD)[:, None, None]
-    k = tl.arange(0, BO)[None, :, None]
+    j = column // n_outputs * BD + tl.arange(0, BD)[:, None, None]
+    k = column % n_outputs * BO + tl.arange(0, BO)[None, :, None]
     in_inputs, in_outputs = (j < d) & in_m, (k < o) & in_m
     ones = tl.where((j == d) & in_m, 1.0, 0.0)
     first = chunk * rows
