@@ -720,13 +720,16 @@ def test_fitting_is_silent_unless_it_is_watched(
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-def test_a_gpu_learns_what_the_processor_learns(threads: Graphs) -> None:
+def test_a_gpu_learns_what_the_processor_learns(
+    threads: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = SMALL | {"dtype": "float64"}
     here = SAENClassifier(**options).fit(threads, threads.targets)
     there = SAENClassifier(**(options | {"device": "cuda"})).fit(threads, threads.targets)
     assert there.network_.device.type == "cuda"
     assert_close(there.predict_proba(threads), here.predict_proba(threads), 1e-7)
     assert_close(there.embed(threads, 1), here.embed(threads, 1), 1e-6)
+    monkeypatch.setattr("saen.network.devices._has_driver", lambda: True)
     auto = SAENClassifier(**(SMALL | {"device": "auto"})).fit(threads, threads.targets)
     assert auto.network_.device.type == "cuda"
 
