@@ -213,18 +213,13 @@ def _trained(
 
 def weisfeiler_lehman(dataset: str) -> dict[str, Any]:
     """GraKeL's WL subtree kernel, and a support vector machine with C = 1 for every fold."""
-    from grakel import Graph  # type: ignore[import-untyped]
     from grakel.kernels import VertexHistogram, WeisfeilerLehman  # type: ignore[import-untyped]
     from sklearn.svm import SVC
 
     from saen.learning.splits import make_splits
 
     graphs = labelled(dataset_graphs(dataset))
-    items = []
-    for graph in graphs:
-        ends = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
-        edges = set(zip(ends.tolist(), graph.indices.tolist(), strict=True))
-        items.append(Graph(edges, node_labels=dict(enumerate(graph.node_labels.tolist()))))
+    items = grakel_graphs(graphs)
     classes = np.unique(np.asarray(graphs.targets), return_inverse=True)[1]
     kernel = WeisfeilerLehman(n_iter=WL_ROUNDS, normalize=True, base_graph_kernel=VertexHistogram)
     watch = Stopwatch()
@@ -249,6 +244,18 @@ def labelled(graphs: Graphs) -> Graphs:
         return graphs
     bins = np.floor(4 * np.log2(1 + graphs.degrees())).astype(np.int64)
     return replace(graphs, node_labels=bins)
+
+
+def grakel_graphs(graphs: Graphs) -> list[Any]:
+    """Graphs with node labels as GraKeL takes them."""
+    from grakel import Graph  # type: ignore[import-untyped]
+
+    items = []
+    for graph in graphs:
+        ends = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
+        edges = set(zip(ends.tolist(), graph.indices.tolist(), strict=True))
+        items.append(Graph(edges, node_labels=dict(enumerate(graph.node_labels.tolist()))))
+    return items
 
 
 # -- the part ----------------------------------------------------------------------------------

@@ -303,7 +303,33 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "number is in the "
         "`summary.json` of its run under `runs/`, with settings, versions and device."
     )
-    return Table("accuracy", "Accuracy", columns, rows, data, [note])
+    return Table("accuracy", "Accuracy", columns, rows, data, [note, *_members(data)])
+
+
+def _members(data: dict[str, Any]) -> list[str]:
+    """What `best` chose on every dataset, and how long it took, as lines of a document."""
+
+    def seconds(result: dict[str, Any]) -> str:
+        taken = sum(result["seconds"].values())
+        return f"{taken:.0f} s" + (" on a CPU" if result["device"] == "cpu" else "")
+
+    lines = []
+    for name, row in data.items():
+        tried = sorted(row["best"]["tried"], key=lambda each: -each["weight"])
+        members = "; ".join(
+            f"{each['candidate']} {each['weight']:.2f}" for each in tried if each["weight"] > 0
+        )
+        times = " | ".join(seconds(row[kind]) for kind in ("modern", "best"))
+        lines.append(f"| {name} | {times} | {members} |")
+    devices = {row[kind]["device"] for row in data.values() for kind in ("modern", "best")}
+    gpus = "".join(f", on one {each}" for each in sorted(devices - {"cpu"}))
+    note = (
+        "Mean weights over all folds; every fold chooses for itself. Seconds are those of the runs "
+        f"of the table above{gpus} with part counts on the CPUs beside it, choices on inner folds "
+        "included; some runs shared the machine with another."
+    )
+    heading = ["| dataset | preset modern | preset best | members and weights |"]
+    return ["", "## What `best` chose", "", *heading, "|---|---:|---:|---|", *lines, "", note]
 
 
 def _accuracy_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
@@ -349,6 +375,8 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
             # Runs from before edge labels were used by default do not say that they ignore them.
             found.setdefault("decomposition", expected["decomposition"])
         result = {key: summary[key] for key in ("accuracy", "protocol", "device", "seconds")}
+        if run.preset == "best":
+            result["tried"] = summary["tried"]
     except (KeyError, TypeError):
         raise FileError("does not hold the summary of a run", path=path) from None
     if "inner_folds" in expected:
