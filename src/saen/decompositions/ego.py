@@ -143,8 +143,8 @@ class Ego(GraphDecomposition):
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
         if max(self.radii) <= 1 and self.edges == "none" and not graphs.directed:
-            near = np.diff(graphs.indptr[graphs.node_offsets])
-            return graphs.sizes * len(self.radii) + near * (1 in self.radii)
+            near: NDArray[np.int64] = np.diff(graphs.indptr[graphs.node_offsets])
+            return graphs.sizes * len(self.radii) + near * int(1 in self.radii)
         costs = self._root_costs(graphs)
         return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
 

@@ -135,7 +135,8 @@ class TrainedNetworks:
     def _activate(self, x: Floats) -> Floats:
         """Leaky ReLU, in place."""
         slope = self.dtype.type(self.architecture.slope)
-        return (np.maximum if slope <= 1 else np.minimum)(x, slope * x, out=x)
+        (np.maximum if slope <= 1 else np.minimum)(x, slope * x, out=x)
+        return x
 
 
 @dataclass(frozen=True)
