@@ -53,6 +53,8 @@ PARTS = {
     "cluster": cluster,
     "growth": growth,
 }
+LONG = ("cluster", "growth")
+"""Parts that take many minutes: only if they are named, or in a full run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -79,14 +81,19 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measure speed and memory."
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"{', '.join(PARTS)}; all but {', '.join(LONG)} if none",
+    )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="those of `pipeline` (default COLLAB ...)"
     )
     parser.add_argument(
         "--full",
         action="store_true",
-        help="all datasets; extrapolate only what would take more than an hour",
+        help="all parts and datasets; extrapolate only what would take more than an hour",
     )
     parser.add_argument("--repeats", type=int, help="runs per measurement (default 3, quick 1)")
     parser.add_argument("--quick", action="store_true", help="small data, about two minutes")
@@ -108,7 +115,8 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
         quick=options.quick,
         full=options.full,
     )
-    return options.parts or list(PARTS), settings
+    ordinary = [name for name in PARTS if options.full or options.quick or name not in LONG]
+    return options.parts or ordinary, settings
 
 
 def _earlier(settings: Settings) -> dict[str, Any]:

@@ -97,23 +97,17 @@ def degree_profiles(graphs: Graphs) -> Floats:
 
 def optimal_assignment(dataset: str) -> dict[str, Any]:
     """GraKeL's kernel, and a support vector machine with C chosen on inner folds."""
-    from grakel import Graph  # type: ignore[import-untyped]
     from grakel.kernels import (  # type: ignore[import-untyped]
         WeisfeilerLehmanOptimalAssignment,
     )
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import SVC
 
-    from benchmarks.peers import labelled
+    from benchmarks.peers import grakel_graphs, labelled
 
     graphs, watch = labelled(dataset_graphs(dataset)), Stopwatch()
-    items = []
-    for graph in graphs:
-        ends = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
-        edges = set(zip(ends.tolist(), graph.indices.tolist(), strict=True))
-        items.append(Graph(edges, node_labels=dict(enumerate(graph.node_labels.tolist()))))
     kernel = WeisfeilerLehmanOptimalAssignment(n_iter=WL_ROUNDS, normalize=True)
-    gram = watch("kernel", kernel.fit_transform, items)
+    gram = watch("kernel", kernel.fit_transform, grakel_graphs(graphs))
 
     def score(train: Any, test: Any, y: Any) -> float:
         search = GridSearchCV(SVC(kernel="precomputed"), {"C": list(COSTS)}, cv=3)

@@ -44,7 +44,7 @@ def quantity(value: float, unit: str) -> str:
         return human_bytes(value)
     if unit == "times":
         return f"{value:.1f} ×" if value >= 2 else f"{value:.2f} ×"
-    return f"{value:.2f} {unit}".strip()
+    return f"{value:,.0f}" if not unit and value >= 1000 else f"{value:.2f} {unit}".strip()
 
 
 def markdown(document: Mapping[str, Any], parts: Mapping[str, ModuleType]) -> str:

@@ -1,8 +1,9 @@
 """What a training step of a hundred networks on a GPU consists of, and the floor of each part.
 
 Kernels are counted where they were started: the parts of a step are marked while one epoch is
-profiled, and a kernel of the backward pass belongs to the part whose gradient it computes. What a
-replayed step takes beyond the sum of its kernels are the gaps between them.
+profiled, and a kernel of the backward pass belongs to the part whose gradient it computes. Those of
+`saen.network.kernels` are known by name. What a replayed step takes beyond the sum of its kernels
+are the gaps between them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ DATASETS = ("COLLAB", "REDDIT-BINARY", "NCI1", "DD")
 NETWORKS = 100
 MIN_SHARE = 0.4
 PARTS = ("aggregation", "moments", "dense layers", "loss", "optimiser", "rest")
+OF_KERNEL = {
+    "moments": "moments",
+    "merge_moments": "moments",
+    "fold": "dense layers",
+    "layer": "dense layers",
+    "weight_gradient": "dense layers",
+    "unfold": "dense layers",
+    "input_gradient": "dense layers",
+    "adam": "optimiser",
+}
+"""Triton starts its kernels outside of torch's operations, so that no mark has them."""
 EPOCHS = 6  # that are timed, after one eager and one recorded
 MARK = "saen: "
 
@@ -128,7 +140,7 @@ def _profiled(problem: Any, size: int) -> tuple[dict[str, float], dict[str, list
 
 
 def _by_part(events: Any) -> dict[str, float]:
-    """Seconds of kernels by the innermost mark around what started them."""
+    """Seconds of kernels by their names, or by the innermost mark around what started them."""
     of_sequence: dict[int, str] = {}
     backward = []
     seconds: dict[str, float] = defaultdict(float)
@@ -138,7 +150,10 @@ def _by_part(events: Any) -> dict[str, float]:
         is_backward = any(a.name.startswith("autograd::engine") for a in ancestors)
         if marks and not is_backward and event.sequence_nr >= 0:
             of_sequence.setdefault(event.sequence_nr, marks[0])
-        taken = sum(kernel.duration for kernel in event.kernels) / 1e6
+        if event.device_type.name == "CUDA" and event.name in OF_KERNEL:
+            seconds[OF_KERNEL[event.name]] += event.time_range.elapsed_us() / 1e6
+        kernels = [kernel for kernel in event.kernels if kernel.name not in OF_KERNEL]
+        taken = sum(kernel.duration for kernel in kernels) / 1e6
         if not taken:
             continue
         if marks and not is_backward:
@@ -182,9 +197,9 @@ def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
         (Task, "losses", "loss", None),
         (Task, "correct", "loss", None),
         (Adam, "step", "optimiser", _adam_work),
-        (fused, "_moments", "moments", _moments_work),
-        (fused, "normalised_layer", "dense layers", _normalised_work),
-        (fused, "plain_layer", "dense layers", _plain_work),
+        (fused, "layer", "dense layers", None),
+        (fused, "_moments", "moments", _fused_moments_work),
+        (fused, "_forward", "dense layers", _fused_work),
     ]
     aggregation: type[Aggregation]
     for aggregation in (DenseRows, NonEmptyRows, ProjectFirst):
@@ -231,14 +246,14 @@ def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> li
     return [once, once] if dense.requires_grad else [once]
 
 
-def _normalised_work(
-    results: Any, a: torch.Tensor, uses: torch.Tensor, weight: torch.Tensor, *_: Any
+def _fused_work(
+    y: torch.Tensor, a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, _: float
 ) -> list[Any]:
-    return _plain_work(results[0], a, weight)
+    return _linear_work(y, None, a, weight.transpose(1, 2), bias)
 
 
-def _plain_work(y: torch.Tensor, a: torch.Tensor, weight: torch.Tensor, *_: Any) -> list[Any]:
-    return _linear_work(y, None, a, weight, weight)
+def _fused_moments_work(_: Any, a: torch.Tensor, uses: torch.Tensor, __: Any) -> list[Any]:
+    return _moments_work(None, a, uses)
 
 
 def _moments_work(_: Any, *arguments: Any) -> list[Any]:

@@ -72,6 +72,17 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _auto_is_a_cpu() -> Iterator[None]:
+    """Tests that do not ask for a GPU run on the CPU, where results are the same bit for bit."""
+    if "TRITON_INTERPRET" in os.environ:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saen.network.devices._has_driver", lambda: False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def dataset(_own_cache: None) -> Callable[[str], Graphs]:
     """`dataset("MUTAG")`: a benchmark dataset from `SAEN_DATA`; skips where it is missing."""

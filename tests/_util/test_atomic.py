@@ -20,6 +20,7 @@ from saen._util.atomic import (
     temporary_beside,
 )
 from saen.errors import FileError
+from tests.refusals import refuses
 
 
 def test_the_file_appears_when_the_block_is_done(tmp_path: Path) -> None:
@@ -88,11 +89,9 @@ def test_a_folder_is_made_with_all_that_lead_to_it_or_named(tmp_path: Path) -> N
     assert make_folder(tmp_path / "a" / "b") == make_folder(str(tmp_path / "a" / "b"))
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").touch()
-    with pytest.raises(FileError) as error:
-        make_folder(tmp_path / "file" / "c")
-    assert str(error.value) == f"{tmp_path / 'file' / 'c'}: cannot be used as a folder " + (
-        "(Not a directory)"
-    )
+    inside = tmp_path / "file" / "c"
+    with refuses(f"{inside}: cannot be used as a folder (Not a directory)", FileError):
+        make_folder(inside)
 
 
 def test_a_device_and_a_named_pipe_are_written_to_not_replaced(tmp_path: Path) -> None:

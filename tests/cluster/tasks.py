@@ -66,17 +66,6 @@ def announce(folder: Path, seconds: float) -> None:
     time.sleep(seconds)
 
 
-def sleep_and_return(number: int) -> int:
-    time.sleep(0.05 * (3 - number))
-    return number
-
-
-def die_before(marker: Path, function: Any, *arguments: Any) -> Any:
-    """Dies with its worker before the work, the first time."""
-    die_once(marker, 0)
-    return function(*arguments)
-
-
 def die_after(marker: Path, function: Any, *arguments: Any) -> Any:
     """Dies with its worker after the work, the first time."""
     result = function(*arguments)

@@ -14,6 +14,7 @@ from saen.cluster.predict import embed_shards, predict_shards
 from saen.errors import FileError, InputError
 from saen.io.container import save
 from saen.io.shards import split_graphs, write_shards
+from saen.learning.inspection import inspect_file
 from saen.learning.jobs.predict import embed_dataset, predict_dataset
 from tests.cli.commandline import fails, invoke, run
 from tests.cluster.faulty import Stopping
@@ -91,6 +92,8 @@ def test_predict_in_two_parts_does_only_what_is_missing(
     with pytest.raises(KeyboardInterrupt):
         predict_shards(model, shards, Stopping(after), out)
     assert not out.exists()
+    kept = inspect_file(tmp_path / "out.csv.parts" / "shard-00000.saen")
+    assert (kept["kind"], kept["columns"][:2]) == ("predictions", ["id", "prediction"])
     second = Stopping(99)
     predict_shards(model, shards, second, out)
     assert len(second.ran) == 4 - after

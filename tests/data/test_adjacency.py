@@ -21,6 +21,10 @@ def test_adjacency_is_transposed_by_scipy_or_by_sorting_with_the_same_result(
     both = listed.symmetrised(np.array([0, 30]))
     assert not is_symmetric(listed.indptr, listed.columns, np.array([0, 30]))
     assert is_symmetric(both.indptr, both.columns, np.array([0, 30]))
+    plain = Entries.sorted(pairs, 30, {}, "error").symmetrised(np.array([0, 30]))
+    assert np.array_equal(plain.indptr, both.indptr)
+    assert np.array_equal(plain.columns, both.columns)
+    assert (plain.indptr.dtype, plain.columns.dtype) == (both.indptr.dtype, both.columns.dtype)
     numbers = {tuple(pair): number for number, pair in enumerate(pairs.tolist())}
     rows = np.repeat(np.arange(30), np.diff(both.indptr)).tolist()
     found = zip(rows, both.columns.tolist(), both.values["number"].tolist(), strict=True)

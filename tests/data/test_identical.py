@@ -12,6 +12,7 @@ from saen import (
     compress,
     merge,
 )
+from saen.data.identical import Rows
 from tests.references import hierarchies as reference
 from tests.references.hierarchies import same_arrays
 
@@ -91,3 +92,32 @@ def test_compress_tells_a_thousand_collisions_apart(monkeypatch):
     halves = [hierarchy[np.arange(500)], hierarchy[np.arange(500, 1000)]]
     merged = merge([compress(half) for half in halves])
     assert same_arrays(merged, compress(Hierarchy.concatenate(halves)))
+
+
+@pytest.mark.parametrize(("n_parts", "n_rows"), [(3, 2), (2**16, 2), (2**40, 1)])
+def test_rows_once_leaves_out_repeated_short_rows_alone(n_parts, n_rows):
+    """The parts of 2^16 · 2 codes are digits of rows of three, those of 2^40 of rows of one."""
+    high = n_parts - 1
+    rows = [[0, high], [high, 0], [0, high], [0], [0], [high, high, 0], [high, 0, high], []] * 3
+    rows += [*[[0]] * 30, [0, high] * 20, [high, 0] * 20]
+    indptr = np.cumsum([0, *map(len, rows)])
+    parts = np.array([part for row in rows for part in row])
+    relation = Relation(indptr, parts, np.zeros_like(parts), ("a", "b"), n_parts)
+    every = Rows.of(relation, None, n_parts)
+    once, places = Rows.once(relation, None, n_parts)
+    found = [once.content(place) for place in places.tolist()]
+    assert found == [every.content(row) for row in range(len(rows))]
+    short = [place for place, row in zip(places, rows, strict=True) if len(row) == n_rows]
+    assert len(set(short)) == 1
+    assert len(set(places[-2:])) == 2  # long rows are left to keys and comparison
+
+
+def test_rows_of_many_parts_are_sorted_and_counted():
+    parts = np.random.default_rng(0).integers(0, 70_000, (9, 200))
+    parts[:, 100:] = parts[:, :100]  # every part at least twice
+    indptr = np.arange(0, parts.size + 1, 200)
+    relation = Relation(indptr, parts.ravel(), np.zeros(parts.size, int), ("part",), 70_000)
+    rows = Rows.of(relation, None, 70_000)
+    for number, row in enumerate(parts):
+        distinct, counts = np.unique(row, return_counts=True)
+        assert rows.content(number) == (*distinct.tolist(), None, *counts.tolist())

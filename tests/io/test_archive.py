@@ -22,7 +22,7 @@ METHODS = {
     "bzip2": zipfile.ZIP_BZIP2,
     "lzma": zipfile.ZIP_LZMA,
 }
-CENTRAL, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
+CENTRAL = b"PK\x01\x02"
 
 
 def write_zip(

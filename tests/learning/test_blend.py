@@ -282,7 +282,7 @@ def test_train_resumes_a_blend(few_candidates, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("saen.learning.blend._fit_member", stop)
+        patch.setattr("saen.learning.blend.fit_or_interrupt", stop)
         with pytest.raises((KeyboardInterrupt, SystemExit, AssertionError)):
             invoke(*arguments)
     assert not out.exists()

@@ -130,7 +130,7 @@ def test_an_interrupted_calibration_keeps_the_networks(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("saen.network.ensemble.PartTraining.run", interrupted)
-    with pytest.warns(saen.learning.estimators.InterruptedTrainingWarning):
+    with pytest.warns(saen.learning.network_estimator.InterruptedTrainingWarning):
         model = fitted()
     assert model.temperature_ == 1
     assert model.history_.interrupted

@@ -12,7 +12,7 @@ from sklearn.base import clone
 import saen
 from saen.errors import InputError
 from saen.learning.blend import BlendEstimator
-from saen.learning.estimators import NetworkEstimator
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.part_counts_models import PartCountsEstimator
 
 THREADS = saen.generate_threads(40, average_nodes=12, seed=1)

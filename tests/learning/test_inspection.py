@@ -154,6 +154,15 @@ def test_inspect_run_directories(tmp_path: Path) -> None:
     assert inspect_file(folder)["done"] is False
 
 
+def test_inspect_predictions_of_part_counts(threads: Graphs, tmp_path: Path) -> None:
+    counts = saen.PartCountsClassifier(C=1.0, depth=1, inner_folds=0)
+    saen.cross_validate(
+        counts, threads, threads.targets, repeats=1, folds=2, folder=tmp_path, models_at_once=1
+    )
+    found = inspect_file(tmp_path / "fixed.saen")
+    assert (found["kind"], found["rows"], found["models"]) == ("predictions", len(threads), 2)
+
+
 def test_inspect_prints_for_people(classifier: SAENClassifier, tmp_path: Path) -> None:
     classifier.save(tmp_path / "m.saen")
     told = invoke("inspect", tmp_path / "m.saen").stdout

@@ -58,7 +58,7 @@ def test_one_small_graph_is_predicted_as_in_company(kind, monkeypatch):
 def test_one_large_graph_is_compressed(monkeypatch):
     model = saen.SAENClassifier(epochs=1).fit(THREADS, THREADS.targets)
     small = model.predict_proba(THREADS[3])
-    monkeypatch.setattr("saen.learning.estimators.MAX_UNCOMPRESSED", 10)
+    monkeypatch.setattr("saen.learning.network_estimator.MAX_UNCOMPRESSED", 10)
     calls = []
     compress = model.compress
     monkeypatch.setattr(model, "compress", lambda X: calls.append(1) or compress(X))

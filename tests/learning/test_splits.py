@@ -89,7 +89,7 @@ def test_groups_are_never_split(targets, options):
 
 
 def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
-    from saen.learning import selection
+    from saen.learning import splits
 
     groups, seen = np.arange(24) // 3, []
 
@@ -98,7 +98,7 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
         seen.extend((groups[train], groups[test]) for train, test in result)
         return result
 
-    monkeypatch.setattr(selection, "inner_folds", spy)
+    monkeypatch.setattr(splits, "inner_folds", spy)
     cross_validate(
         saen.SAENClassifier(**QUICK), THREADS, THREADS.targets, repeats=1, folds=2, groups=groups,
         stop="nested", grid=[{"epochs": 0}, {"epochs": 1}],

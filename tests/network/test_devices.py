@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saen.network import devices
-from saen.network.devices import choose_device, device_name
+from saen.network.devices import _has_driver, choose_device, device_name
 from tests.refusals import refuses
 
 
@@ -21,7 +21,7 @@ def test_device_auto_is_a_gpu_if_there_are_a_driver_and_a_device(
 
 
 def test_device_without_a_driver_is_one_that_torch_does_not_see_either() -> None:
-    assert devices._has_driver() or not torch.cuda.is_available()
+    assert _has_driver() or not torch.cuda.is_available()
     assert device_name(choose_device("cpu")) == "cpu"
 
 

@@ -191,7 +191,7 @@ def test_adam_changes_only_active_models(hierarchy: Hierarchy) -> None:
     gradients = tuple(torch.ones_like(parameter) for parameter in network.parameters())
     active = torch.tensor([True, False, True])
     before = copy.deepcopy(network)
-    adam.step(gradients, torch.tensor(0.1), active)
+    adam.step(gradients, torch.tensor(0.1, dtype=torch.float64), active)
     for one, other in zip(network.parameters(), before.parameters(), strict=True):
         assert torch.equal(one[1], other[1])
         assert not (one[[0, 2]] == other[[0, 2]]).any()

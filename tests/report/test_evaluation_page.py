@@ -164,7 +164,7 @@ def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("saen.learning.estimators.NetworkEstimator.save", killed)
+        patch.setattr("saen.learning.network_estimator.NetworkEstimator.save", killed)
         with pytest.raises((KeyboardInterrupt, AssertionError)):
             invoke(*typed, "--force", "--report", resumed)
     assert not resumed.exists()

@@ -112,8 +112,8 @@ def distinct_with_inverse(values: Array) -> tuple[Array, NDArray[np.int64]]:
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 8 * len(values):
-            wide = values if values.dtype == np.uint64 else values.astype(np.int64)
-            places = (wide - wide.dtype.type(low)).astype(np.int64)
+            wide = values.astype(np.uint64 if values.dtype == np.uint64 else np.int64, copy=False)
+            places = (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
             present = np.zeros(high - low + 1, dtype=np.bool_)
             present[places] = True
             distinct = (np.flatnonzero(present).astype(wide.dtype) + wide.dtype.type(low)).astype(

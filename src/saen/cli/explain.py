@@ -56,13 +56,13 @@ def command(
     from saen.explanations.collection import explain_collection
     from saen.explanations.explanation import explain
     from saen.explanations.goal import explained_share
+    from saen.io.result_tables import check_format
     from saen.learning.jobs.job import load_input
-    from saen.learning.jobs.predict import load_model, model_facts, model_takes
-    from saen.learning.runs import versions
-    from saen.report.explanation_page import check_explanation, write_explanation
+    from saen.learning.jobs.predict import describe_use, load_model, model_takes
+    from saen.report.explanation_page import SUFFIXES, write_explanation
 
     if out is not None:
-        check_explanation(out)
+        check_format(out, SUFFIXES)
         check_output(out, force=force, inputs=[model, data, vectors])
     loaded = load_model(model, "cpu", vectors=vectors)
     examples = load_input(data, model_takes(loaded), reading, str(model))
@@ -76,8 +76,7 @@ def command(
         explanation = explain(loaded, examples, graph, **how)
     if share := explained_share(loaded):
         say(f"note: parts and their contributions are those of {share}")
-    about: dict[str, Any] = {"model": model.name, "data": name, "estimator": type(loaded).__name__}
-    about |= {**model_facts(loaded), **versions()}
+    about = describe_use(loaded, model, name)
     if out is not None:
         write_explanation(out, explanation, name=name, about=about)
     if json:

@@ -48,8 +48,7 @@ def command(
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.learning.jobs.job import load_input
-    from saen.learning.jobs.predict import load_model, model_facts, model_takes
-    from saen.learning.runs import versions
+    from saen.learning.jobs.predict import describe_use, load_model, model_takes
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer
 
@@ -71,14 +70,7 @@ def command(
         known = load_input(training, model_takes(loaded), reading, str(model))
     name = examples.name or data
     exploration = explore(loaded, examples, training=known, k=parts, name=name)
-    about = {
-        "model": model.name,
-        "data": name,
-        "estimator": type(loaded).__name__,
-        **model_facts(loaded),
-        **versions(),
-    }
-    write_explorer(out, exploration, fold=fold, about=about)
+    write_explorer(out, exploration, fold=fold, about=describe_use(loaded, model, name))
     if json:
         print_json({"out": str(out), **exploration.to_json()})
         return

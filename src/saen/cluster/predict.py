@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.packing import pack_column, unpack_column
 from saen.io.result_tables import FORMATS, check_format
-from saen.io.shards import Shards, read_shards
+from saen.io.shards import Shards, file_checksum, read_shards
 from saen.learning.jobs.predict import (
     EmbeddingReport,
     PredictionReport,
@@ -115,11 +114,9 @@ def _check_takes(model: Any, shards: Shards) -> None:
 
 def _settings(job: str, model_file: Path, shards: Shards, device: str) -> dict[str, Any]:
     """What decides the results."""
-    with Path(model_file).open("rb") as file:
-        model = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     return {
         "job": job,
-        "model": model,
+        "model": file_checksum(Path(model_file)),
         "shards": shards.digest(),
         "device": device,
         "versions": versions(),

@@ -35,26 +35,29 @@ class Entries:
         """From node pairs of shape (E, 2) in any order, with one value per pair and column."""
         rows, columns = pairs[:, 0], pairs[:, 1]
         if not _ascending(rows, columns):
-            codes = rows.astype(np.int64) * max(n_nodes, 1) + columns
+            bits = max(n_nodes - 1, 0).bit_length()
+            codes = rows.astype(np.int64) << bits
+            codes |= columns
+            # Stable sorts use what is in order already: edges mostly stand graph by graph.
             if values or duplicates == "error":
                 order = np.argsort(codes, kind="stable")
                 codes = codes[order]
                 values = {key: column[order] for key, column in values.items()}
             else:
-                codes = np.sort(codes)
+                codes.sort(kind="stable")
             first = np.ones(len(codes), dtype=np.bool_)
             first[1:] = codes[1:] != codes[:-1]
             if not first.all():
                 if duplicates == "error":
-                    again = divmod(int(codes[np.flatnonzero(~first)[0]]), max(n_nodes, 1))
+                    again = int(codes[np.flatnonzero(~first)[0]])
                     raise InputError(
-                        f"the edge {again[0]} → {again[1]} is listed more than once "
-                        '(pass duplicates="merge" to keep the first)'
+                        f"the edge {again >> bits} → {again & (2**bits - 1)} is listed more than "
+                        'once (pass duplicates="merge" to keep the first)'
                     )
                 codes = codes[first]
                 values = {key: column[first] for key, column in values.items()}
-            rows, columns = np.divmod(codes, max(n_nodes, 1))
-        indptr = np.searchsorted(rows, np.arange(n_nodes + 1, dtype=rows.dtype))
+            rows, columns = codes >> bits, codes & (2**bits - 1)
+        indptr = offsets(np.bincount(rows, minlength=n_nodes))
         return Entries(indptr, np.array(columns, dtype=pairs.dtype), values)
 
     @staticmethod
@@ -89,6 +92,14 @@ class Entries:
         n_nodes = len(self.indptr) - 1
         if is_symmetric(self.indptr, self.columns, node_offsets):
             return self
+        if not self.values and len(self.columns) > MAX_SORTED:
+            listed = sparse.csr_array(
+                (np.ones(len(self.columns), np.bool_), self.columns, self.indptr),
+                shape=(n_nodes, n_nodes),
+            )
+            both = listed + sparse.csr_array(listed.T)
+            columns = both.indices.astype(self.columns.dtype, copy=False)
+            return Entries(both.indptr.astype(np.int64), columns, {})
         rows, order = segment_ids(self.indptr), by_column(self.indptr, self.columns)
         source = np.concatenate([np.arange(len(order)), order])
         columns = np.concatenate([self.columns, rows[order].astype(self.columns.dtype)])

@@ -241,9 +241,7 @@ def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
     labels = Attributes(vectors=np.arange(rows.shape[1], dtype=np.float64)[:, None])
     _, by_key, _ = merge_parents(relation, np.arange(rows.shape[1]), attribute_keys(labels))
     _, first, inverse = np.unique(by_key, return_index=True, return_inverse=True)
-    order = np.empty(len(first), dtype=np.int64)
-    order[np.argsort(first)] = np.arange(len(first))
-    return _cd(order[inverse], len(first))
+    return _cd(np.argsort(np.argsort(first))[inverse], len(first))
 
 
 def _cd(inverse: Ints, n_unique: int) -> tuple[sparse.csr_array, sparse.csr_array]:

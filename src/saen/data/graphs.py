@@ -283,6 +283,8 @@ class Graphs(Dataset):
         >>> Graphs.from_edge_lists([[(0, 0), (0, 1)]]).without_loops().n_edges
         1
         """
+        if not self.n_loops:
+            return self
         rows = segment_ids(self.indptr)
         proper = rows != self.indices
         columns = {

@@ -2,6 +2,7 @@
 
 Objects of equal content keys (`saen.data.content_hash`) are groups; every object is then compared
 with the representative of its group, so equality is proved. Unique objects are numbered by key.
+Parents of few parts are compared before, as integers that have their parts as digits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from saen._util.arrays import (
     Ints,
     codes_in_order,
     distinct_with_inverse,
+    index_dtype,
     narrow,
     offsets,
     ranges,
@@ -29,6 +31,8 @@ from saen._util.arrays import (
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Relation
 
+_MAX_SHORT = 8  # entries of rows that are compared as one integer
+_MIN_RADIX_LENGTH = 64  # entries of a row from which on a radix sort is faster
 _SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
 
 
@@ -49,13 +53,31 @@ class Rows:
         `unique_parts` is None where the parts are unique already. Blocks of rows are made by
         `apply`.
         """
+        return Rows._made(relation, unique_parts, n_unique, apply, all_rows=True)[0]
+
+    @staticmethod
+    def once(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply = map
+    ) -> tuple[Rows, Ints]:
+        """What `of` gives without most of the short rows that repeat, and the row of each parent.
+
+        Most parents of many datasets have a few parts. Such a row is one integer, which is compared
+        instead of hashing and proving.
+        """
+        return Rows._made(relation, unique_parts, n_unique, apply, all_rows=False)
+
+    @staticmethod
+    def _made(
+        relation: Relation, unique_parts: Ints | None, n_unique: int, apply: Apply, all_rows: bool
+    ) -> tuple[Rows, Ints]:
         n_codes = max(relation.n_roles * n_unique, 1)
         width = np.dtype(np.uint32 if n_codes < 2**32 else np.int64)
         indptr = relation.indptr.astype(np.int64, copy=False)
         if relation.n_entries == 0:
-            return Rows(indptr, np.empty(0, width), np.empty(0, np.uint8))
+            everyone = np.arange(relation.n_parents)
+            return Rows(indptr, np.empty(0, width), np.empty(0, np.uint8)), everyone
 
-        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints]:
+        def merged(start: int, stop: int) -> tuple[Ints, Ints, Ints, Ints]:
             entries = slice(int(indptr[start]), int(indptr[stop]))
             local = indptr[start : stop + 1] - indptr[start]
             block = relation.roles[entries].astype(width) * width.type(n_unique)
@@ -64,12 +86,23 @@ class Rows:
                 parts = unique_parts[parts]
             block += parts.astype(width, copy=False)
             weights = None if relation.counts is None else relation.counts[entries]
+            places: Ints = np.arange(stop - start, dtype=np.int32)
+            if weights is None and not all_rows:
+                local, block, places = _without_repeats(local, block, n_codes)
             lengths, codes, counts = _merge_entries(local, block, weights, n_codes)
-            return lengths, codes.astype(width, copy=False), counts
+            return lengths, codes.astype(width, copy=False), counts, places
 
         blocks = list(apply(merged, *zip(*row_blocks(indptr), strict=True)))
-        lengths, codes, counts = (np.concatenate(column) for column in zip(*blocks, strict=True))
-        return Rows(offsets(lengths), codes, counts)
+        places = np.empty(relation.n_parents, dtype=index_dtype(relation.n_parents))
+        first = n_rows = 0
+        for lengths, _, _, own in blocks:
+            np.add(own, n_rows, out=places[first : first + len(own)], casting="same_kind")
+            first += len(own)
+            n_rows += len(lengths)
+        lengths, codes, counts = (
+            np.concatenate(column) for column in zip(*(block[:3] for block in blocks), strict=True)
+        )
+        return Rows(offsets(lengths), codes, counts), places
 
     @staticmethod
     def carrying(parts: Ints, role: int, n_unique: int, dtype: np.dtype[Any]) -> Rows:
@@ -115,6 +148,51 @@ class Rows:
         return (*self.codes[entries].tolist(), None, *self.counts[entries].tolist())
 
 
+def _without_repeats(
+    indptr: NDArray[np.int64], codes: Ints, n_codes: int
+) -> tuple[NDArray[np.int64], Ints, Ints]:
+    """Rows without those short ones that others repeat: pointers, codes, every old row's new one.
+
+    A row is short if its sorted codes are the digits of a 64-bit integer.
+    """
+    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or n_codes**n <= 2**64)
+    lengths = np.minimum(np.diff(indptr), longest + 1).astype(np.uint8)
+    kept = [np.flatnonzero(lengths > longest)]
+    places = np.empty(len(lengths), dtype=np.int32)
+    places[kept[0]] = np.arange(len(kept[0]), dtype=np.int32)
+    n_kept = len(kept[0])
+    for length in range(longest + 1) if 2 * n_kept <= len(lengths) else ():
+        own = np.flatnonzero(lengths == length)
+        starts = indptr[own]
+        columns = [codes[starts + place] for place in range(length)]
+        for first in range(length if length > 2 else length - 1):  # odd-even transposition sort
+            for place in range(first % 2, length - 1, 2):
+                pair = columns[place : place + 2]
+                columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
+        words = np.zeros(len(own), dtype=np.uint64)
+        for column in columns:
+            words *= np.uint64(n_codes)
+            words += column.astype(np.uint64, copy=False)
+        groups, members = _numbered(words)
+        places[own] = groups + np.int32(n_kept)
+        kept.append(own[members])
+        n_kept += len(members)
+    if 2 * n_kept > len(lengths):
+        return indptr, codes, np.arange(len(lengths), dtype=np.int32)
+    rows = np.concatenate(kept)
+    sizes = np.diff(indptr)[rows]
+    return offsets(sizes), codes[ranges(indptr[rows], sizes)], places
+
+
+def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.int64]]:
+    """The group of every value, and a member of every group of equal values."""
+    dense = int(values.max(initial=0)) < len(values)
+    groups: Ints = distinct_with_inverse(values)[1] if dense else codes_in_order(values)
+    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+    members[groups] = np.arange(len(values))
+    return groups, members
+
+
 def _merge_entries(
     indptr: NDArray[np.int64], codes: Ints, counts: Ints | None, n_codes: int
 ) -> tuple[Ints, Ints, Ints]:
@@ -126,7 +204,12 @@ def _merge_entries(
     keys += codes.astype(width, copy=False)
     # Stable sorts use that rows stand in order already; twice as fast as others on some machines.
     if counts is None:
-        keys.sort(kind="stable")
+        if width == np.uint32 and len(keys) > _MIN_RADIX_LENGTH * n_rows:
+            for shift in (0, 16):  # of 16 bits, numpy makes a radix sort
+                digits = (keys >> np.uint32(shift)).astype(np.uint16)
+                keys = keys[np.argsort(digits, kind="stable")]
+        else:
+            keys.sort(kind="stable")
         first = np.flatnonzero(_changes(keys))
         merged = np.diff(first, append=len(keys))
     else:
@@ -169,13 +252,12 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             return groups, order[new]
     else:
         # Hash on one lane, which is enough unless the other disagrees; only the groups are sorted.
-        codes = codes_in_order(keys[:, 0])
-        first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-        if (keys[first, 1][codes] == keys[:, 1]).all():
-            order = np.argsort(keys[first, 0])
+        codes, members = _numbered(keys[:, 0])
+        if (keys[members, 1][codes] == keys[:, 1]).all():
+            order = np.argsort(keys[members, 0])
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))
-            return rank[codes], first[order]
+            return rank[codes], members[order]
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
     groups = np.empty(len(keys), dtype=np.int64)
@@ -214,7 +296,7 @@ def _split(
 
 def merge_objects(
     attributes: Attributes,
-) -> tuple[Attributes, NDArray[np.int64], Keys]:
+) -> tuple[Attributes, Ints, Keys]:
     """C_0 and D_0 in effect: unique bottom objects, the inverse, and the keys."""
     if attributes.vectors is None:
         # Equal codes are equal values: nothing to hash per object.
@@ -257,16 +339,19 @@ def merge_parents(
     part_keys: Keys,
     keys: Keys | None = None,
     apply: Apply = map,
-) -> tuple[Relation, NDArray[np.int64], Keys]:
+) -> tuple[Relation, Ints, Keys]:
     """C_l and D_l in effect: the unique parents, the inverse, and the keys.
 
     `keys` are those of the parents, if they are known.
     """
-    rows = Rows.of(relation, unique_parts, len(part_keys), apply)
+    places: Ints | slice = slice(None)
     if keys is None:
+        rows, places = Rows.once(relation, unique_parts, len(part_keys), apply)
         keys = row_keys(rows.indptr, rows.codes, rows.counts, part_keys, relation.alphabet, apply)
+    else:
+        rows = Rows.of(relation, unique_parts, len(part_keys), apply)
     merged, inverse, representatives = merge_rows(rows, keys, relation.alphabet, len(part_keys))
-    return merged, inverse, keys[representatives]
+    return merged, narrow(inverse)[places], keys[representatives]
 
 
 def merge_rows(

@@ -52,9 +52,9 @@ def compress_refinement(
     columns: list[Ints | None] = [below]
     objects, entries = [len(below)], [0]
     for level, step in enumerate(refinement.steps, start=1):
-        rows = Rows.of(step, below, len(keys), apply)
+        rows, places = Rows.once(step, below, len(keys), apply)
         row_key = row_keys(rows.indptr, rows.codes, rows.counts, keys, step.alphabet, apply)
-        below, firsts = group(row_key, partial(rows.equal, apply=apply), rows.content)
+        groups, firsts = group(row_key, partial(rows.equal, apply=apply), rows.content)
         older = np.unique(reached) if level == 1 else np.arange(len(keys))
         carried = Rows.carrying(older, step.n_roles - 1, len(keys), rows.codes.dtype)
         old_key = row_keys(carried.indptr, carried.codes, carried.counts, keys, step.alphabet)
@@ -65,7 +65,7 @@ def compress_refinement(
         numbers = narrow(inverse)
         renumbered = np.empty(len(keys), dtype=numbers.dtype)
         renumbered[older] = numbers[: len(older)]
-        below = numbers[len(older) :][below]
+        below = numbers[len(older) :][groups][places]
         reached = np.column_stack([renumbered[reached], below])
         keys = row_key[firsts]
         relations.append(relation)

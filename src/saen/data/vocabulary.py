@@ -111,8 +111,11 @@ def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]
         if column.dtype.kind not in "Uiu":
             raise InputError(f"labels must be integers or strings, not {column.dtype}")
         uniques, inverse = distinct_with_inverse(column)
+        if parts:
+            _, codes = distinct_with_inverse(codes * max(len(uniques), 1) + inverse)
+        else:
+            codes = inverse
         parts.append((inverse, uniques.tolist()))
-        _, codes = distinct_with_inverse(codes * max(len(uniques), 1) + inverse)
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes] = np.arange(len(codes))
     rows = [[uniques[i] for i in inverse[first].tolist()] for inverse, uniques in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -141,20 +142,23 @@ class Ego(GraphDecomposition):
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of R_1 per graph, shape (G,)."""
+        if max(self.radii) <= 1 and self.edges == "none" and not graphs.directed:
+            near: NDArray[np.int64] = np.diff(graphs.indptr[graphs.node_offsets])
+            return graphs.sizes * len(self.radii) + near * int(1 in self.radii)
         costs = self._root_costs(graphs)
         return segment_reduce(np.add, costs, graphs.node_offsets).astype(np.int64)
 
     def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
         """The same per node, shape (N,)."""
         adjacency = graphs.adjacency(self.direction)
-        size = np.repeat(graphs.sizes, graphs.sizes).astype(np.float64)
         ball = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
             if radius == 1:
-                ball = np.minimum(1.0 + np.diff(adjacency.indptr), size)
+                ball = 1.0 + np.diff(adjacency.indptr)
             elif radius > 1:
-                ball = np.minimum(ball + adjacency.astype(np.float32) @ ball, size)
+                reached = ball + adjacency.astype(np.float32) @ ball
+                ball = np.minimum(reached, np.repeat(graphs.sizes, graphs.sizes))
             if radius in self.radii:
                 total += ball
                 if self.edges == "objects":
@@ -164,26 +168,33 @@ class Ego(GraphDecomposition):
         return total
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
-        """R_1: nodes within every radius of every node, rows interleaved by node."""
-        balls = _balls(graphs.adjacency(self.direction), self.radii, 0, graphs.n_nodes)
+        """R_1: nodes within every radius of every node, rows interleaved by node, roots first."""
         n, width = graphs.n_nodes, len(self.radii)
-        lengths = np.column_stack([np.diff(ball.indptr) for ball in balls])
+        adjacency = graphs.without_loops().adjacency(self.direction)
+        around: dict[int, tuple[Ints, Ints]] = {}
+        if 1 in self.radii:
+            around[self.radii.index(1)] = adjacency.indptr, adjacency.indices
+        far = [radius for radius in self.radii if radius > 1]
+        for radius, ball in zip(far, _balls(adjacency, far, 0, n), strict=True):
+            around[self.radii.index(radius)] = _without_roots(ball)
+        lengths = np.ones((n, width), dtype=np.int64)
+        for place, (pointers, _) in around.items():
+            lengths[:, place] += np.diff(pointers)
         indptr = offsets(lengths.ravel())
-        starts = indptr[:-1].reshape(n, width)
+        others = np.ones(indptr[-1], dtype=np.bool_)
+        others[indptr[:-1]] = False
         parts = np.empty(indptr[-1], dtype=index_dtype(n))
-        roles = np.ones(indptr[-1], dtype=np.uint8)  # elem
-        for i, ball in enumerate(balls):
+        parts[indptr[:-1]] = np.repeat(np.arange(n, dtype=parts.dtype), width)
+        for place, (pointers, members) in around.items():
+            if len(around) == 1:
+                parts[others] = members
+                continue
+            starts = indptr[:-1].reshape(n, width)[:, place] + 1
             # In blocks, because fresh memory for whole-length temporaries costs more than the work.
-            for first, last in row_blocks(ball.indptr):
-                own = ball.indptr[first : last + 1]
-                # The i-th ball of a node moves as a whole to its place among the node's balls.
-                shift = np.repeat(starts[first:last, i] - own[:-1], lengths[first:last, i])
-                place = shift + np.arange(own[0], own[-1])
-                members = ball.indices[own[0] : own[-1]]
-                parts[place] = members
-                roots = members == first + segment_ids(own - own[0])
-                roles[place[roots]] = 0  # root
-        return Relation(indptr, parts, roles, ROLES, n)
+            for first, last in row_blocks(pointers):
+                own = pointers[first : last + 1]
+                parts[ranges(starts[first:last], np.diff(own))] = members[own[0] : own[-1]]
+        return Relation(indptr, parts, others.view(np.uint8), ROLES, n)  # root: 0, elem: 1
 
     def _detailed(
         self, graphs: Graphs, links: KnownLinks | None, start: int, stop: int
@@ -245,16 +256,18 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
     roles = np.tile(np.arange(len(radii)).astype(width), graphs.n_nodes)
     names = tuple(f"radius {radius}" for radius in radii)
     indptr = graphs.node_offsets * len(radii)
-    return Relation(indptr, np.arange(n_parts, dtype=np.int64), roles, names, n_parts)
+    return Relation(indptr, np.arange(n_parts, dtype=index_dtype(n_parts)), roles, names, n_parts)
 
 
 def _balls(
-    adjacency: sparse.csr_array, radii: tuple[int, ...], start: int, stop: int
+    adjacency: sparse.csr_array, radii: Sequence[int], start: int, stop: int
 ) -> list[sparse.csr_array]:
     """For every radius the Boolean matrix of nodes within that distance, shape (stop - start, N).
 
     Every node is in its own ball, so self-loops change nothing.
     """
+    if not radii:
+        return []
     n = adjacency.shape[0]
     identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
     step = adjacency + identity
@@ -282,6 +295,12 @@ def _counted(counts: BallCounts, radii: tuple[int, ...], start: int, stop: int) 
     rows = sparse.csr_array(sparse.vstack(balls, format="csr")[by_node])
     roles, parts = np.divmod(rows.indices, n_labels)
     return Relation(rows.indptr, parts, roles.astype(np.uint8), ROLES, n_labels, counts=rows.data)
+
+
+def _without_roots(ball: sparse.csr_array) -> tuple[Ints, Ints]:
+    """Pointers and nodes of balls, each without its root."""
+    others = np.flatnonzero(ball.indices != segment_ids(ball.indptr))
+    return ball.indptr - np.arange(len(ball.indptr)), ball.indices[others]
 
 
 def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:

@@ -41,7 +41,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saen._util.arrays import Floats, Ints, segment_ids, segment_reduce
+from saen._util.arrays import Floats, Ints, segment_reduce
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.network.aggregation import NonEmptyRows, entry_rows
@@ -159,7 +159,7 @@ def _shared_by_role(relation: Relation, values: Floats) -> Floats:
 
     The values of roles that a parent lacks are shared by all of its parts.
     """
-    parents, counts = segment_ids(relation.indptr), relation.multiplicity
+    parents, counts = relation.parents, relation.multiplicity
     codes = parents * relation.n_roles + relation.roles.astype(np.int64)
     sizes = np.bincount(codes, counts, minlength=values.size).reshape(values.shape)
     per_part = values / np.maximum(sizes, 1)
@@ -229,7 +229,7 @@ def shared_equally(relation: Relation, values: Floats) -> Floats:
     """n·e_i / N_i for every entry: its share of its parent's value, (entries,)."""
     counts = relation.multiplicity
     sizes = segment_reduce(np.add, counts, relation.indptr)
-    shares: Floats = counts * (values / np.maximum(sizes, 1))[segment_ids(relation.indptr)]
+    shares: Floats = counts * (values / np.maximum(sizes, 1))[relation.parents]
     return shares
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saen._util.arrays import Array, Floats, Ints, frozen, segment_ids
+from saen._util.arrays import Array, Floats, Ints, frozen
 from saen._util.executor import Executor
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
@@ -161,7 +161,7 @@ def explain_collection(
         raise InputError("collections are explained towards all classes: omit the target")
     compressed = estimator.compress(data)
     relation = compressed.hierarchy.relations[-1]
-    rows = segment_ids(relation.indptr)
+    rows = relation.parents
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
     found = (
         top_contributions(estimator, compressed, target)
@@ -243,7 +243,7 @@ def top_contributions(
     """
     goals = Goal.all(estimator, target)
     found = [*map(_explained(estimator, compressed), goals)]
-    rows = segment_ids(compressed.hierarchy.relations[-1].indptr)
+    rows = compressed.hierarchy.relations[-1].parents
     gap = 0.0
     for outputs, baselines, entries in found:
         attributed = np.bincount(rows, entries, minlength=len(outputs))
@@ -301,7 +301,7 @@ def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
     regression, one column: the standard deviation of what the part contributes.
     """
     relation = compressed.hierarchy.relations[-1]
-    rows = segment_ids(relation.indptr)
+    rows = relation.parents
     uses = np.bincount(compressed.top, minlength=relation.n_parents).astype(np.float64)
     if not found.classes:
         # An example may hold a part in several roles.

@@ -137,9 +137,7 @@ class DecomposedExample:
             np.maximum.at(times, relation.parts, relation.multiplicity)
             counts = np.bincount(kinds.ravel(), times).astype(np.int64)
             order = np.argsort(first)  # in the order of the objects
-            rank = np.empty_like(order)
-            rank[order] = np.arange(len(order))
-            found.append((first[order], rank[kinds.ravel()], counts[order]))
+            found.append((first[order], np.argsort(order)[kinds.ravel()], counts[order]))
         return found
 
     def label(self, number: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saen._util.arrays import Floats, frozen, segment_ids
+from saen._util.arrays import Floats, frozen
 from saen.errors import InputError
 from saen.explanations.attribution import Passed
 from saen.explanations.describe import DecomposedExample, Part, singular
@@ -184,7 +184,7 @@ class Explanation:
             if level:
                 relation = hierarchy.relations[level - 1]
                 levels[-1]["entries"] = {
-                    "parent": segment_ids(relation.indptr).tolist(),
+                    "parent": relation.parents.tolist(),
                     "part": relation.parts.tolist(),
                     "role": [relation.alphabet[role] for role in relation.roles.tolist()],
                     "count": relation.multiplicity.tolist(),
@@ -319,18 +319,15 @@ def _blend_explanation(estimator: Any, data: Any, index: int, target: Any, k: in
         for each in estimator.members_
     )
     first = members[0].explanation
-    probability = None
-    if first.classes:
-        place = first.classes.index(str(first.target))
-        probability = float(estimator.predict_proba(one)[0, place])
+    probability = _probability(estimator, one, first)
     return replace(first, prediction=prediction, probability=probability, members=members)
 
 
-def _probability(estimator: Estimator, one: Any, goal: Goal) -> float | None:
+def _probability(estimator: Any, one: Any, explained: Goal | Explanation) -> float | None:
     """The probability that the estimator gives the explained class."""
-    if not goal.classes:
+    if not explained.classes:
         return None
-    place = goal.classes.index(str(goal.target))
+    place = explained.classes.index(str(explained.target))
     return float(estimator.predict_proba(one)[0, place])
 
 

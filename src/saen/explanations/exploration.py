@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Ints, chunk_ends, segment_ids
+from saen._util.arrays import Array, Floats, Ints, chunk_ends
 from saen.data.compression import Compressed, compress
 from saen.data.content_hash import Keys
 from saen.data.graphs import Graphs
@@ -26,16 +26,12 @@ from saen.explanations.collection import (
 )
 from saen.explanations.describe import DecomposedExample, singular
 from saen.explanations.goal import Estimator, checked, explained_share, largest_member
-from saen.learning.prediction import predict_chunks
+from saen.learning.prediction import CHUNK, predict_chunks
 from saen.learning.preparation import Data, Prepared
 from saen.learning.presets import Classifier
 
-Floats = NDArray[np.float64]
-
 MAX_EXAMPLES = 50_000
 N_NEAREST = 5
-CHUNK = 1 << 20
-"""Entries of the uncompressed hierarchy, about, that are held at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,7 +275,7 @@ def _statistics(
 ) -> tuple[tuple[Any, ...], Ints]:
     """The fields of `PartStatistics` after the words, and the numbers of the listed parts."""
     relation = compressed.hierarchy.relations[-1]
-    rows = segment_ids(relation.indptr)
+    rows = relation.parents
     totals, occurrences = part_totals(compressed, found)
     means = totals / np.maximum(occurrences, 1)[:, None]
     strength = contrasts(compressed, found).max(axis=1)
@@ -333,7 +329,7 @@ def _occurrences(
     relation, level = compressed.hierarchy.relations[-1], compressed.hierarchy.depth - 1
     place = np.full(relation.n_parts, -1)
     place[listed] = np.arange(len(listed))
-    entry_codes = _codes(segment_ids(relation.indptr), relation.roles, relation.parts, relation)
+    entry_codes = _codes(relation.parents, relation.roles, relation.parts, relation)
     order = np.argsort(entry_codes)
     entry_codes = entry_codes[order]
     per_occurrence = found.entries / relation.multiplicity[:, None]
@@ -346,7 +342,7 @@ def _occurrences(
         shard = compress(hierarchy)
         unique = _matched(shard.keys[level], compressed.keys[level])[shard.unique_of(level)]
         top = hierarchy.relations[-1]
-        owner = segment_ids(top.indptr)
+        owner = top.parents
         codes = _codes(compressed.top[start + owner], top.roles, unique[top.parts], relation)
         entry = order[np.searchsorted(entry_codes, codes)]
         column, sign = (array[start + owner] for array in toward)

@@ -84,8 +84,6 @@ def read_any_json(path: Path, options: ReadOptions, depth: int | None = None) ->
         return from_json(
             documents, target=options.target, id=options.id, depth=depth, name=path.stem
         )
-    except FileError:
-        raise
     except InputError as error:
         raise FileError(str(error), path=path) from None
 

@@ -36,7 +36,7 @@ _OPTIONAL = ("target", "directed")  # misspelt, they would be missed in silence
 # `label` is an alias of `target`; networkx.node_link_data writes the others.
 _ALSO_ALLOWED = ("label", "multigraph", "graph")
 
-PART_BYTES = 2**23
+PART_BYTES = 2**22
 """Text of the graphs that a stream holds at a time, about."""
 
 _BLOCK_BYTES = 2**22  # parsed at once

@@ -440,7 +440,7 @@ def hierarchy_attributes(hierarchy: Hierarchy) -> dict[str, Any]:
     if attributes.vectors is not None:
         out["bottom_vectors"] = torch.tensor(attributes.vectors)
     for level, relation in enumerate(hierarchy.relations, start=1):
-        ends = np.stack([segment_ids(relation.indptr), relation.parts.astype(np.int64)])
+        ends = np.stack([relation.parents, relation.parts.astype(np.int64)])
         out[f"{PARTS}{level}"] = _tensor(ends)
         out[f"{ROLES}{level}"] = _tensor(relation.roles)
         out[f"{COUNTS}{level}"] = _tensor(relation.multiplicity)

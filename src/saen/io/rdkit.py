@@ -7,20 +7,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import segment_ids
+from saen._util.arrays import Array, segment_ids
+from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.plain_graphs import check_both_directions, plain_graphs
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, with_targets
-from saen.io.tables import SUFFIXES, Table, Targets, column_name, find_column, text_table
+from saen.io.tables import SUFFIXES, Table, Targets, column_name, find_column
 from saen.io.text_files import read_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 Atoms = Literal["symbol", "smiles"]
 
@@ -298,7 +304,7 @@ def read_molecule_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -
     if not rows:
         raise FileError("no molecules", path=path)
     columns = {SMILES: [row[0] for row in rows], "id": [row[-1].strip() for row in rows]}
-    return read_smiles(text_table(path, columns, "molecule"), options, bad_graph)
+    return read_smiles(_MoleculeTable(path, columns), options, bad_graph)
 
 
 def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
@@ -330,9 +336,30 @@ def _read_sdf(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
             reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
         raise InputError(f"invalid molecule: {' '.join(reason.split())}")
 
-    table = text_table(path, columns, "molecule")
-    table.spelling = spelling
-    return _read_rows(table, _BLOCK, read, options, bad_graph)
+    return _read_rows(_MoleculeTable(path, columns, spelling), _BLOCK, read, options, bad_graph)
+
+
+class _MoleculeTable(Table):
+    """Columns of text about the molecules of a file that is not a table."""
+
+    def __init__(
+        self, path: Path, columns: dict[str, list[str]], spelling: dict[str, str] | None = None
+    ) -> None:
+        self.path = path
+        self.n_bytes = path.stat().st_size
+        self.broken = []
+        self.frame = pd.DataFrame(columns, dtype=str)
+        self.spelling = spelling or {}
+
+    def texts(self, column: str) -> pd.Series[str]:
+        return self.frame[column]
+
+    def array(self, column: str) -> Array:
+        numbers = self.numbers(column)
+        return numbers if np.isfinite(numbers).all() else super().array(column)
+
+    def place(self, row: int) -> str:
+        return f"molecule {row + 1}"
 
 
 def _read_rows(

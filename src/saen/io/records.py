@@ -150,6 +150,8 @@ def with_targets(
     """
     bad = np.zeros(len(graphs), dtype=np.bool_) if bad is None else bad.copy()
     for graph, target in enumerate(targets):
+        if not isinstance(target, str | list):
+            continue
         texts = [text for text in _several(target) if isinstance(text, str)]
         longest = max(map(len, texts), default=0)
         if longest > MAX_TARGET_LENGTH and not bad[graph]:
@@ -214,7 +216,9 @@ def _target_array(targets: Sequence[Any]) -> Array:
     Several targets of each graph give a table; missing classes in it are empty strings, which
     makes strings of the others too, and missing numbers NaN.
     """
-    values = [value for target in targets for value in _several(target)]
+    values = list(targets)
+    if any(isinstance(target, list) for target in targets):
+        values = [value for target in targets for value in _several(target)]
     shape = (len(targets), -1) if isinstance(targets[0], list) else (len(targets),)
     known = [value for value in values if value is not None]
     if not any(isinstance(value, str) for value in known):

@@ -96,7 +96,7 @@ class Shards:
         shard, path = self.shards[number], self.folder / self.shards[number].file
         if not path.is_file():
             raise FileError(f"no such file, but {INDEX} lists it: convert again", path=path)
-        if path.stat().st_size != shard.bytes or _checksum(path) != shard.checksum:
+        if path.stat().st_size != shard.bytes or file_checksum(path) != shard.checksum:
             raise FileError(f"damaged, or not the file that {INDEX} lists", path=path)
         data = container.load(path)
         if not isinstance(data, KINDS[self.kind]):
@@ -200,7 +200,7 @@ def _write(parts: Iterable[Data], path: Path) -> Shards:
                 first_id,
                 last_id,
                 size,
-                _checksum(file),
+                file_checksum(file),
             )
         )
         for key, known in _labels(data):
@@ -337,6 +337,7 @@ def _check_place(path: Path, *, force: bool) -> None:
             raise FileError(f"contains {file.name}, which would be lost", path=path)
 
 
-def _checksum(path: Path) -> str:
+def file_checksum(path: Path) -> str:
+    """The BLAKE2b digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

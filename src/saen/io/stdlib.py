@@ -12,6 +12,7 @@ import numpy as np
 
 from saen.data.nested import NestedData
 from saen.errors import DatasetNotFoundError, FileError, InputError
+from saen.io.text_files import read_bytes
 
 PACKAGES = (
     *("asyncio", "email", "http", "importlib", "logging"),
@@ -83,9 +84,7 @@ def _sources(package: str) -> list[Path]:
 
 def _parsed(file: Path) -> ast.Module:
     try:
-        return ast.parse(file.read_bytes(), filename=str(file))
-    except OSError as error:
-        raise FileError(f"cannot be read ({error.strerror})", path=file) from None
+        return ast.parse(read_bytes(file), filename=str(file))
     except (SyntaxError, ValueError) as error:
         raise FileError(f"invalid Python: {error}", path=file) from None
 

@@ -83,9 +83,9 @@ class Table(ABC):
     def place(self, row: int) -> str:
         """A row in words: its line, if the file has lines."""
 
-    @abstractmethod
     def error(self, row: int, message: str) -> FileError:
         """The error for a row."""
+        return FileError(f"{self.place(row)}: {message}", path=self.path)
 
     def all_texts(self, column: str) -> pd.Series[str]:
         """As `texts`, but kept, because parts of the table ask again."""
@@ -429,33 +429,6 @@ def column_name(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def text_table(path: Path, columns: Mapping[str, list[str]], what: str) -> Table:
-    """A table of text that was read by other means; messages call a row `what`."""
-    return _TextTable(path, columns, what)
-
-
-class _TextTable(Table):
-    def __init__(self, path: Path, columns: Mapping[str, list[str]], what: str) -> None:
-        self.path = path
-        self.n_bytes = path.stat().st_size
-        self.broken = []
-        self.frame = pd.DataFrame(dict(columns), dtype=str)
-        self._what = what
-
-    def texts(self, column: str) -> pd.Series[str]:
-        return self.frame[column]
-
-    def array(self, column: str) -> Array:
-        numbers = self.numbers(column)
-        return numbers if np.isfinite(numbers).all() else super().array(column)
-
-    def place(self, row: int) -> str:
-        return f"{self._what} {row + 1}"
-
-    def error(self, row: int, message: str) -> FileError:
-        return FileError(f"{self.place(row)}: {message}", path=self.path)
-
-
 # -- Parquet -----------------------------------------------------------------------------------
 
 
@@ -478,9 +451,6 @@ class _ParquetTable(Table):
 
     def place(self, row: int) -> str:
         return f"row {self._start + row}"
-
-    def error(self, row: int, message: str) -> FileError:
-        return FileError(f"{self.place(row)}: {message}", path=self.path)
 
 
 class ParquetRows:

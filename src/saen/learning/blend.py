@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats
 from saen._util.progress import bar
+from saen._util.seeds import integer_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -25,15 +25,10 @@ from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
-from saen.learning.estimators import (
-    InterruptedTrainingWarning,
-    NetworkEstimator,
-    integer_seed,
-    sample_weights,
-)
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
+from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.parameters import Parameters, parameter
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
@@ -45,7 +40,7 @@ from saen.learning.selection import (
     describe_tried,
     try_candidates,
 )
-from saen.learning.targets import Targets, given
+from saen.learning.targets import Targets, given, sample_weights
 from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
 from saen.network.settings import Part
@@ -163,7 +158,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                     file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
-            _fit_member(member, prepared, y, weights[:, 0])
+            fit_or_interrupt(member, prepared, y, weights[:, 0])
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],
@@ -232,20 +227,6 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 same = [Prepared(None, model.decomposition_, model.compress(data))]
                 known += same
             yield model, same[0]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
-
-def _fit_member(member: Estimator, prepared: Prepared, y: Any, weights: Floats) -> None:
-    """Fit a member; Ctrl-C is passed on, where the estimator alone would keep what it has."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterruptedTrainingWarning)
-        member.fit(prepared, y, sample_weight=weights)
-    if isinstance(member, NetworkEstimator) and member.history_.interrupted:
-        raise KeyboardInterrupt
 
 
 @dataclass(eq=False, repr=False)

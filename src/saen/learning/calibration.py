@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen.errors import InputError
-
-Floats = NDArray[np.float64]
 
 COVERAGE = 0.9
 """Of the intervals of predicted numbers, unless told otherwise."""

@@ -13,11 +13,8 @@ from sklearn.base import clone
 
 from saen.data.graphs import Graphs
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
-from saen.learning.estimators import (
-    NetworkEstimator,
-    SAENClassifier,
-    SAENRegressor,
-)
+from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
 from saen.learning.selection import Candidate
 from saen.learning.trainers import Estimator

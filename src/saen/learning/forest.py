@@ -14,14 +14,11 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
 from saen.errors import InputError
-
-Floats = NDArray[np.float64]
 
 N_TREES = 100
 MIN_LEAF = 2

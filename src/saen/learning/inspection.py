@@ -199,6 +199,11 @@ def _checkpoint(header: Header) -> dict[str, Any]:
 
 
 def _predictions(header: Header) -> dict[str, Any]:
+    if "chosen" in header.document:  # of part counts, part by part
+        tested = [shape for key, shape in header.shapes.items() if key.startswith("tested.")]
+        return {"rows": sum(shape[0] for shape in tested), "models": len(tested)}
+    if "columns" in header.document:  # of a shard
+        return {"rows": header.shapes["id"][0], "columns": header.document["columns"]}
     rows, outputs = header.shapes["outputs"]
     return {
         "rows": rows,

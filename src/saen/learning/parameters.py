@@ -21,7 +21,10 @@ def arguments(cls: type) -> list[Field[Any]]:
 
 
 class Parameters:
-    """Names and checks of the arguments; goes before scikit-learn's `BaseEstimator`."""
+    """Names and checks of the arguments of estimators whose X is no table.
+
+    Goes before scikit-learn's `BaseEstimator`.
+    """
 
     _validate_params: Any
 
@@ -41,3 +44,8 @@ class Parameters:
             self._validate_params()
         except InvalidParameterError as error:
             raise InputError(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = False
+        return tags

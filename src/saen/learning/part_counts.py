@@ -16,16 +16,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import (
+    Floats,
     Ints,
     distinct,
     distinct_with_inverse,
@@ -38,17 +39,13 @@ from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.errors import InputError
-from saen.io.coerce import as_data
-from saen.learning.parameters import Parameters, parameter
+from saen.learning.decomposing import Decomposing
+from saen.learning.parameters import parameter
 from saen.learning.preparation import (
     Data,
-    DecompositionSpec,
     Prepared,
-    compress_like,
-    prepare,
 )
 
-Floats = NDArray[np.float64]
 PartIds = NDArray[np.uint64]
 """Parts by content: level and role in one number, then the 128 bits of the key, (parts, 3)."""
 
@@ -137,7 +134,7 @@ def count_parts(compressed: Compressed, levels: Sequence[int] | str = "auto") ->
             codes = relation.roles.astype(np.int64) * relation.n_parts + relation.parts
             unique, places = distinct_with_inverse(codes)
             roles, parts = np.divmod(unique, max(relation.n_parts, 1))
-            rows.append(segment_ids(relation.indptr))
+            rows.append(relation.parents)
             counts.append(relation.multiplicity)
             sources.append(np.arange(relation.n_entries))
         else:
@@ -421,15 +418,13 @@ ENCODINGS = ("counts", "unary")
 
 
 @dataclass(eq=False, repr=False)
-class CountSettings(Parameters, BaseEstimator):
+class CountSettings(Decomposing):
     """The arguments that `PartCounts` and the linear models over part counts share."""
 
     decomposition: str | Decomposition = parameter(
         "neighbourhoods", str, HasMethods(["fit", "decompose", "costs"])
     )
     _: KW_ONLY
-    radii: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
-    node_labels: str = parameter("auto", str)
     levels: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
     encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
     max_count: int | None = parameter(None, _AT_LEAST_ONE, None)
@@ -438,18 +433,7 @@ class CountSettings(Parameters, BaseEstimator):
     norm: str | None = parameter("l2", StrOptions({"l2"}), None)
     min_graphs: int = parameter(1, _AT_LEAST_ONE)
 
-    decomposition_: Decomposition | None = field(init=False)
-    schema_: Hierarchy = field(init=False)
-
-    @property
-    def spec(self) -> DecompositionSpec:
-        """The decomposition that the arguments ask for."""
-        return DecompositionSpec.of(self.decomposition, self.radii, self.node_labels, deep=True)
-
-    def prepare(self, X: Data, *, progress: Any = None) -> Prepared:
-        """Decompose and compress data, as `fit` does first; `fit` and `transform` accept it."""
-        self.validate()
-        return prepare(X, self.spec, progress)
+    _deep: ClassVar[bool] = True
 
     def count(self, prepared: Prepared) -> PartTable:
         """The parts of prepared data, counted per example."""
@@ -467,26 +451,11 @@ class CountSettings(Parameters, BaseEstimator):
             n_features=self.n_features,
         )
 
-    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
-        """New data decomposed and compressed as those of `fit`."""
-        check_is_fitted(self, "schema_")
-        return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
-
     def _begin_fit(self, X: Data) -> tuple[Prepared, PartTable]:
-        data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
-        if len(data) == 0:
-            raise InputError("nothing to fit: the data are empty")
-        prepared = self.prepare(data)
+        prepared = self.prepare(self._some_data(X))
         table = self.count(prepared)
-        self.decomposition_ = prepared.decomposition
-        # Names, roles and vocabulary, without any object: what later data must agree with.
-        self.schema_ = prepared.compressed.hierarchy[[]]
+        self._fitted_to(prepared)
         return prepared, table
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 @dataclass(eq=False, repr=False)

@@ -1,49 +1,41 @@
 """Models over part counts, behind the interface of the network estimators.
 
-Classes are told apart by linear support vector machines (scikit-learn's `LinearSVC`, one against
-the rest), numbers predicted by ridge regression; or both by forests of decision trees. What is
-left open (`depth`, `C`) is chosen on inner folds of the training examples, by log loss or squared
-error; the decision values of the held-out folds also give the temperature that turns decision
-values into probabilities. Then the model is fitted again on all of the training examples. Of
-several targets, each is fitted on the examples where it is known; depth, C and temperature are
-common to all.
+`saen.learning.learners` fits linear models or forests. What is left open (`depth`, `C`) is chosen
+on inner folds of the training examples, by log loss or squared error; the decision values of the
+held-out folds also give the temperature that turns decision values into probabilities. Then the
+model is fitted again on all of the training examples. Of several targets, depth, C and temperature
+are common to all.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
+from saen._util.seeds import integer_seed
 from saen.errors import InputError
-from saen.io.coerce import as_data
-from saen.learning.calibration import fit_temperature, log_probabilities, probabilities
-from saen.learning.estimators import integer_seed, mean_and_scale, sample_weights
+from saen.learning.calibration import log_probabilities, probabilities
+from saen.learning.counts_model import CountsModel, Linear
 from saen.learning.fitted import Fitted
-from saen.learning.forest import MIN_LEAF, Forest, grow_classes, grow_numbers
+from saen.learning.forest import MIN_LEAF
+from saen.learning.learners import Learner, class_learner, number_learner
 from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
     MAX_ROLE,
     CountSettings,
-    Encoded,
     Encoder,
     PartTable,
     count_parts,
@@ -53,156 +45,24 @@ from saen.learning.part_counts import (
 )
 from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
 from saen.learning.preparation import Data, Preparations, Prepared
+from saen.learning.splits import Fold
 from saen.learning.targets import (
     Targets,
     as_numbers,
-    check_scores,
     encode_classes,
     given,
+    sample_weights,
     target_names,
 )
 
-Floats = NDArray[np.float64]
-Folds = list[tuple[Ints, Ints]]
-"""Pairs of examples to fit on and to hold out."""
-
 USUAL_C = 1.0
-CLASS_CS = (0.1, 0.3, 1.0, 3.0, 10.0)
-NUMBER_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""From which `C="auto"` is chosen."""
 MAX_THRESHOLDS = 32
-EMBEDDING_WIDTH = 256
-"""Columns of `embed` where there are more features."""
-INNER_TEST_SIZE = 0.1
-"""Share of a training part that a single inner split holds out."""
 MIN_PARALLEL_ENTRIES = 2_000_000
 """Entries of all fits together from which on several processes are worth their start."""
-ABSENT = 10.0
-"""Minus the logit of a class that the training examples do not have."""
-SOLVER_TOLERANCE = 1e-2
-MAX_ITERATIONS = 200
-"""Of LinearSVC; stricter ones cost several times the time and no accuracy."""
-RIDGE_TOLERANCE = 1e-4
 MAX_FOREST_DEPTH = 2
 """Up to which a forest chooses its depth: larger parts are too rare to split on."""
 FOREST_WORK = 50
 """How many times as long as a linear model a forest takes, roughly."""
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """Outputs = features · coefᵀ + intercept: `coef` (outputs, columns), `intercept` (outputs,)."""
-
-    coef: Floats
-    intercept: Floats
-
-    @property
-    def n_outputs(self) -> int:
-        """How many numbers there are per example."""
-        return len(self.intercept)
-
-    def check(self, n_columns: int) -> None:
-        """Raise unless the arrays fit together and to so many columns."""
-        if (
-            self.intercept.ndim != 1
-            or self.coef.shape != (self.n_outputs, n_columns)
-            or any(each.dtype != np.float64 for each in (self.coef, self.intercept))
-            or not all(np.isfinite(each).all() for each in (self.coef, self.intercept))
-        ):
-            raise InputError("the linear model does not match its columns")
-
-    def scaled(self, factor: float) -> Linear:
-        """With all outputs multiplied."""
-        return Linear(self.coef * factor, self.intercept * factor)
-
-    def outputs(self, X: sparse.csr_array) -> Floats:
-        """Of every row of X (n, columns), (n, outputs)."""
-        rows: Floats = X @ self.coef.T + self.intercept
-        return rows
-
-    def entry_outputs(
-        self, X: sparse.csr_array, entries: tuple[Ints, Ints, Floats], weights: Floats
-    ) -> Floats:
-        """What entries (row, column, value) of X add to Σ weights · outputs."""
-        _, columns, values = entries
-        added: Floats = (weights @ self.coef)[columns] * values
-        return added
-
-
-@dataclass(frozen=True, eq=False)
-class CountsModel:
-    """A fitted model over encoded part counts.
-
-    - `function`: from features to outputs; calibrated, so that two classes have the log-odds of
-      the second as the only output, several classes one logit each, and several targets the
-      log-odds of their second classes;
-    - `depth`, `C`: as given or chosen (a forest has no C); `score`: of the inner folds, None
-      without any;
-    - `errors` (m, outputs): absolute errors of numbers on the inner folds, NaN where unknown;
-    - `typical` (outputs,): the mean output over the training examples, by weight, which is for a
-      linear model that of the average of their features; None in models of older versions.
-    """
-
-    encoder: Encoder
-    norm: str | None
-    function: Linear | Forest
-    depth: int | None
-    C: float | None
-    score: float | None
-    errors: Floats | None = None
-    typical: Floats | None = None
-
-    @property
-    def choices(self) -> dict[str, Any]:
-        """The settings that were left open, as they were decided."""
-        return {"depth": self.depth} if self.C is None else {"depth": self.depth, "C": self.C}
-
-    def outputs(self, table: PartTable) -> Floats:
-        """Of every unique example of a table, (rows, outputs)."""
-        return self.function.outputs(self._features(self.encoder.encode(table), table))
-
-    def entry_outputs(self, table: PartTable, weights: Floats) -> Floats:
-        """What every entry of a table adds to Σ weights · outputs, (entries,)."""
-        encoded = self.encoder.encode(table)
-        rows = table.rows[encoded.entries]
-        entries = (rows, encoded.columns, encoded.values * self._scales(table)[rows])
-        values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
-        return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
-
-    def embedding(self, table: PartTable) -> Floats:
-        """Dense features of the unique examples: as they are if few, else hashed, (rows, width)."""
-        features = self._features(self.encoder.encode(table), table)
-        n = features.shape[1]
-        if n > EMBEDDING_WIDTH:
-            rng = np.random.default_rng(n)
-            places = rng.integers(EMBEDDING_WIDTH, size=n)
-            signs = rng.choice([-1.0, 1.0], size=n)
-            shape = (n, EMBEDDING_WIDTH)
-            features = features @ sparse.csr_array((signs, (np.arange(n), places)), shape=shape)
-        dense: Floats = features.toarray()
-        return dense
-
-    def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
-        rows = feature_rows(encoded, table, self.encoder.n_columns)
-        return scale_rows(rows, self._scales(table))
-
-    def _scales(self, table: PartTable) -> Floats:
-        return row_scales(self.encoder.squared_lengths(table, self.depth), self.norm)
-
-
-@dataclass(frozen=True, eq=False)
-class _Learner:
-    """How one kind of target is learned.
-
-    `fit(X, y, weights, C)` gives a function of features; `judge` gives the score of held-out
-    outputs, from their targets and weights, and the factor of the outputs that makes it best;
-    `split(y, number, seed)` makes inner folds; `costs` are the C to choose from, if any.
-    """
-
-    fit: Callable[[Any, Array, Floats, float], Linear | Forest]
-    judge: Callable[[Floats, Array, Floats], tuple[float, float]]
-    split: Callable[[Array, int, int], Folds]
-    costs: tuple[float, ...]
 
 
 @dataclass(eq=False, repr=False)
@@ -247,13 +107,12 @@ class PartCountsEstimator(Savable, Fitted, CountSettings, ABC):
     # -- fitting -----------------------------------------------------------------------------
 
     @abstractmethod
-    def learner(self, n_classes: int, *, several: bool) -> _Learner:
+    def learner(self, n_classes: int, *, several: bool) -> Learner:
         """How the targets, one or several, are learned; `n_classes` is 0 for numbers."""
 
     def _fit(self, X: Data, y: Array, weights: Floats, n_classes: int = 0) -> Self:
-        if not isinstance(X, Prepared):
-            X = as_data(X, self.spec.takes)
-        if len(X) and len(X) != len(y):
+        X = self._some_data(X)
+        if len(X) != len(y):
             raise InputError(f"{len(X)} examples, but {len(y)} targets")
         used = weights.reshape(len(y), -1).any(axis=1)
         if not isinstance(X, Prepared) and not used.all():
@@ -354,20 +213,9 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
             return weights * factors[codes]
         return weights[:, None] * np.take_along_axis(factors.T, np.maximum(codes, 0), axis=0)
 
-    def learner(self, n_classes: int, *, several: bool) -> _Learner:
-        """One machine against the rest for every class, or one for two classes; or a forest."""
-        forest = self.model == "forest"
-        costs = () if forest else CLASS_CS
-        if several:
-            fit = _grow_several if forest else _fit_several
-            return _Learner(fit, _judge_several, _shuffled, costs)
-        one = _grow_classes if forest else _fit_classes
-        return _Learner(
-            lambda X, y, weights, C: one(X, y, weights, C, n_classes),
-            _judge_classes,
-            _stratified,
-            costs,
-        )
+    def learner(self, n_classes: int, *, several: bool) -> Learner:
+        """How the classes are learned."""
+        return class_learner(n_classes, several=several, forest=self.model == "forest")
 
     def decision_function(self, X: Data) -> Floats:
         """Log-odds of the second of two classes, (n,), or one logit per class, (n, classes).
@@ -419,11 +267,9 @@ class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
         weights = sample_weights(sample_weight, len(values))[:, 0]
         return self._fit(X, values.reshape(len(values), -1), weights)
 
-    def learner(self, n_classes: int, *, several: bool) -> _Learner:
-        """Ridge regression, of all columns of y at once where none has gaps; or forests."""
-        if self.model == "forest":
-            return _Learner(_grow_several, _judge_numbers, _shuffled, ())
-        return _Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
+    def learner(self, n_classes: int, *, several: bool) -> Learner:
+        """How the numbers are learned."""
+        return number_learner(forest=self.model == "forest")
 
     @property
     def errors_(self) -> Floats:  # type: ignore[override]
@@ -496,7 +342,7 @@ def fit_parts(
     parts: Sequence[tuple[Ints, Ints]],
     settings: Sequence[PartCountsEstimator],
     *,
-    folds: Sequence[Folds] | None = None,
+    folds: Sequence[list[Fold]] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
@@ -574,7 +420,7 @@ class _Problem:
     table: PartTable
     y: Array
     weights: Floats
-    learner: _Learner
+    learner: Learner
     graded: bool
     seed: int
 
@@ -583,7 +429,7 @@ class _Problem:
         encoded = self.encoder.encode(self.table)
         self.features = feature_rows(encoded, self.table, self.encoder.n_columns)
 
-    def solve(self, folds: Folds | None = None) -> tuple[CountsModel, Floats | None]:
+    def solve(self, folds: list[Fold] | None = None) -> tuple[CountsModel, Floats | None]:
         """The model, with everything that was left open decided by the inner folds.
 
         Also the calibrated outputs of the held-out examples, one fold after another.
@@ -624,7 +470,7 @@ class _Problem:
         mean: Floats = np.average(outputs, axis=0, weights=weights)
         return mean
 
-    def _errors(self, best: _Trial | None, folds: Folds) -> Floats | None:
+    def _errors(self, best: _Trial | None, folds: list[Fold]) -> Floats | None:
         """Of numbers on the inner folds."""
         if best is None or self.y.dtype.kind != "f":
             return None
@@ -632,7 +478,7 @@ class _Problem:
         errors: Floats = np.abs(best.outputs - self.y[places])
         return errors
 
-    def _climb(self, depth: int | None, by_cost: dict[float, _Trial], folds: Folds) -> float:
+    def _climb(self, depth: int | None, by_cost: dict[float, _Trial], folds: list[Fold]) -> float:
         """The best C, from the usual one in both directions as long as the score improves."""
         costs = self.learner.costs
         start = costs.index(USUAL_C)
@@ -645,7 +491,7 @@ class _Problem:
                 score = by_cost[cost].score
         return max(by_cost, key=lambda cost: by_cost[cost].score)
 
-    def _try(self, depth: int | None, C: float, folds: Folds) -> _Trial:
+    def _try(self, depth: int | None, C: float, folds: list[Fold]) -> _Trial:
         _, X, _ = self._at(depth)
         outputs = []
         for fit, held_out in folds:
@@ -684,7 +530,7 @@ class _Problem:
         scale = 1.0 if as_is else 1 / float(np.sqrt(mean_square))
         return encoder, scale_rows(features, scales * scale)[self.table.top], scale
 
-    def _folds(self) -> Folds:
+    def _folds(self) -> list[Fold]:
         """Inner folds, none where the part is too small for any."""
         n, number = len(self.y), self.estimator.inner_folds
         if isinstance(number, str):
@@ -700,7 +546,7 @@ def _fit_part(
     y: Array,
     weights: Floats,
     part: tuple[Ints, Ints],
-    folds: Folds | None,
+    folds: list[Fold] | None,
     n_classes: int,
     graded: bool,
     seed: int,
@@ -721,155 +567,3 @@ def _fit_part(
     fitted, held_out = problem.solve(folds)
     tests = table.take(test)
     return fitted, fitted.outputs(tests)[tests.top], held_out
-
-
-def _constant_classes(X: Any, y: Array, weights: Floats, n_classes: int) -> Floats | None:
-    """Outputs where nothing can be learned: a single class, or no parts; None elsewhere."""
-    known = np.unique(y)
-    if len(known) == 1:
-        if n_classes == 2:
-            return np.array([ABSENT * (2.0 * known[0] - 1)])
-        return np.where(np.arange(n_classes) == known[0], ABSENT, -ABSENT)
-    if X.shape[1] == 0:  # no part is left: the shares of the classes are all that is known
-        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
-        logits: Floats = np.log(np.maximum(shares, np.exp(-ABSENT)))
-        return logits[1:] - logits[:1] if n_classes == 2 else logits
-    return None
-
-
-def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Linear:
-    """One row of coefficients for two classes, else one per class."""
-    n_outputs = 1 if n_classes == 2 else n_classes
-    check_scores(X.shape[1], n_outputs, "features")
-    coef, intercept = np.zeros((n_outputs, X.shape[1])), np.full(n_outputs, -ABSENT)
-    constant = _constant_classes(X, y, weights, n_classes)
-    if constant is not None:
-        return Linear(coef, constant)
-    machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
-        machine.fit(X, y, sample_weight=weights)
-    if n_classes == 2:
-        return Linear(machine.coef_, machine.intercept_)
-    known = machine.classes_
-    if len(known) == 2:
-        coef[known] = [-machine.coef_[0], machine.coef_[0]]
-        intercept[known] = [-machine.intercept_[0], machine.intercept_[0]]
-    else:
-        coef[known], intercept[known] = machine.coef_, machine.intercept_
-    return Linear(coef, intercept)
-
-
-def _grow_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Forest:
-    """A forest, with no votes for classes that the examples do not have."""
-    constant = _constant_classes(X, y, weights, n_classes)
-    if constant is not None:
-        return Forest.constant(constant)
-    forest = grow_classes(X, y, weights, n_classes)
-    absent = np.bincount(y, minlength=n_classes) == 0
-    return replace(forest, intercept=-ABSENT * absent) if absent.any() else forest
-
-
-def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> Linear:
-    """One row of coefficients per target, from the examples where it is known."""
-    check_scores(X.shape[1], y.shape[1], "features")
-    coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.zeros(y.shape[1])
-    for target, (known, codes, own) in enumerate(_known(y, weights)):
-        if len(known):
-            function = _fit_classes(X[known], codes, own, C, 2)
-            coef[target], intercept[target] = function.coef[0], function.intercept[0]
-    return Linear(coef, intercept)
-
-
-def _grow_several(X: Any, y: Array, weights: Floats, C: float) -> Forest:
-    """One forest per target, from the examples where it is known."""
-    forests = []
-    for known, values, own in _known(y, weights):
-        if len(known) == 0:
-            forests.append(Forest.constant(np.zeros(1)))
-        elif values.dtype.kind == "f":
-            mean = np.average(values, weights=own, keepdims=True)
-            empty = X.shape[1] == 0
-            forests.append(Forest.constant(mean) if empty else grow_numbers(X[known], values, own))
-        else:
-            forests.append(_grow_classes(X[known], values, own, C, 2))
-    return Forest.joined(forests)
-
-
-def _known(y: Array, weights: Floats) -> Iterator[tuple[Ints, Array, Floats]]:
-    """Of every target the examples where it is known, its values and their weights there."""
-    for target, values in enumerate(y.T):
-        own = weights if weights.ndim == 1 else weights[:, target]
-        given = np.isfinite(values) if values.dtype.kind == "f" else values >= 0
-        known = np.flatnonzero(given & (own > 0))
-        yield known, values[known], own[known]
-
-
-def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> Linear:
-    known = np.isfinite(y)
-    if not known.all():
-        columns = [
-            _fit_numbers(X[rows], column[rows, None], weights[rows], C)
-            if rows.any()
-            else Linear(np.zeros((1, X.shape[1])), np.zeros(1))
-            for column, rows in zip(y.T, known.T, strict=True)
-        ]
-        return Linear(
-            np.concatenate([each.coef for each in columns]),
-            np.concatenate([each.intercept for each in columns]),
-        )
-    mean = np.average(y, axis=0, weights=weights)
-    if X.shape[1] == 0:
-        return Linear(np.zeros((y.shape[1], 0)), mean)
-    ridge = Ridge(alpha=1 / C, solver="sparse_cg", tol=RIDGE_TOLERANCE)
-    ridge.fit(X, y - mean, sample_weight=weights)
-    coef = np.reshape(ridge.coef_, (y.shape[1], -1))
-    return Linear(coef, np.reshape(ridge.intercept_, -1) + mean)
-
-
-def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
-    """Minus the log loss with the temperature that makes the held-out classes most likely.
-
-    Accuracies of some hundred examples differ by chance more than settings do; losses less so.
-    """
-    temperature, loss = fit_temperature(outputs, y, weights)
-    return -loss, 1 / temperature
-
-
-def _judge_several(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
-    """As `_judge_classes`, over all known targets together."""
-    known = y >= 0
-    own = np.broadcast_to(weights.reshape(len(y), -1), y.shape)[known]
-    if not own.any():
-        return 0.0, 1.0
-    return _judge_classes(outputs[known][:, None], y[known], own)
-
-
-def _judge_numbers(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
-    """Minus the squared error, relative to the spread of the targets, where these are known."""
-    known = np.isfinite(y)
-    _, scale = mean_and_scale(y, np.ones(len(y)))
-    squares = np.where(known, (outputs - y) / scale, 0.0) ** 2
-    return -float((weights @ squares).sum() / max((weights @ known).sum(), 1e-300)), 1.0
-
-
-def _stratified(y: Array, number: int, seed: int) -> Folds:
-    """Folds with some of every class in each, fewer where a class has too few members."""
-    _, counts = np.unique(y, return_counts=True)
-    n_test = max(int(np.ceil(INNER_TEST_SIZE * len(y))), len(counts))
-    if counts.min() < 2 or len(y) - n_test < len(counts):
-        return _shuffled(y, number, seed)
-    if number == 1:
-        splitter = StratifiedShuffleSplit(1, test_size=n_test, random_state=seed)
-    else:
-        folds = int(np.clip(counts.min(), 2, number))
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    return list(splitter.split(np.empty(len(y)), y))
-
-
-def _shuffled(y: Array, number: int, seed: int) -> Folds:
-    if number == 1:
-        splitter = ShuffleSplit(1, test_size=INNER_TEST_SIZE, random_state=seed)
-    else:
-        splitter = KFold(min(number, len(y)), shuffle=True, random_state=seed)
-    return list(splitter.split(np.empty(len(y))))

@@ -22,17 +22,12 @@ from saen.errors import FileError, InputError
 from saen.io import container
 from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
-from saen.learning.estimators import (
-    NetworkEstimator,
-    SAENClassifier,
-    SAENRegressor,
-    SAENTransformer,
-)
+from saen.learning.counts_model import CountsModel, Linear
+from saen.learning.estimators import SAENClassifier, SAENRegressor, SAENTransformer
 from saen.learning.forest import Forest
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.part_counts import ENCODINGS, MAX_ROLE, Encoder
 from saen.learning.part_counts_models import (
-    CountsModel,
-    Linear,
     PartCountsClassifier,
     PartCountsEstimator,
     PartCountsRegressor,

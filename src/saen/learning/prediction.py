@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Floats, chunk_ends, offsets, segment_ids
+from saen._util.arrays import Array, Floats, chunk_ends, offsets
 from saen._util.strings import did_you_mean
 from saen.data.compression import Compressed, compress
 from saen.data.hierarchy import Hierarchy
@@ -19,12 +19,10 @@ from saen.errors import InputError
 from saen.io.embeddings import Embedded
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import COVERAGE, interval_radius
-from saen.learning.estimators import NotFiniteError
+from saen.learning.network_estimator import NotFiniteError
 from saen.learning.part_counts_models import PartCountsClassifier
 from saen.learning.preparation import Prepared
-from saen.learning.presets import Classifier, Regressor
-
-Model = Classifier | Regressor
+from saen.learning.presets import Classifier, Model, Regressor
 
 CHUNK = 1 << 20
 """Entries of the uncompressed hierarchy, about, that are held at a time."""
@@ -128,7 +126,7 @@ def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
     """
     owner = np.arange(len(hierarchy))
     for relation in reversed(hierarchy.relations[level:]):
-        above = owner[segment_ids(relation.indptr)]
+        above = owner[relation.parents]
         last = np.zeros(relation.n_parts, dtype=np.int64)  # the last object so far with an owner
         last[relation.parts] = relation.parts
         owner = np.zeros(relation.n_parts, dtype=np.int64)

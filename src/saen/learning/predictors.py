@@ -16,7 +16,7 @@ from saen.learning.calibration import IntervalMixin
 from saen.learning.targets import Targets, as_numbers, given, known_targets
 
 
-class ClassPredictor(ClassifierMixin):  # type: ignore[misc]
+class ClassPredictor(ClassifierMixin):
     """Classifiers with `predict_proba`: of C classes, or of t targets with two classes each.
 
     `classes_` is (C,), or (t, 2) with `target_names_`.
@@ -60,7 +60,7 @@ class ClassPredictor(ClassifierMixin):  # type: ignore[misc]
         return float(np.average(right[:, counted], axis=0, weights=weights[:, counted]).mean())
 
 
-class NumberPredictor(IntervalMixin, RegressorMixin):  # type: ignore[misc]
+class NumberPredictor(IntervalMixin, RegressorMixin):
     """Regressors of one number, or of several with gaps."""
 
     def score(self, X: Any, y: Targets, sample_weight: ArrayLike | None = None) -> float:

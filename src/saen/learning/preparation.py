@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -37,19 +37,6 @@ class DecompositionSpec:
     node_labels: str = "auto"
     deep: bool = False
     """Whether a depth left open is as deep as the size of the data allows (part counts)."""
-
-    @classmethod
-    def of(
-        cls,
-        decomposition: str | Decomposition,
-        radii: str | Sequence[int],
-        node_labels: str,
-        *,
-        deep: bool = False,
-    ) -> DecompositionSpec:
-        """From the arguments of an estimator."""
-        numbers = radii if isinstance(radii, str) else tuple(map(int, radii))
-        return cls(decomposition, numbers, node_labels, deep)
 
     @property
     def takes(self) -> str:

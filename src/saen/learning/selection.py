@@ -20,7 +20,7 @@ from saen._util.arrays import Array, Floats, Ints
 from saen._util.seeds import derive_seed
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
-from saen.learning.splits import inner_folds
+from saen.learning.splits import inner_parts
 from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer
 from saen.network.settings import Part
 
@@ -56,12 +56,7 @@ class Inner:
         if self.validation is not None:
             return [Part((*part.name, 0), part.train, np.asarray(self.validation[part.name[0]]))]
         state = derive_seed((seed, *part.name), "inner folds") % 2**31
-        groups = None if self.groups is None else self.groups[part.train]
-        folds = inner_folds(targets[part.train], self.folds, state, groups)
-        return [
-            Part((*part.name, number), part.train[fit], part.train[check])
-            for number, (fit, check) in enumerate(folds)
-        ]
+        return inner_parts(part, targets, self.folds, state, self.groups)
 
 
 @dataclass(frozen=True)
@@ -195,10 +190,8 @@ def _positions(part: Part, inner: Sequence[Part]) -> list[tuple[Ints, Ints]]:
 
 def _mean_of_known(values: Floats) -> Floats:
     """The mean of every row without its NaNs, NaN for a row of NaNs."""
-    known = np.isfinite(values)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    counts = known.sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    mean: Floats = np.ma.masked_invalid(values).mean(axis=1).filled(np.nan)
+    return mean
 
 
 # -- rules -------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
 from saen.errors import FileError, InputError
+from saen.network.settings import Part
 
 Fold = tuple[Ints, Ints]
 """Training and test examples of one fold."""
@@ -83,12 +84,12 @@ def make_splits(
         _check_folds(y, folds, group_of)
     elif not 0 < test_size < 1:
         raise InputError(f"test_size must be between 0 and 1, not {test_size:g}")
-    out = []
+    out, grouped = [], group_of is not None
     for state in range(seed, seed + repeats):
         if test_size is None:
-            splitter = _fold_splitter(folds, state, stratified, group_of is not None)
+            splitter = fold_splitter(folds, state, stratified, grouped)
         else:
-            splitter = _hold_out_splitter(test_size, state, stratified, group_of is not None)
+            splitter = hold_out_splitter(test_size, state, stratified, grouped)
         out.append(_split(splitter, y, group_of))
     return out
 
@@ -104,11 +105,23 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
     if folds == 1:
         share = min(INNER_TEST_SIZE, MAX_INNER_TEST / len(targets))
         stratified = counts.min() >= 2 and share * len(targets) >= len(counts)
-        splitter = _hold_out_splitter(share, state, stratified, groups is not None)
+        splitter = hold_out_splitter(share, state, stratified, groups is not None)
     else:
         stratified = counts.max() >= folds
-        splitter = _fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
+        splitter = fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
     return _split(splitter, targets, groups)
+
+
+def inner_parts(
+    part: Part, targets: Array, folds: int, state: int, groups: Array | None = None
+) -> list[Part]:
+    """The training examples of a part in `inner_folds`; `targets` and `groups` are of all."""
+    train = part.train
+    own = None if groups is None else groups[train]
+    return [
+        Part((*part.name, fold), train[fit], train[check])
+        for fold, (fit, check) in enumerate(inner_folds(targets[train], folds, state, own))
+    ]
 
 
 def _has_classes(targets: Array) -> bool:
@@ -116,14 +129,16 @@ def _has_classes(targets: Array) -> bool:
     return targets.ndim == 1 and targets.dtype.kind != "f"
 
 
-def _fold_splitter(folds: int, state: int, stratified: bool, grouped: bool) -> Any:
+def fold_splitter(folds: int, state: int, stratified: bool, grouped: bool = False) -> Any:
+    """scikit-learn's splitter into shuffled folds."""
     plain = StratifiedKFold if stratified else KFold
     by_group = StratifiedGroupKFold if stratified else GroupKFold
     kind = by_group if grouped else plain
     return kind(folds, shuffle=True, random_state=state)
 
 
-def _hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: bool) -> Any:
+def hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: bool = False) -> Any:
+    """scikit-learn's splitter that holds out one random part: a share, or so many examples."""
     ungrouped = StratifiedShuffleSplit if stratified else ShuffleSplit
     kind = GroupShuffleSplit if grouped else ungrouped
     return kind(1, test_size=test_size, random_state=state)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.strings import human_bytes
@@ -160,6 +161,34 @@ def as_numbers(y: ArrayLike) -> Floats:
         if len(empty):
             raise InputError(f"target {empty[0]} has no numbers to learn from: leave it out")
     return values
+
+
+def mean_and_scale(values: Array, weights: Floats) -> tuple[Array, Array]:
+    """Weighted mean and standard deviation (1 where it is 0) of known targets, shape () or (k,).
+
+    >>> mean, scale = mean_and_scale(np.array([1.0, 3.0, 9.0]), np.array([1.0, 1.0, 0.0]))
+    >>> float(mean), float(scale)
+    (2.0, 1.0)
+    """
+    known = np.isfinite(values)
+    counted = known * weights.reshape(-1, *[1] * (values.ndim - 1))
+    total = np.maximum(counted.sum(axis=0), np.finfo(np.float64).tiny)
+    mean = (counted * np.where(known, values, 0.0)).sum(axis=0) / total
+    squares = np.where(known, values - mean, 0.0) ** 2
+    deviation = np.sqrt((counted * squares).sum(axis=0) / total)
+    return mean, np.where(deviation > 0, deviation, 1.0)
+
+
+def sample_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
+    """One finite weight per example, not negative and not all zero, shape (n, 1)."""
+    if sample_weight is None:
+        return np.ones((n, 1))
+    weights: Floats = _check_sample_weight(
+        sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    if not weights.any():
+        raise InputError("sample_weight is zero everywhere: there is nothing to learn from")
+    return weights[:, None]
 
 
 def _check_types(y: Any) -> None:

@@ -25,10 +25,9 @@ from saen.learning.calibration import (
     temperature_of,
     tempered,
 )
-from saen.learning.estimators import SAENClassifier, SAENRegressor, mean_and_scale
+from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.metrics import MIN_PROBABILITY, log_losses
 from saen.learning.part_counts_models import (
-    Folds,
     PartCountsClassifier,
     PartCountsEstimator,
     PartCountsRegressor,
@@ -36,7 +35,8 @@ from saen.learning.part_counts_models import (
     fit_parts,
 )
 from saen.learning.preparation import Preparations, Prepared
-from saen.learning.targets import as_numbers, encode_classes
+from saen.learning.splits import Fold
+from saen.learning.targets import as_numbers, encode_classes, mean_and_scale
 from saen.network.settings import Part
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class Trainer:
         stage: str,
         estimator: PartCountsEstimator,
         parts: Sequence[Part],
-        folds: Sequence[Folds] | None = None,
+        folds: Sequence[list[Fold]] | None = None,
     ) -> tuple[PartOutputs, list[Floats]]:
         """Predictions for the tests of every part, and for the held-out examples of its folds.
 
@@ -391,7 +391,10 @@ class Trainer:
         return tested, [held_out for _, held_out in known]
 
     def _fit(
-        self, estimator: PartCountsEstimator, parts: Sequence[Part], folds: Sequence[Folds] | None
+        self,
+        estimator: PartCountsEstimator,
+        parts: Sequence[Part],
+        folds: Sequence[list[Fold]] | None,
     ) -> list[PartFit]:
         """Part counts of some parts, which share a decomposition, or of one with its own bins."""
         start = perf_counter()

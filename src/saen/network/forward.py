@@ -133,10 +133,10 @@ class TrainedNetworks:
         return x if top and not self.architecture.output_activation else self._activate(x)
 
     def _activate(self, x: Floats) -> Floats:
-        """Leaky ReLU."""
+        """Leaky ReLU, in place."""
         slope = self.dtype.type(self.architecture.slope)
-        activated: Floats = (np.maximum if slope <= 1 else np.minimum)(x, slope * x)
-        return activated
+        (np.maximum if slope <= 1 else np.minimum)(x, slope * x, out=x)
+        return x
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""Triton kernels of a level's layers in training; see `saen.network.fused`.
+"""Triton kernels of a training step on a GPU; see `saen.network.fused`.
 
 Models are the last axis of every array, so that neighbouring threads read neighbouring numbers:
 `a` (n, d, M), `uses` (n, M), outputs and their gradients (n, o, M), weights (d, o, M), moments
-(d, M). A program is one warp and works for `BM` models; `BO` is a power of two that o fits in.
-Nothing is added by atomic operations, so results do not vary.
+(d, M). Parameters and what follows their layout have models first. A program works for `BM` models,
+`BN` rows, `BD` inputs and `BO` outputs, powers of two. Loops load `UNROLL` rows or columns before
+they wait for any. Nothing is added by atomic operations, so results do not vary.
 """
 
 from __future__ import annotations
@@ -16,46 +17,66 @@ TINY = tl.constexpr(1e-30)
 
 
 @triton.jit
-def _models(n_models, BM: tl.constexpr):
-    """The models of this program, and which of them exist."""
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    return m, m < n_models
+def _program(n_models, n_columns, BM: tl.constexpr):
+    """The models of this program and which of them exist, its columns, and its rows.
+
+    One axis of programs, since the others end at 65,535. Those of the same rows are neighbours:
+    what one of them has read, the others find in the cache. The columns are a block of one number:
+    Triton's interpreter combines conditions on blocks with no others.
+    """
+    n_blocks = tl.cdiv(n_models, BM)
+    program = tl.program_id(0)
+    m = program % n_blocks * BM + tl.arange(0, BM)
+    program = program // n_blocks
+    return m, m < n_models, program % n_columns + tl.zeros([1], tl.int32), program // n_columns
 
 
 @triton.jit(do_not_specialize=["n", "n_models", "d", "rows"])
 def moments(
-    a, uses, sums, means, squares, n, n_models, d, rows, BD: tl.constexpr, BM: tl.constexpr
+    a,
+    uses,
+    sums,
+    means,
+    squares,
+    n,
+    n_models,
+    d,
+    rows,
+    UNROLL: tl.constexpr,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
 ):
     """Total uses, mean and sum of squared deviations of a chunk of rows (Welford's formula)."""
-    m, in_m = _models(n_models, BM)
-    chunk = tl.program_id(1)
-    j = tl.program_id(2) * BD + tl.arange(0, BD)
-    cells = j[:, None] * n_models + m[None, :]
-    in_cells = (j < d)[:, None] & in_m[None, :]
+    m, in_m, column, chunk = _program(n_models, tl.cdiv(d, BD), BM)
+    r = tl.arange(0, UNROLL)[:, None, None]
+    j = column * BD + tl.arange(0, BD)[None, :, None]
+    m, in_m = m[None, None, :], in_m[None, None, :]
+    in_cells = (j < d) & in_m
     first = chunk * rows
     last = tl.minimum(first + rows, n)
-    total = tl.zeros([1, BM], tl.float32)
-    mean = tl.zeros([BD, BM], tl.float32)
-    square = tl.zeros([BD, BM], tl.float32)
+    total = tl.zeros([1, 1, BM], tl.float32)
+    mean = tl.zeros([1, BD, BM], tl.float32)
+    square = tl.zeros([1, BD, BM], tl.float32)
     # One pointer of 64 bits, not one per number: those would fill the registers.
     a += first.to(tl.int64) * d * n_models
     uses += first.to(tl.int64) * n_models
-    for _ in range(first, last):
-        w = tl.load(uses + m[None, :], mask=in_m[None, :], other=0.0)
-        x = tl.load(a + cells, mask=in_cells, other=0.0)
-        uses += n_models
-        a += d * n_models
-        total += w
+    for start in range(first, last, UNROLL):
+        inside = start + r < last
+        w = tl.load(uses + r * n_models + m, mask=inside & in_m, other=0.0)
+        x = tl.load(a + (r * d + j) * n_models + m, mask=inside & in_cells, other=0.0)
+        uses += UNROLL * n_models
+        a += UNROLL * d * n_models
+        total += tl.sum(w, 0)[None]
         change = x - mean
-        mean += change * (w / tl.maximum(total, TINY))
-        square += w * change * (x - mean)
-    at = chunk * d * n_models
-    tl.store(means + at + cells, mean, mask=in_cells)
-    tl.store(squares + at + cells, square, mask=in_cells)
-    tl.store(sums + chunk * n_models + m[None, :], total, mask=in_m[None, :])
+        mean += tl.sum(w * change, 0)[None] / tl.maximum(total, TINY)
+        square += tl.sum(w * change * (x - mean), 0)[None]
+    at = (chunk * d + j) * n_models + m
+    tl.store(means + at, mean, mask=in_cells)
+    tl.store(squares + at, square, mask=in_cells)
+    tl.store(sums + chunk * n_models + m, total, mask=in_m & (column == 0))
 
 
-@triton.jit(do_not_specialize=["n_chunks", "n_models", "d"])
+@triton.jit(do_not_specialize=["n_chunks", "n_models", "d", "below"])
 def merge_moments(
     sums,
     means,
@@ -63,15 +84,23 @@ def merge_moments(
     mean_out,
     variance_out,
     total_out,
+    running_mean,
+    running_variance,
+    started,
     n_chunks,
     n_models,
     d,
+    below,
+    momentum,
     BK: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """Mean and variance of one column from those of all chunks."""
-    m, in_m = _models(n_models, BM)
-    column = tl.program_id(1)
+    """Mean and variance of one column from those of all chunks; moves the running ones.
+
+    These are (roles, M, d / roles) and change for models with uses alone: from the first batch to
+    its moments, since `fold` sets `started` once all columns have read it.
+    """
+    m, in_m, column, _ = _program(n_models, d, BM)
     chunk = tl.arange(0, BK)
     inside = (chunk < n_chunks)[:, None] & in_m[None, :]
     at = (chunk[:, None] * d + column) * n_models + m[None, :]
@@ -85,7 +114,60 @@ def merge_moments(
     variance = tl.sum(square + share * deviation * deviation, 0)
     tl.store(mean_out + column * n_models + m, mean, mask=in_m)
     tl.store(variance_out + column * n_models + m, variance, mask=in_m)
-    tl.store(total_out + m, total, mask=in_m)
+    tl.store(total_out + m, total, mask=in_m & (column == 0))
+    is_later = tl.load(started + m, mask=in_m, other=0) != 0
+    at = (column // below * n_models + m) * below + column % below
+    old_mean = tl.load(running_mean + at, mask=in_m, other=0.0)
+    old_variance = tl.load(running_variance + at, mask=in_m, other=0.0)
+    mean = tl.where(is_later, old_mean + momentum * (mean - old_mean), mean)
+    variance = tl.where(is_later, old_variance + momentum * (variance - old_variance), variance)
+    tl.store(running_mean + at, mean, mask=in_m & (total > 0))
+    tl.store(running_variance + at, variance, mask=in_m & (total > 0))
+
+
+@triton.jit(do_not_specialize=["n_models", "d", "o", "below"])
+def fold(
+    weight,
+    bias,
+    seen,
+    below,
+    mean,
+    variance,
+    total,
+    started,
+    folded,
+    folded_bias,
+    n_models,
+    d,
+    o,
+    epsilon,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """Weights of one output by models last, with the normalisation of the inputs folded in.
+
+    ((a - mean) · scale) W + b is a W' + b'. The weights of roles that a model has not seen are
+    zero. Models with uses are marked as `started`: see `merge_moments`.
+    """
+    m, in_m, k, _ = _program(n_models, o, BM)
+    m, in_m = m[None, :], in_m[None, :]
+    shift = tl.zeros([BD, BM], tl.float32)
+    for start in range(0, d, BD):
+        j = start + tl.arange(0, BD)[:, None]
+        inside = (j < d) & in_m
+        w = tl.load(weight + (m * d + j) * o + k, mask=inside, other=0.0)
+        if seen is not None:
+            is_seen = tl.load(seen + j // below * n_models + m, mask=inside, other=0) != 0
+            w = tl.where(is_seen, w, 0.0)
+        if mean is not None:
+            w *= tl.rsqrt(tl.load(variance + j * n_models + m, mask=inside, other=1.0) + epsilon)
+            shift += w * tl.load(mean + j * n_models + m, mask=inside, other=0.0)
+        tl.store(folded + (j * o + k) * n_models + m, w, mask=inside)
+    b = tl.load(bias + m * o + k, mask=in_m, other=0.0) - tl.sum(shift, 0)[None]
+    tl.store(folded_bias + k * n_models + m, b, mask=in_m)
+    if mean is not None:
+        is_active = tl.load(total + m, mask=in_m, other=0.0) > 0
+        tl.store(started + m, is_active.to(tl.uint8), mask=in_m & is_active & (k == 0))
 
 
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o"])
@@ -99,25 +181,30 @@ def layer(
     d,
     o,
     slope,
+    UNROLL: tl.constexpr,
     BN: tl.constexpr,
     BO: tl.constexpr,
     BM: tl.constexpr,
 ):
     """Leaky ReLU of a W + b."""
-    m, in_m = _models(n_models, BM)
-    first = tl.program_id(1) * BN
+    m, in_m, column, block = _program(n_models, tl.cdiv(o, BO), BM)
+    first = block * BN
     i = tl.arange(0, BN)[:, None, None]
     m, in_m = m[None, None, :], in_m[None, None, :]
-    k = tl.arange(0, BO)[None, :, None]
+    k = column * BO + tl.arange(0, BO)[None, :, None]
     in_rows, in_outputs = (first + i < n) & in_m, (k < o) & in_m
     a += first.to(tl.int64) * d * n_models
     out += first.to(tl.int64) * o * n_models
     x = tl.zeros([BN, BO, BM], tl.float32)
-    for _ in range(d):
-        value = tl.load(a + i * d * n_models + m, mask=in_rows, other=0.0)
-        x += value * tl.load(weight + k * n_models + m, mask=in_outputs, other=0.0)
-        a += n_models
-        weight += o * n_models
+    zero = tl.zeros([1], tl.int32)
+    for start in range(0, d, UNROLL):
+        for step in tl.static_range(UNROLL):
+            j = start + step
+            inside = zero + j < d
+            at = a + j * n_models + (i * d * n_models + m)
+            value = tl.load(at, mask=in_rows & inside, other=0.0)
+            at = weight + j * o * n_models + (k * n_models + m)
+            x += value * tl.load(at, mask=in_outputs & inside, other=0.0)
     x += tl.load(bias + k * n_models + m, mask=in_outputs, other=0.0)
     x = tl.where(x > 0, x, x * slope)
     tl.store(out + (i * o + k) * n_models + m, x, mask=in_rows & in_outputs)
@@ -127,46 +214,131 @@ def layer(
 def weight_gradient(
     a,
     gradient,
-    weight_sums,
-    bias_sums,
+    y,
+    sums,
     n,
     n_models,
     d,
     o,
     rows,
+    slope,
+    UNROLL: tl.constexpr,
     BD: tl.constexpr,
     BO: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """Gradients of the bias and of the weights of `BD` columns, summed over a chunk of rows."""
-    m, in_m = _models(n_models, BM)
-    chunk = tl.program_id(1)
+    """Gradients of weights, summed over a chunk of rows: (chunks, d + 1, o, M).
+
+    The bias is the weight of a last column of ones. Without `y` there is no activation.
+    """
+    n_outputs = tl.cdiv(o, BO)
+    m, in_m, column, chunk = _program(n_models, tl.cdiv(d + 1, BD) * n_outputs, BM)
     m, in_m = m[None, None, :], in_m[None, None, :]
-    j = tl.program_id(2) * BD + tl.arange(0, BD)[:, None, None]
-    k = tl.arange(0, BO)[None, :, None]
+    j = column // n_outputs * BD + tl.arange(0, BD)[:, None, None]
+    k = column % n_outputs * BO + tl.arange(0, BO)[None, :, None]
     in_inputs, in_outputs = (j < d) & in_m, (k < o) & in_m
+    ones = tl.where((j == d) & in_m, 1.0, 0.0)
     first = chunk * rows
     last = tl.minimum(first + rows, n)
     of_weight = tl.zeros([BD, BO, BM], tl.float32)
-    of_bias = tl.zeros([1, BO, BM], tl.float32)
+    zero = tl.zeros([1], tl.int32)
     a += first.to(tl.int64) * d * n_models
     gradient += first.to(tl.int64) * o * n_models
-    for _ in range(first, last):
-        g = tl.load(gradient + k * n_models + m, mask=in_outputs, other=0.0)
-        x = tl.load(a + j * n_models + m, mask=in_inputs, other=0.0)
-        gradient += o * n_models
-        a += d * n_models
-        of_weight += x * g
-        of_bias += g
-    weight_sums += chunk.to(tl.int64) * d * o * n_models
-    tl.store(weight_sums + (j * o + k) * n_models + m, of_weight, mask=in_inputs & in_outputs)
-    tl.store(bias_sums + (chunk * o + k) * n_models + m, of_bias, mask=in_outputs)
+    if y is not None:
+        y += first.to(tl.int64) * o * n_models
+    at = k * n_models + m
+    for start in range(0, last - first, UNROLL):
+        for step in tl.static_range(UNROLL):
+            row = start + step
+            inside = zero + row < last - first
+            before = row * o * n_models
+            g = tl.load(gradient + before + at, mask=in_outputs & inside, other=0.0)
+            if y is not None:
+                is_positive = tl.load(y + before + at, mask=in_outputs & inside, other=0.0) > 0
+                g = tl.where(is_positive, g, g * slope)
+            x = tl.load(
+                a + row * d * n_models + (j * n_models + m), mask=in_inputs & inside, other=ones
+            )
+            of_weight += x * g
+    sums += chunk.to(tl.int64) * (d + 1) * o * n_models
+    tl.store(sums + (j * o + k) * n_models + m, of_weight, mask=(j <= d) & in_outputs)
+
+
+@triton.jit
+def _sum_chunks(
+    sums, at, inside, size, n_chunks, BK: tl.constexpr, BO: tl.constexpr, BM: tl.constexpr
+):
+    """The sum over chunks, each of which has this `size`."""
+    chunk = tl.arange(0, BK)[:, None, None]
+    parts = tl.zeros([BK, BO, BM], tl.float32)
+    for start in range(0, n_chunks, BK):
+        mask = (start + chunk < n_chunks) & inside[None]
+        parts += tl.load(sums + chunk * size + at[None], mask=mask, other=0.0)
+        sums += tl.cast(size, tl.int64) * BK
+    return tl.sum(parts, 0)
+
+
+@triton.jit(do_not_specialize=["n_chunks", "n_models", "d", "o", "below"])
+def unfold(
+    sums,
+    folded,
+    seen,
+    below,
+    mean,
+    variance,
+    total,
+    of_weight,
+    of_bias,
+    slopes,
+    shifts,
+    n_chunks,
+    n_models,
+    d,
+    o,
+    epsilon,
+    BK: tl.constexpr,
+    BO: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """Gradients of the parameters that were folded: of the weights of one input, or of the bias.
+
+    Through its moments, the gradient of a_i gets w_i (slope · a_i + shift), whose factors per
+    column are stored too.
+    """
+    m, in_m, j, _ = _program(n_models, d + 1, BM)
+    m, in_m = m[None, :], in_m[None, :]
+    k = tl.arange(0, BO)[:, None]
+    at, inside, size = k * n_models + m, (k < o) & in_m, (d + 1) * o * n_models
+    is_weight = j < d
+    column = j * o * n_models + at
+    g = _sum_chunks(sums, column, inside, size, n_chunks, BK, BO, BM)
+    if mean is not None:
+        # y = a W' + b - Σ mean W', where W' = W · scale and scale = (variance + ε)^-½
+        of_shift = _sum_chunks(sums, d * o * n_models + at, inside, size, n_chunks, BK, BO, BM)
+        in_moments = in_m & is_weight
+        center = tl.load(mean + j * n_models + m, mask=in_moments, other=0.0)
+        scale = tl.rsqrt(tl.load(variance + j * n_models + m, mask=in_moments, other=0.0) + epsilon)
+        w = tl.load(folded + column, mask=inside & is_weight, other=0.0)
+        g -= center * of_shift
+        # ∂mean/∂a_i = w_i / Σw and ∂variance/∂a_i = 2 w_i (a_i - mean) / Σw
+        share = 1 / tl.maximum(tl.load(total + m, mask=in_m, other=0.0), TINY)
+        steep = -tl.sum(g * w, 0)[None] * scale * scale * share
+        shift = -tl.sum(w * of_shift, 0)[None] * share - steep * center
+        tl.store(slopes + j * n_models + m, steep, mask=in_moments)
+        tl.store(shifts + j * n_models + m, shift, mask=in_moments)
+        g = tl.where(is_weight, g * scale, g)
+    if seen is not None:
+        is_seen = tl.load(seen + j // below * n_models + m, mask=in_m & is_weight, other=1) != 0
+        g = tl.where(is_seen, g, 0.0)
+    tl.store(of_weight + (m * d + j) * o + k, g, mask=inside & is_weight)
+    tl.store(of_bias + m * o + k, g, mask=inside & (j == d))
 
 
 @triton.jit(do_not_specialize=["n", "n_models", "d", "o"])
 def input_gradient(
     a,
     gradient,
+    y,
     weight,
     uses,
     slopes,
@@ -176,34 +348,99 @@ def input_gradient(
     n_models,
     d,
     o,
-    NORMALISED: tl.constexpr,
+    slope,
+    UNROLL: tl.constexpr,
     BN: tl.constexpr,
     BD: tl.constexpr,
     BM: tl.constexpr,
 ):
-    """The gradient of `BD` columns of a: through the weights, and the moments that normalise it."""
-    m, in_m = _models(n_models, BM)
-    first = tl.program_id(1) * BN
+    """The gradient of `BD` columns of a: through the weights, and the moments that normalise it.
+
+    Without `y` there is no activation, without `slopes` no normalisation.
+    """
+    m, in_m, column, block = _program(n_models, tl.cdiv(d, BD), BM)
+    first = block * BN
     i = tl.arange(0, BN)[:, None, None]
     m, in_m = m[None, None, :], in_m[None, None, :]
-    j = tl.program_id(2) * BD + tl.arange(0, BD)[None, :, None]
+    j = column * BD + tl.arange(0, BD)[None, :, None]
     in_rows, in_inputs = (first + i < n) & in_m, (j < d) & in_m
     a += first.to(tl.int64) * d * n_models
     out += first.to(tl.int64) * d * n_models
-    uses += first.to(tl.int64) * n_models
     gradient += first.to(tl.int64) * o * n_models
+    if y is not None:
+        y += first.to(tl.int64) * o * n_models
     of_a = tl.zeros([BN, BD, BM], tl.float32)
-    for _ in range(o):
-        g = tl.load(gradient + i * o * n_models + m, mask=in_rows, other=0.0)
-        of_a += g * tl.load(weight + j * o * n_models + m, mask=in_inputs, other=0.0)
-        gradient += n_models
-        weight += n_models
+    zero = tl.zeros([1], tl.int32)
+    at = i * o * n_models + m
+    for start in range(0, o, UNROLL):
+        for step in tl.static_range(UNROLL):
+            before = (start + step) * n_models
+            inside = zero + start + step < o
+            g = tl.load(gradient + before + at, mask=in_rows & inside, other=0.0)
+            if y is not None:
+                is_positive = tl.load(y + before + at, mask=in_rows & inside, other=0.0) > 0
+                g = tl.where(is_positive, g, g * slope)
+            w = tl.load(
+                weight + before + (j * o * n_models + m), mask=in_inputs & inside, other=0.0
+            )
+            of_a += g * w
     at = (i * d + j) * n_models + m
-    if NORMALISED:
+    if slopes is not None:
         x = tl.load(a + at, mask=in_rows & in_inputs, other=0.0)
+        uses += first.to(tl.int64) * n_models
         u = tl.load(uses + i * n_models + m, mask=in_rows, other=0.0)
         moment = j * n_models + m
         steep = tl.load(slopes + moment, mask=in_inputs, other=0.0)
         shift = tl.load(shifts + moment, mask=in_inputs, other=0.0)
         of_a += u * (x * steep + shift)
     tl.store(out + at, of_a, mask=in_rows & in_inputs)
+
+
+@triton.jit(do_not_specialize=["n_models", "size"])
+def adam(
+    gradient,
+    addresses,
+    strides,
+    mean,
+    square,
+    steps,
+    rate,
+    active,
+    decay,
+    n_models,
+    size,
+    BETA_1: tl.constexpr,
+    BETA_2: tl.constexpr,
+    EPSILON: tl.constexpr,
+    BP: tl.constexpr,
+):
+    """A step of Adam for `BP` of the `size` parameters of one model, if it is active.
+
+    `addresses` (P,) are where the parameters of the first model lie, and `strides` (P,) how many
+    numbers from there those of the next one. Gradients and moments are (M, P).
+    """
+    program = tl.program_id(0)
+    model = program % n_models
+    p = program // n_models * BP + tl.arange(0, BP)
+    inside = (p < size) & (tl.load(active + model + tl.zeros([1], tl.int32)) != 0)
+    at = model.to(tl.int64) * size + p
+    # 1 - β^t in 64 bits, as the steps t and the rate are
+    t = tl.maximum(tl.load(steps + model), tl.full([], 1.0, tl.float64))
+    correction_1 = 1 - tl.exp(t * tl.log(tl.full([], BETA_1, tl.float64)))
+    correction_2 = 1 - tl.exp(t * tl.log(tl.full([], BETA_2, tl.float64)))
+    step = tl.load(rate)
+    g = tl.load(gradient + at, mask=inside, other=0.0)
+    v = tl.load(mean + at, mask=inside, other=0.0)
+    s = tl.load(square + at, mask=inside, other=0.0)
+    v += (g - v) * (1 - BETA_1)
+    s += (g * g - s) * (1 - BETA_2)
+    tl.store(mean + at, v, mask=inside)
+    tl.store(square + at, s, mask=inside)
+    parameter = tl.load(addresses + p, mask=inside, other=0).to(tl.pointer_type(tl.float32))
+    parameter += tl.load(strides + p, mask=inside, other=0) * model
+    value = tl.load(parameter, mask=inside, other=0.0)
+    change = (step / correction_1).to(tl.float32) * v
+    change /= tl.sqrt(s) / tl.sqrt(correction_2).to(tl.float32) + EPSILON
+    if decay is not None:
+        change += value * (tl.load(decay + p, mask=inside, other=0.0) * step.to(tl.float32))
+    tl.store(parameter, value - change, mask=inside)

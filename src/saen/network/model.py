@@ -319,17 +319,9 @@ class Level(nn.Module):
     def _fused(self, aggregation: DenseRows, h: Tensor, uses: Tensor | None) -> Tensor:
         """`forward` with models as the last axis in memory: no copy if the level below did so."""
         a = aggregation.aggregate(h.transpose(1, 2).contiguous()).flatten(1, 2)
-        seen = self.seen.repeat_interleave(self.below, 0)
+        statistics = (uses, self.norm) if self.normalised else (None, None)
         slope = self.layers.slopes()[0]
-        if not self.normalised or uses is None:
-            h = fused.plain_layer(a, self.weight * seen.T[:, :, None], self.bias, slope)
-        else:
-            h, *moments, total = fused.normalised_layer(
-                a, uses, self.weight, self.bias, seen, self.norm.epsilon, slope
-            )
-            shape = (self.n_roles, self.below, -1)
-            mean, variance = (each.view(shape).transpose(1, 2) for each in moments)
-            self.norm.update(mean, variance, active=total > 0)
+        h = fused.layer(a, self.weight, self.bias, slope, self.seen, *statistics)
         return self.layers.fused(h).transpose(1, 2)
 
     def first_layer(self, statistics: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -420,7 +412,7 @@ class LaterLayers(nn.Module):
         """The level's output from that of its first layer, activated already: (n, d, M) both."""
         slopes = self.slopes()[1:]
         for weight, bias, slope in zip(self.weights, self.biases, slopes, strict=True):
-            h = fused.plain_layer(h, weight, bias, slope)
+            h = fused.layer(h, weight, bias, slope)
         return h
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:

@@ -20,6 +20,7 @@ from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
 from saen.io import container
+from saen.network import fused
 from saen.network.batches import (
     Batch,
     Batches,
@@ -196,14 +197,22 @@ class Adam:
             for size, parameter in zip(self.sizes, self.parameters, strict=True)
         ]
         self.decay = torch.cat(decays).to(device) if weight_decay else None
+        self.places: tuple[Tensor, Tensor] | None = None
+        if dtype == torch.float32 and fused.is_available(device):
+            self.places = fused.addresses(self.parameters)
 
     @torch.no_grad()
     def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
-        """One step with a scalar learning `rate` for the `active` models, (M,) Boolean."""
+        """One step of the `active` models, (M,) Boolean; the learning `rate` is a float64 one."""
         n_models = len(self.steps)
         gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
-        mask = active.to(gradient.dtype)[:, None]
         self.steps += active
+        if self.places is not None:
+            moments = self.mean, self.square, self.steps
+            constants = self.decay, self.betas, self.epsilon
+            fused.adam(self.places, gradient, *moments, rate, active, *constants)
+            return
+        mask = active.to(gradient.dtype)[:, None]
         self.mean.lerp_(gradient, (1 - self.betas[0]) * mask)
         self.square.lerp_(gradient.square_(), (1 - self.betas[1]) * mask)
         steps = self.steps.clamp_min(1.0)[:, None]

@@ -37,14 +37,13 @@ class Lines:
         taken = relation.take(parents).canonical()
         place = positions(parts, relation.n_parts)[taken.parts]
         shown = place >= 0
-        parent, part, role = segment_ids(taken.indptr)[shown], place[shown], taken.roles[shown]
-        counts = np.ones(len(part), np.int64) if taken.counts is None else taken.counts[shown]
+        parent, part, role = taken.parents[shown], place[shown], taken.roles[shown]
         order = np.lexsort((role, part, parent))
         pair = (parent * max(len(parts), 1) + part)[order]
         _, start, size = np.unique(pair, return_index=True, return_counts=True)
         bends = np.empty(len(pair))
         bends[order] = np.arange(len(pair)) - np.repeat(start + (size - 1) / 2, size)
-        return Lines(parent, part, role, counts, bends)
+        return Lines(parent, part, role, taken.multiplicity[shown], bends)
 
     def curves(self, level: int, parents: Floats, parts: Floats) -> Floats:
         """25 points from each parent down to its part, shape (n, 25, 2)."""
@@ -83,7 +82,7 @@ def sampled(hierarchy: Hierarchy) -> list[Ints]:
             shown.append(np.arange(relation.n_parts))
             continue
         taken = relation.take(shown[-1]).canonical()
-        parents, roles = segment_ids(taken.indptr), taken.roles.astype(np.int64)
+        parents, roles = taken.parents, taken.roles.astype(np.int64)
         group = parents * taken.n_roles + roles  # ascends: the entries are canonical
         position = np.arange(len(group)) - np.searchsorted(group, group)
         turn = np.empty_like(position)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from saen._util.atomic import atomic_write
+from saen._util.json_files import write_json
 from saen._util.strings import plural
-from saen.errors import InputError
 from saen.explanations.collection import CollectionExplanation
 from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.explanation import Explanation
+from saen.io.result_tables import check_format
 from saen.report.explanation_drawing import (
     can_draw,
     draw_as_molecule,
@@ -28,12 +28,6 @@ from saen.report.page import Picture, Table, in_words, write_page
 from saen.report.palette import contribution_colours
 
 SUFFIXES = (".html", ".json", *FORMATS)
-
-
-def check_explanation(path: str | Path) -> None:
-    """Raise `InputError` for a suffix that `write_explanation` does not know."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise InputError(f"cannot write {str(path)!r}: use {', '.join(SUFFIXES)}")
 
 
 def write_explanation(
@@ -66,12 +60,10 @@ def write_explanation(
     >>> write_explanation(folder / "one.html", saen.explain(model, threads, 3))
     >>> write_explanation(folder / "all.json", saen.explain_collection(model, threads))
     """
-    check_explanation(path)
-    suffix, title = Path(path).suffix.lower(), explanation_title(explanation, name)
+    suffix, title = check_format(Path(path), SUFFIXES), explanation_title(explanation, name)
     if suffix == ".json":
         document = {"about": dict(about or {}), **explanation.to_json()}
-        with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_json(Path(path), document)
     elif isinstance(explanation, Explanation):
         if suffix == ".html":
             _write_explanation_page(path, explanation, title, about or {})

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport, HoldOut
 from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.runs import digest, versions
 from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 from saen.report.summaries import (

@@ -184,7 +184,8 @@ def _compress_parts(
     targets: list[Array] = []
     title = ""
     try:
-        fitted, parts = _resolve_first(parts, decomposition)
+        first = next(parts)
+        fitted, parts = decomposition.resolved(first), chain([first], parts)
         if fitted_fields(fitted):
             for part in parts:
                 fitted = joined_fit(fitted, decomposition.resolved(part))
@@ -208,14 +209,6 @@ def _compress_parts(
     vocabulary = compressed.hierarchy.attributes.vocabulary
     joined = concatenate_values(targets) if targets else None
     return replace(fitted, vocabulary=vocabulary), compressed, joined, title
-
-
-def _resolve_first(
-    parts: Iterator[Any], decomposition: Decomposition
-) -> tuple[Decomposition, Iterator[Any]]:
-    """The decomposition that suits the first part, and all parts."""
-    first = next(parts)
-    return decomposition.resolved(first), chain([first], parts)
 
 
 def peak_memory() -> int | None:

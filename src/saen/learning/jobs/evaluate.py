@@ -20,10 +20,10 @@ from saen.io.reading import ReadOptions
 from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
-from saen.learning.estimators import NetworkEstimator
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.metrics import find_metric
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
 from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions

@@ -16,7 +16,7 @@ from saen.io.streaming import stream_data
 from saen.io.tables import split_names
 from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
-from saen.learning.estimators import NetworkEstimator
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
 from saen.learning.targets import known_targets
 

@@ -22,11 +22,13 @@ from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
-from saen.learning.estimators import NetworkEstimator, NotFiniteError
 from saen.learning.jobs.job import stream_input
 from saen.learning.metrics import prediction_scores
+from saen.learning.network_estimator import NetworkEstimator, NotFiniteError
 from saen.learning.persistence import load_estimator
-from saen.learning.prediction import Model, Predicted, embed_chunks, level_number, predict_chunks
+from saen.learning.prediction import Predicted, embed_chunks, level_number, predict_chunks
+from saen.learning.presets import Model
+from saen.learning.runs import versions
 from saen.network.devices import CPU, choose_device
 
 
@@ -102,6 +104,12 @@ def model_facts(model: Model) -> dict[str, Any]:
     if isinstance(model, NetworkEstimator):
         return {"networks": model.weights_.n_models, "epochs": len(model.history_.loss)}
     return {"columns": model.model_.encoder.n_columns, **model.model_.choices}
+
+
+def describe_use(model: Model, file: Path, data: str) -> dict[str, Any]:
+    """Which model looks at which data: its file, its facts, and the versions of the libraries."""
+    about = {"model": file.name, "data": data, "estimator": type(model).__name__}
+    return {**about, **model_facts(model), **versions()}
 
 
 def model_takes(model: Model) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,23 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen._util.seeds import derive_seed
-from saen.data.compression import ceiling
+from saen.data._collection import class_counts
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
 from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
 from saen.learning.candidates import too_many
-from saen.learning.estimators import InterruptedTrainingWarning, NetworkEstimator
+from saen.learning.jobs.compress import known_ceiling
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import classification_scores, regression_scores, several_scores
+from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.preparation import (
     CompressedExamples,
     Preparations,
@@ -41,15 +40,14 @@ from saen.learning.preparation import (
     is_compressed,
     load_compressed,
 )
-from saen.learning.presets import Classifier, Regressor
+from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
+from saen.learning.splits import hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_information
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
-
-Model = Classifier | Regressor
 
 
 @dataclass(frozen=True)
@@ -179,6 +177,7 @@ def train_model(
         "device": job.device,
         "versions": versions(),
     }
+    run = digest(json.dumps(recorded, sort_keys=True))
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
@@ -191,7 +190,7 @@ def train_model(
         if test is not None:
             with _timed(seconds, "hold out"):
                 ready = _fitted_without(estimator, prepared, data, test)
-                held_out = _hold_out(estimator, ready, named, test, folder, _seal(recorded))
+                held_out = _hold_out(estimator, ready, named, test, folder, run)
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
@@ -280,11 +279,6 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _seal(recorded: dict[str, Any]) -> str:
-    """A digest of data and settings, which every file of the run carries."""
-    return digest(json.dumps(recorded, sort_keys=True))
-
-
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
     """The examples to test on, stratified by class."""
     if not 0 < share < 1:
@@ -292,10 +286,10 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
     state = derive_seed(seed, "hold out") % 2**31
     n, n_test = len(y), int(np.ceil(share * len(y)))
     advice = "choose another --test-size, or --no-holdout"
-    if y.dtype.kind == "f" or y.ndim == 2:
+    stratified = y.dtype.kind != "f" and y.ndim == 1
+    if not stratified:
         if n_test < 2 or n - n_test < 2:
             raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
-        split = ShuffleSplit(1, test_size=n_test, random_state=state)
     else:
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
@@ -308,7 +302,7 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
                 f"cannot hold out {n_test} of {n} {takes} with some of each of the "
                 f"{len(classes)} classes on both sides: {advice}"
             )
-        split = StratifiedShuffleSplit(1, test_size=n_test, random_state=state)
+    split = hold_out_splitter(n_test, state, stratified)
     test: NDArray[np.int64] = next(split.split(np.empty(n), y))[1]
     return np.sort(test)
 
@@ -355,19 +349,13 @@ def _fit_resumable(
     weights: Floats | None,
     checkpoint: Path,
 ) -> Model:
-    """A fitted copy; Ctrl-C is passed on, where the estimator alone would keep what it has."""
+    """A fitted copy."""
     model: Model = clone(estimator)
     if isinstance(model, BlendEstimator):
         model.set_params(checkpoint=checkpoint)
-    if not isinstance(model, NetworkEstimator):
-        model.fit(prepared, y, sample_weight=weights)
-        return model
-    model.set_params(checkpoint=checkpoint, checkpoint_every=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterruptedTrainingWarning)
-        model.fit(prepared, y, sample_weight=weights)
-    if model.history_.interrupted:
-        raise KeyboardInterrupt
+    elif isinstance(model, NetworkEstimator):
+        model.set_params(checkpoint=checkpoint, checkpoint_every=1)
+    fit_or_interrupt(model, prepared, y, weights)
     return model
 
 
@@ -381,7 +369,7 @@ def _hold_out(
 ) -> HoldOut:
     """How good a model is that learned from all but the test part.
 
-    It is kept in the folder with `run`, the digest of the run that it belongs to.
+    It is kept in the folder with `run`, a digest of the data and settings that it belongs to.
     """
     file = folder / "held_out.json"
     known = read_json(file, sealed=True) if file.exists() else {}
@@ -415,18 +403,15 @@ def _hold_out(
 
 
 def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
-    regression = y.dtype.kind == "f"
-    listed = not regression and y.ndim == 1
-    classes, counts = np.unique(y, return_counts=True) if listed else ((), ())
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
-        task="regression" if regression else "classification",
+        task="regression" if y.dtype.kind == "f" else "classification",
         structures=len(data),
-        classes={str(c): int(n) for c, n in zip(classes, counts, strict=True)} if listed else None,
+        classes=class_counts(y).get("classes"),
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=ceiling(prepared.compressed.top, y) if listed else None,
+        ceiling=known_ceiling(prepared.compressed.top, y),
         description=repr(data).partition("(")[2][:-1],
     )
 

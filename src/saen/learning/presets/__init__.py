@@ -22,7 +22,8 @@ from typing import Any
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor
-from saen.learning.estimators import NetworkEstimator, SAENClassifier, SAENRegressor
+from saen.learning.estimators import SAENClassifier, SAENRegressor
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.part_counts_models import (
     PartCountsClassifier,
     PartCountsEstimator,
@@ -35,6 +36,7 @@ MAX_CHOICES = 10_000
 Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
 Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
 Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
+Model = Classifier | Regressor
 MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
     "network": (SAENClassifier, SAENRegressor),
     "part_counts": (PartCountsClassifier, PartCountsRegressor),

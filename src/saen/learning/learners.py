@@ -1,0 +1,223 @@
+"""How features are learned from: linear models or forests, for classes or numbers.
+
+Classes are told apart by linear support vector machines (scikit-learn's `LinearSVC`, one against
+the rest), numbers predicted by ridge regression; or both by forests of decision trees. Of several
+targets, each is fitted on the examples where it is known.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
+
+from saen._util.arrays import Array, Floats, Ints
+from saen.learning.calibration import fit_temperature
+from saen.learning.counts_model import Linear
+from saen.learning.forest import Forest, grow_classes, grow_numbers
+from saen.learning.splits import INNER_TEST_SIZE, Fold, fold_splitter, hold_out_splitter
+from saen.learning.targets import check_scores, mean_and_scale
+
+CLASS_CS = (0.1, 0.3, 1.0, 3.0, 10.0)
+NUMBER_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""From which `C="auto"` is chosen."""
+ABSENT = 10.0
+"""Minus the logit of a class that the training examples do not have."""
+SOLVER_TOLERANCE = 1e-2
+MAX_ITERATIONS = 200
+"""Of LinearSVC; stricter ones cost several times the time and no accuracy."""
+RIDGE_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """How one kind of target is learned.
+
+    `fit(X, y, weights, C)` gives a function of features; `judge` gives the score of held-out
+    outputs, from their targets and weights, and the factor of the outputs that makes it best;
+    `split(y, number, seed)` makes inner folds; `costs` are the C to choose from, if any.
+    """
+
+    fit: Callable[[Any, Array, Floats, float], Linear | Forest]
+    judge: Callable[[Floats, Array, Floats], tuple[float, float]]
+    split: Callable[[Array, int, int], list[Fold]]
+    costs: tuple[float, ...]
+
+
+def class_learner(n_classes: int, *, several: bool, forest: bool) -> Learner:
+    """One machine against the rest for every class, or one for two classes; or a forest."""
+    costs = () if forest else CLASS_CS
+    if several:
+        fit = _grow_several if forest else _fit_several
+        return Learner(fit, _judge_several, _shuffled, costs)
+    one = _grow_classes if forest else _fit_classes
+    return Learner(
+        lambda X, y, weights, C: one(X, y, weights, C, n_classes),
+        _judge_classes,
+        _stratified,
+        costs,
+    )
+
+
+def number_learner(*, forest: bool) -> Learner:
+    """Ridge regression, of all columns of y at once where none has gaps; or forests."""
+    if forest:
+        return Learner(_grow_several, _judge_numbers, _shuffled, ())
+    return Learner(_fit_numbers, _judge_numbers, _shuffled, NUMBER_CS)
+
+
+def _constant_classes(X: Any, y: Array, weights: Floats, n_classes: int) -> Floats | None:
+    """Outputs where nothing can be learned: a single class, or no parts; None elsewhere."""
+    known = np.unique(y)
+    if len(known) == 1:
+        if n_classes == 2:
+            return np.array([ABSENT * (2.0 * known[0] - 1)])
+        return np.where(np.arange(n_classes) == known[0], ABSENT, -ABSENT)
+    if X.shape[1] == 0:  # no part is left: the shares of the classes are all that is known
+        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
+        logits: Floats = np.log(np.maximum(shares, np.exp(-ABSENT)))
+        return logits[1:] - logits[:1] if n_classes == 2 else logits
+    return None
+
+
+def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Linear:
+    """One row of coefficients for two classes, else one per class."""
+    n_outputs = 1 if n_classes == 2 else n_classes
+    check_scores(X.shape[1], n_outputs, "features")
+    coef, intercept = np.zeros((n_outputs, X.shape[1])), np.full(n_outputs, -ABSENT)
+    constant = _constant_classes(X, y, weights, n_classes)
+    if constant is not None:
+        return Linear(coef, constant)
+    machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
+        machine.fit(X, y, sample_weight=weights)
+    if n_classes == 2:
+        return Linear(machine.coef_, machine.intercept_)
+    known = machine.classes_
+    if len(known) == 2:
+        coef[known] = [-machine.coef_[0], machine.coef_[0]]
+        intercept[known] = [-machine.intercept_[0], machine.intercept_[0]]
+    else:
+        coef[known], intercept[known] = machine.coef_, machine.intercept_
+    return Linear(coef, intercept)
+
+
+def _grow_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) -> Forest:
+    """A forest, with no votes for classes that the examples do not have."""
+    constant = _constant_classes(X, y, weights, n_classes)
+    if constant is not None:
+        return Forest.constant(constant)
+    forest = grow_classes(X, y, weights, n_classes)
+    absent = np.bincount(y, minlength=n_classes) == 0
+    return replace(forest, intercept=-ABSENT * absent) if absent.any() else forest
+
+
+def _fit_several(X: Any, y: Array, weights: Floats, C: float) -> Linear:
+    """One row of coefficients per target, from the examples where it is known."""
+    check_scores(X.shape[1], y.shape[1], "features")
+    coef, intercept = np.zeros((y.shape[1], X.shape[1])), np.zeros(y.shape[1])
+    for target, (known, codes, own) in enumerate(_known(y, weights)):
+        if len(known):
+            function = _fit_classes(X[known], codes, own, C, 2)
+            coef[target], intercept[target] = function.coef[0], function.intercept[0]
+    return Linear(coef, intercept)
+
+
+def _grow_several(X: Any, y: Array, weights: Floats, C: float) -> Forest:
+    """One forest per target, from the examples where it is known."""
+    forests = []
+    for known, values, own in _known(y, weights):
+        if len(known) == 0:
+            forests.append(Forest.constant(np.zeros(1)))
+        elif values.dtype.kind == "f":
+            mean = np.average(values, weights=own, keepdims=True)
+            empty = X.shape[1] == 0
+            forests.append(Forest.constant(mean) if empty else grow_numbers(X[known], values, own))
+        else:
+            forests.append(_grow_classes(X[known], values, own, C, 2))
+    return Forest.joined(forests)
+
+
+def _known(y: Array, weights: Floats) -> Iterator[tuple[Ints, Array, Floats]]:
+    """Of every target the examples where it is known, its values and their weights there."""
+    for target, values in enumerate(y.T):
+        own = weights if weights.ndim == 1 else weights[:, target]
+        given = np.isfinite(values) if values.dtype.kind == "f" else values >= 0
+        known = np.flatnonzero(given & (own > 0))
+        yield known, values[known], own[known]
+
+
+def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> Linear:
+    known = np.isfinite(y)
+    if not known.all():
+        columns = [
+            _fit_numbers(X[rows], column[rows, None], weights[rows], C)
+            if rows.any()
+            else Linear(np.zeros((1, X.shape[1])), np.zeros(1))
+            for column, rows in zip(y.T, known.T, strict=True)
+        ]
+        return Linear(
+            np.concatenate([each.coef for each in columns]),
+            np.concatenate([each.intercept for each in columns]),
+        )
+    mean = np.average(y, axis=0, weights=weights)
+    if X.shape[1] == 0:
+        return Linear(np.zeros((y.shape[1], 0)), mean)
+    ridge = Ridge(alpha=1 / C, solver="sparse_cg", tol=RIDGE_TOLERANCE)
+    ridge.fit(X, y - mean, sample_weight=weights)
+    coef = np.reshape(ridge.coef_, (y.shape[1], -1))
+    return Linear(coef, np.reshape(ridge.intercept_, -1) + mean)
+
+
+def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """Minus the log loss with the temperature that makes the held-out classes most likely.
+
+    Accuracies of some hundred examples differ by chance more than settings do; losses less so.
+    """
+    temperature, loss = fit_temperature(outputs, y, weights)
+    return -loss, 1 / temperature
+
+
+def _judge_several(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """As `_judge_classes`, over all known targets together."""
+    known = y >= 0
+    own = np.broadcast_to(weights.reshape(len(y), -1), y.shape)[known]
+    if not own.any():
+        return 0.0, 1.0
+    return _judge_classes(outputs[known][:, None], y[known], own)
+
+
+def _judge_numbers(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
+    """Minus the squared error, relative to the spread of the targets, where these are known."""
+    known = np.isfinite(y)
+    _, scale = mean_and_scale(y, np.ones(len(y)))
+    squares = np.where(known, (outputs - y) / scale, 0.0) ** 2
+    return -float((weights @ squares).sum() / max((weights @ known).sum(), 1e-300)), 1.0
+
+
+def _stratified(y: Array, number: int, seed: int) -> list[Fold]:
+    """Folds with some of every class in each, fewer where a class has too few members."""
+    _, counts = np.unique(y, return_counts=True)
+    n_test = max(int(np.ceil(INNER_TEST_SIZE * len(y))), len(counts))
+    if counts.min() < 2 or len(y) - n_test < len(counts):
+        return _shuffled(y, number, seed)
+    if number == 1:
+        splitter = hold_out_splitter(n_test, seed, stratified=True)
+    else:
+        splitter = fold_splitter(int(np.clip(counts.min(), 2, number)), seed, stratified=True)
+    return list(splitter.split(np.empty(len(y)), y))
+
+
+def _shuffled(y: Array, number: int, seed: int) -> list[Fold]:
+    if number == 1:
+        splitter = hold_out_splitter(INNER_TEST_SIZE, seed, stratified=False)
+    else:
+        splitter = fold_splitter(min(number, len(y)), seed, stratified=False)
+    return list(splitter.split(np.empty(len(y))))
