@@ -230,14 +230,12 @@ def changed_lines(folder: Path, module: str) -> dict[str, str]:
     }
     changes = {}
     for name, mutated in bodies.items():
-        original = f"{name.rsplit('__mutmut_', 1)[0]}__mutmut_orig"
-        mutated = [line.replace(name, original) for line in mutated]
-        before, after = (
-            " ".join(
-                line[2:] for line in difflib.ndiff(bodies[original], mutated) if line[0] == sign
-            )
-            for sign in "-+"
-        )
+        plain = name.rsplit("__mutmut_", 1)[0]
+        original = [
+            line.replace(f"{plain}__mutmut_orig", plain) for line in bodies[f"{plain}__mutmut_orig"]
+        ]
+        changed = list(difflib.ndiff(original, [line.replace(name, plain) for line in mutated]))
+        before, after = (" ".join(line[2:] for line in changed if line[0] == sign) for sign in "-+")
         changes[f"saen.{module}.{name}"] = f"{before} → {after}"
     return changes
 

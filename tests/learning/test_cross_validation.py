@@ -22,6 +22,7 @@ from saen.learning.preparation import Preparations
 from saen.learning.presets import load_preset
 from saen.learning.runs import open_run
 from saen.learning.splits import make_splits, splits_from_json
+from saen.learning.trainers import Trainer
 from saen.paper import tables
 
 
@@ -63,6 +64,21 @@ def test_progress_counts_to_a_total_that_is_reached(threads, stop, total):
     assert told[-1][1] == total
     assert told[-1][0] == total or stop == "peek"  # which ends at the best epoch
     assert len(found.tried) == (2 if stop == "nested" else 0)
+
+
+def test_calibration_does_not_split_groups_inside_the_training_part(threads, monkeypatch):
+    groups, seen, inner_parts = np.arange(60) // 3, [], Trainer.inner_parts
+
+    def spy(*arguments):
+        inner = inner_parts(*arguments)
+        seen.extend((groups[part.train], groups[part.test]) for parts in inner for part in parts)
+        return inner
+
+    monkeypatch.setattr(Trainer, "inner_parts", spy)
+    model = saen.SAENClassifier(epochs=1, n_models=1, radii=(0, 1))
+    cross_validate(model, threads, threads.targets, repeats=1, folds=2, groups=groups)
+    assert seen
+    assert not any(set(train) & set(test) for train, test in seen)
 
 
 def test_evaluations_share_what_was_prepared(threads, quick, monkeypatch):

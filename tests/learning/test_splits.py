@@ -21,12 +21,15 @@ from saen.learning.splits import (
     Splits,
     check_splits,
     check_validation,
+    fold_splitter,
+    hold_out_splitter,
     inner_folds,
+    inner_parts,
     make_splits,
     splits_from_json,
     splits_to_json,
 )
-from saen.learning.trainers import Trainer
+from saen.network.settings import Part
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
@@ -104,21 +107,6 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
         stop="nested", grid=[{"epochs": 0}, {"epochs": 1}],
     )  # fmt: skip
     assert len(seen) == 2 * 3
-    assert not any(set(train) & set(test) for train, test in seen)
-
-
-def test_calibration_does_not_split_groups_inside_the_training_part(monkeypatch):
-    groups, seen, inner_parts = np.arange(24) // 3, [], Trainer.inner_parts
-
-    def spy(*arguments):
-        inner = inner_parts(*arguments)
-        seen.extend((groups[part.train], groups[part.test]) for parts in inner for part in parts)
-        return inner
-
-    monkeypatch.setattr(Trainer, "inner_parts", spy)
-    model = saen.SAENClassifier(**QUICK)
-    cross_validate(model, THREADS, THREADS.targets, repeats=1, folds=2, groups=groups)
-    assert seen
     assert not any(set(train) & set(test) for train, test in seen)
 
 
@@ -354,3 +342,20 @@ def test_inner_folds_keep_two_groups_together(folds):
     y, groups = np.array([0, 1] * 10), np.repeat([0, 1], 10)
     for train, test in inner_folds(y, folds, state=0, groups=groups):
         assert not set(groups[train]) & set(groups[test])
+
+
+def test_inner_parts_are_inner_folds_of_the_training_part():
+    y = np.repeat([0, 1], 12)
+    part = Part((0, 1), np.arange(0, 24, 2), np.arange(1, 24, 2))
+    inner = inner_parts(part, y, 3, state=7)
+    assert [each.name for each in inner] == [(0, 1, 0), (0, 1, 1), (0, 1, 2)]
+    folds = inner_folds(y[part.train], 3, state=7)
+    for each, (fit, check) in zip(inner, folds, strict=True):
+        assert each.train.tolist() == part.train[fit].tolist()
+        assert each.test.tolist() == part.train[check].tolist()
+
+
+def test_splitters_need_groups_only_if_asked():
+    y = np.repeat([0, 1], 12)
+    for splitter in (fold_splitter(3, 0, True), hold_out_splitter(0.25, 0, True)):
+        assert all(np.ptp(np.bincount(y[test])) == 0 for _, test in splitter.split(y, y))
