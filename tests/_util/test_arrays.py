@@ -158,3 +158,11 @@ def test_codes_in_order_number_values_by_first_appearance(
     keys = np.array([[2**64 - 1, 0], [5, 1], [2**64 - 1, 2], [0, 3]], np.uint64)
     assert codes_in_order(keys[:, 0]).tolist() == [0, 1, 0, 2]
     assert codes_in_order(keys[:0, 0]).tolist() == []
+
+
+@pytest.mark.parametrize("dtype", [">i8", "<i8", ">u4", "<i2"])
+def test_narrow_keeps_numbers_of_any_byte_order(dtype: str) -> None:
+    numbers = np.array([1, 2 ** (8 * np.dtype(dtype).itemsize - 2)], dtype=dtype)
+    narrowed = narrow(numbers)
+    assert narrowed.tolist() == numbers.tolist()
+    assert narrowed.dtype == f"u{numbers.itemsize}"

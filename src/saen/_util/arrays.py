@@ -160,7 +160,8 @@ def index_dtype(largest: int) -> np.dtype[np.signedinteger[Any]]:
 def narrow(array: Ints) -> Ints:
     """The same non-negative integers in the narrowest unsigned type that holds them."""
     dtype = smallest_unsigned(array.max(initial=0))
-    return array.view(dtype) if dtype.itemsize == array.itemsize else array.astype(dtype)
+    same_bits = dtype.itemsize == array.itemsize and array.dtype.isnative
+    return array.view(dtype) if same_bits else array.astype(dtype)
 
 
 def row_blocks(indptr: Ints) -> Iterator[tuple[int, int]]:
