@@ -311,7 +311,8 @@ def _members(data: dict[str, Any]) -> list[str]:
 
     def seconds(result: dict[str, Any]) -> str:
         taken = sum(result["seconds"].values())
-        return f"{taken:.0f} s" + (" on a CPU" if result["device"] == "cpu" else "")
+        plain = "" if result["calibrated"] else ", not calibrated"
+        return f"{taken:.0f} s" + (" on a CPU" if result["device"] == "cpu" else "") + plain
 
     lines = []
     for name, row in data.items():
@@ -326,7 +327,9 @@ def _members(data: dict[str, Any]) -> list[str]:
     note = (
         "Mean weights over all folds; every fold chooses for itself. Seconds are those of the runs "
         f"of the table above{gpus} with part counts on the CPUs beside it, choices on inner folds "
-        "included; some runs shared the machine with another."
+        "included; some runs shared the machine with another. Runs that are not calibrated are "
+        "from before that was the default: calibration trains networks on inner folds too, and "
+        "takes several times as long."
     )
     heading = ["| dataset | preset modern | preset best | members and weights |"]
     return ["", "## What `best` chose", "", *heading, "|---|---:|---:|---|", *lines, "", note]
@@ -375,6 +378,8 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
             # Runs from before edge labels were used by default do not say that they ignore them.
             found.setdefault("decomposition", expected["decomposition"])
         result = {key: summary[key] for key in ("accuracy", "protocol", "device", "seconds")}
+        # Runs that keep only accuracies are from before probabilities were calibrated.
+        result["calibrated"] = "log_loss" in summary
         if run.preset == "best":
             result["tried"] = summary["tried"]
     except (KeyError, TypeError):
