@@ -100,7 +100,7 @@ def test_runs_that_are_not_there_are_made_in_their_own_way(tmp_path: Path) -> No
     assert asked == {
         "written": ("MUTAG", Run("paper", 10, "fixed", AS_WRITTEN)),
         "paper": ("MUTAG", Run("paper", 10, "fixed")),
-        "best": ("MUTAG", RUNS["best"].on("MUTAG")),
+        "best": ("MUTAG", RUNS["best"]),
     }
 
 
