@@ -40,6 +40,11 @@ OF_KERNEL = {
     "unfold": "dense layers",
     "input_gradient": "dense layers",
     "adam": "optimiser",
+    "lookup": "dense layers",
+    "label_gradient": "dense layers",
+    "merge_labels": "dense layers",
+    "loss": "loss",
+    "sum_rows": "aggregation",
 }
 """Triton starts its kernels outside of torch's operations, so that no mark has them."""
 EPOCHS = 6  # that are timed, after one eager and one recorded

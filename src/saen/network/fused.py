@@ -22,6 +22,13 @@ from torch import Tensor
 if TYPE_CHECKING:
     from saen.network.aggregation import RunningMoments
 
+FUSES_PRODUCTS = True
+"""Whether `products` sums the rows of small sparse products; else the libraries do."""
+FUSES_LABELS = True
+"""Whether `lookup` is the bottom level of networks that read labels; else stock operations are."""
+FUSES_LOSSES = True
+"""Whether `loss` computes the gradients of outputs; else stock operations do."""
+
 MAX_WIDTH = 16
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
 MODELS = 32
@@ -48,6 +55,16 @@ FOLDED_INPUTS = 64
 """Of a layer whose weights a program folds at a time."""
 PARAMETERS = 256
 """That a program of the optimiser changes."""
+LABEL_ROWS = 4
+"""Objects of a chunk whose gradients are those of labels, at least."""
+LOSS_ROWS = 128
+"""Examples whose losses a program computes at a time, at most."""
+LOSS_OUTPUTS = 512
+"""Of one model that a program reads at a time."""
+LOSS_MODELS = 4
+"""That a program computes the losses of."""
+MAX_LOSS_ROWS = 1 << 11
+"""Examples of a batch above which the sums of the libraries win: a program sums all of them."""
 
 
 def is_available(device: torch.device) -> bool:
@@ -213,11 +230,10 @@ def _unfold(
     of_weight, of_bias = sums.new_empty(n_models, d, o), sums.new_empty(n_models, o)
     factors = [torch.empty_like(each) for each in moments[:2]]
     outputs, block = _block(o), min(_models_block(n_models), MERGED_MODELS)
-    at_once = min(_block(len(sums)), max(MAX_SUMMED // (outputs * block), 1))
     kernels.unfold[(-(-n_models // block) * (d + 1),)](
         sums, folded, *_seen(seen, d), *(moments or (None, None, None)),
         of_weight, of_bias, *(factors or (None, None)), len(sums), n_models, d, o, epsilon,
-        BK=at_once, BO=outputs, BM=block,
+        BK=_summed_at_once(len(sums), outputs * block), BO=outputs, BM=block,
     )  # fmt: skip
     return of_weight, of_bias, factors
 
@@ -245,6 +261,93 @@ def _input_gradient(
         UNROLL=_unroll(2 * rows + columns, o), BN=rows, BD=columns, BM=block, num_warps=1,
     )  # fmt: skip
     return out
+
+
+def lookup(table: Tensor, bias: Tensor, entries: Tensor, codes: Tensor, slope: float) -> Tensor:
+    """Leaky ReLU of the rows of labels, plus bias: (n, d, M).
+
+    - `table` (M, V + 1, d) and `bias` (M, d);
+    - `entries` (M, V + 1): the row of every label and, last, of code -1: its own; V; or V + 1 for
+      none;
+    - `codes` (n,): the labels of the objects, all different;
+    - `slope`: ≥ 0, of the Leaky ReLU; 1 for none.
+    """
+    y: Tensor = _Lookup.apply(table, bias, entries, codes, slope)  # type: ignore[no-untyped-call]
+    return y
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, bias: Tensor, entries: Tensor, codes: Tensor, slope: float
+    ) -> Tensor:
+        from saen.network import kernels
+
+        n_models, n_rows, d = table.shape
+        y, block = table.new_empty(len(codes), d, n_models), _models_block(n_models)
+        if len(codes):
+            kernels.lookup[(-(-n_models // block) * len(codes),)](
+                table.contiguous(), bias.contiguous(), entries, codes, y,
+                n_models, n_rows - 1, d, slope, BD=_block(d), BM=block, num_warps=1,
+            )  # fmt: skip
+        ctx.save_for_backward(y, entries, codes)
+        ctx.slope, ctx.n_rows = slope, n_rows
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        from saen.network import kernels
+
+        y, entries, codes = ctx.saved_tensors
+        n, d, n_models = y.shape
+        g, block = gradients[0].contiguous(), _models_block(n_models)
+        n_chunks, rows = _chunks(n, -(-n_models // block), LABEL_ROWS)
+        of_table = y.new_zeros(n_models, ctx.n_rows, d)
+        of_bias, sums = y.new_empty(n_models, d), y.new_empty(n_chunks, 2, d, n_models)
+        kernels.label_gradient[(-(-n_models // block) * n_chunks,)](
+            g, y, entries, codes, of_table, sums, n, n_models, ctx.n_rows - 1, d, rows, ctx.slope,
+            UNROLL=LABEL_ROWS, BD=_block(d), BM=block, num_warps=1,
+        )  # fmt: skip
+        columns, block = _block(d), min(block, MERGED_MODELS)
+        kernels.merge_labels[(-(-n_models // block) * 2,)](
+            sums, of_table, of_bias, n_chunks, n_models, ctx.n_rows - 1, d,
+            BK=_summed_at_once(n_chunks, columns * block), BD=columns, BM=block,
+        )  # fmt: skip
+        return of_table, of_bias, None, None, None
+
+
+def can_fuse_loss(outputs: Tensor) -> bool:
+    """Whether `loss` applies to these outputs (n, M, k)."""
+    return (
+        FUSES_LOSSES
+        and outputs.dtype == torch.float32
+        and len(outputs) <= MAX_LOSS_ROWS
+        and outputs.shape[2] <= MAX_WIDTH
+        and is_available(outputs.device)
+    )
+
+
+def loss(outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
+    """The gradient (n, M, k) of the sum of the models' mean losses, by `Task.losses`.
+
+    - `outputs` (n, M, k);
+    - `histograms`: (n, M, k) of classes, or (n, M, 2k) of the two classes of logistic outputs;
+    - `totals` (3, M): gets the losses of every model added, their weight and that of the correctly
+      classified examples.
+    """
+    from saen.network import kernels
+
+    z = outputs.detach().transpose(1, 2).contiguous()
+    n, k, n_models = z.shape
+    gradient, block = torch.empty_like(z), min(_models_block(n_models), LOSS_MODELS)
+    columns = 1 << (k - 1).bit_length()
+    kernels.loss[(-(-n_models // block),)](
+        z, histograms, totals, gradient, n, n_models, k,
+        IS_BINARY=histograms.shape[2] == 2 * k,
+        BN=min(LOSS_ROWS, LOSS_OUTPUTS // columns), BK=columns, BM=block, num_warps=8,
+    )  # fmt: skip
+    return gradient.transpose(1, 2)
 
 
 def addresses(parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -303,11 +406,16 @@ def _models_block(n_models: int) -> int:
     return min(MODELS, 1 << (n_models - 1).bit_length())
 
 
-def _chunks(n: int, n_programs: int) -> tuple[int, int]:
+def _summed_at_once(n_chunks: int, size: int) -> int:
+    """Of chunks of this size, how many a program loads before it adds them: a power of two."""
+    return min(_block(n_chunks), max(MAX_SUMMED // size, 1))
+
+
+def _chunks(n: int, n_programs: int, least: int = MIN_ROWS) -> tuple[int, int]:
     """How many chunks to cut n rows into that are summed, and the rows of each.
 
-    `n_programs` work on every chunk.
+    `n_programs` work on every chunk, which has at `least` so many rows.
     """
     most = min(max(PROGRAMS // n_programs, 1), MAX_CHUNKS)
-    rows = max(-(-n // most), MIN_ROWS)
+    rows = max(-(-n // most), least)
     return max(-(-n // rows), 1), rows

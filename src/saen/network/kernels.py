@@ -444,3 +444,236 @@ def adam(
     if decay is not None:
         change += value * (tl.load(decay + p, mask=inside, other=0.0) * step.to(tl.float32))
     tl.store(parameter, value - change, mask=inside)
+
+
+@triton.jit(do_not_specialize=["n_models", "n_labels", "d"])
+def lookup(
+    table,
+    bias,
+    entries,
+    codes,
+    out,
+    n_models,
+    n_labels,
+    d,
+    slope,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """Leaky ReLU of the table's row for the label of one object, plus the bias.
+
+    An entry beyond the table is an unseen label, whose row is zero.
+    """
+    m, in_m, _, i = _program(n_models, 1, BM)
+    m, in_m = m[None, :], in_m[None, :]
+    k = tl.arange(0, BD)[:, None]
+    inside = (k < d) & in_m
+    _, entry = _entry(entries, codes, i, m, in_m, n_labels)
+    at = (m.to(tl.int64) * (n_labels + 1) + entry) * d + k
+    x = tl.load(table + at, mask=inside & (entry <= n_labels), other=0.0)
+    x += tl.load(bias + m * d + k, mask=inside, other=0.0)
+    x = tl.where(x > 0, x, x * slope)
+    tl.store(out + (i.to(tl.int64) * d + k) * n_models + m, x, mask=inside)
+
+
+@triton.jit
+def _entry(entries, codes, i, m, in_m, n_labels):
+    """The label of object i, `n_labels` outside of the vocabulary, and its entry in every model."""
+    code = tl.load(codes + i + tl.zeros([1, 1], tl.int64))
+    code = tl.where(code < 0, n_labels, code)
+    at = m.to(tl.int64) * (n_labels + 1) + code
+    return code, tl.load(entries + at, mask=in_m, other=0)
+
+
+@triton.jit(do_not_specialize=["n", "n_models", "n_labels", "d", "rows"])
+def label_gradient(
+    gradient,
+    y,
+    entries,
+    codes,
+    of_table,
+    sums,
+    n,
+    n_models,
+    n_labels,
+    d,
+    rows,
+    slope,
+    UNROLL: tl.constexpr,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """Gradients of the labels' own rows of the table, for a chunk of objects of different labels.
+
+    Their sums over the chunk are stored as (chunks, 2, d, M): of all objects, for the bias, and of
+    those whose labels share the last entry.
+    """
+    m, in_m, _, chunk = _program(n_models, 1, BM)
+    m, in_m = m[None, :], in_m[None, :]
+    k = tl.arange(0, BD)[:, None]
+    inside = (k < d) & in_m
+    first = chunk * rows
+    last = tl.minimum(first + rows, n)
+    of_all = tl.zeros([BD, BM], tl.float32)
+    of_shared = tl.zeros([BD, BM], tl.float32)
+    zero = tl.zeros([1, 1], tl.int32)
+    for start in range(first, last, UNROLL):
+        for step in tl.static_range(UNROLL):
+            i = tl.minimum(start + step, last - 1)
+            is_next = inside & (zero + start + step < last)
+            at = (i.to(tl.int64) * d + k) * n_models + m
+            g = tl.load(gradient + at, mask=is_next, other=0.0)
+            is_positive = tl.load(y + at, mask=is_next, other=0.0) > 0
+            g = tl.where(is_positive, g, g * slope)
+            code, entry = _entry(entries, codes, i, m, in_m, n_labels)
+            of_all += g
+            of_shared += tl.where(entry == n_labels, g, 0.0)
+            at = (m.to(tl.int64) * (n_labels + 1) + code) * d + k
+            tl.store(of_table + at, g, mask=is_next & (entry == code) & (code < n_labels))
+    sums += chunk.to(tl.int64) * 2 * d * n_models
+    tl.store(sums + k * n_models + m, of_all, mask=inside)
+    tl.store(sums + (d + k) * n_models + m, of_shared, mask=inside)
+
+
+@triton.jit(do_not_specialize=["n_chunks", "n_models", "n_labels", "d"])
+def merge_labels(
+    sums,
+    of_table,
+    of_bias,
+    n_chunks,
+    n_models,
+    n_labels,
+    d,
+    BK: tl.constexpr,
+    BD: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """Gradients of the bias, and of the table's last row, from the sums of `label_gradient`."""
+    m, in_m, which, _ = _program(n_models, 2, BM)
+    m, in_m = m[None, :], in_m[None, :]
+    k = tl.arange(0, BD)[:, None]
+    inside = (k < d) & in_m
+    at = (which * d + k) * n_models + m
+    g = _sum_chunks(sums, at, inside, 2 * d * n_models, n_chunks, BK, BD, BM)
+    tl.store(of_bias + m * d + k, g, mask=inside & (which == 0))
+    at = (m.to(tl.int64) * (n_labels + 1) + n_labels) * d + k
+    tl.store(of_table + at, g, mask=inside & (which == 1))
+
+
+@triton.jit(do_not_specialize=["n", "n_models", "k"])
+def loss(
+    outputs,
+    histograms,
+    totals,
+    gradient,
+    n,
+    n_models,
+    k,
+    IS_BINARY: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    BM: tl.constexpr,
+):
+    """The gradient of the mean loss of every model; adds its losses, weights and hits to `totals`.
+
+    Outputs (n, k, M), histograms (n, M, k), or (n, M, 2k) for the first and the second classes of
+    k logistic outputs; `totals` (3, M).
+    """
+    models = tl.program_id(0) * BM + tl.arange(0, BM)
+    in_models = models < n_models
+    m = models[None, None, :]
+    c = tl.arange(0, BK)[None, :, None]
+    r = tl.arange(0, BN)[:, None, None]
+    in_cells = (c < k) & in_models[None, None, :]
+    n_columns = 2 * k if IS_BINARY else k
+    weights = tl.zeros([BN, BK, BM], tl.float32)
+    for start in range(0, n, BN):
+        inside = (start + r < n) & in_cells
+        at = ((start + r) * n_models + m) * n_columns + c
+        weights += tl.load(histograms + at, mask=inside, other=0.0)
+        if IS_BINARY:
+            weights += tl.load(histograms + at + k, mask=inside, other=0.0)
+    weight = tl.sum(tl.sum(weights, 0), 0)
+    share = (1 / tl.maximum(weight, TINY))[None, None, :]
+    losses = tl.zeros([BN, BK, BM], tl.float32)
+    correct = tl.zeros([BN, BK, BM], tl.float32)
+    for start in range(0, n, BN):
+        inside = (start + r < n) & in_cells
+        at = ((start + r) * k + c) * n_models + m
+        z = tl.load(outputs + at, mask=inside, other=0.0)
+        place = ((start + r) * n_models + m) * n_columns + c
+        h = tl.load(histograms + place, mask=inside, other=0.0)
+        if IS_BINARY:
+            second = tl.load(histograms + place + k, mask=inside, other=0.0)
+            small = tl.exp(-tl.abs(z))
+            # log(1 + small) to all digits where 1 + small has lost some of them
+            sum_ = 1 + small
+            is_lost = sum_ == 1
+            log = tl.where(is_lost, small, tl.log(sum_) * small / tl.where(is_lost, 1.0, sum_ - 1))
+            losses += h * (tl.maximum(z, 0.0) + log) + second * (tl.maximum(-z, 0.0) + log)
+            # The logistic function of |z| and of -|z|
+            of_larger, of_smaller = 1 / sum_, small / sum_
+            g = h * tl.where(z > 0, of_larger, of_smaller)
+            g -= second * tl.where(z > 0, of_smaller, of_larger)
+            correct += tl.where(z > 0, second, h)
+        else:
+            best = tl.max(tl.where(c < k, z, float("-inf")), 1)[:, None, :]
+            z = tl.where(c < k, z - best, 0.0)
+            e = tl.where(c < k, tl.exp(z), 0.0)
+            sum_ = tl.sum(e, 1)[:, None, :]
+            losses += h * (tl.log(sum_) - z)
+            g = e / sum_ * tl.sum(h, 1)[:, None, :] - h
+            predicted = tl.min(tl.where(z == 0, c, BK), 1)[:, None, :]
+            correct += tl.where(c == predicted, h, 0.0)
+        tl.store(gradient + at, g * share, mask=inside)
+    at = totals + models
+    loss_sum = tl.sum(tl.sum(losses, 0), 0) + tl.load(at, mask=in_models, other=0.0)
+    tl.store(at, loss_sum, mask=in_models)
+    at += n_models
+    tl.store(at, weight + tl.load(at, mask=in_models, other=0.0), mask=in_models)
+    at += n_models
+    hits = tl.sum(tl.sum(correct, 0), 0) + tl.load(at, mask=in_models, other=0.0)
+    tl.store(at, hits, mask=in_models)
+
+
+@triton.jit(do_not_specialize=["units"])
+def sum_rows(
+    dense,
+    columns,
+    values,
+    starts,
+    stops,
+    targets,
+    out,
+    units,
+    ALIGN: tl.constexpr,
+    UNROLL: tl.constexpr,
+    BW: tl.constexpr,
+):
+    """A weighted sum of rows of `dense`: `BW` columns of a piece of a row of a sparse product.
+
+    The entries of the piece lie between `starts` and `stops`, and the sum goes to the row `targets`
+    of `out`. Without `columns` the entries are themselves rows, each of weight one. Rows have
+    `units` times `ALIGN` numbers: so the compiler knows which addresses are multiples.
+    """
+    width = units * ALIGN
+    n_blocks = tl.cdiv(width, BW)
+    program = tl.program_id(0)
+    piece = program // n_blocks
+    c = program % n_blocks * BW + tl.arange(0, BW)[None, :]
+    inside = c < width
+    first, last = tl.load(starts + piece), tl.load(stops + piece)
+    e = tl.arange(0, UNROLL)[:, None]
+    x = tl.zeros([1, BW], tl.float32)
+    for start in range(first, last, UNROLL):
+        entry = start + e
+        is_entry = entry < last
+        row = entry
+        if columns is not None:
+            row = tl.load(columns + entry, mask=is_entry, other=0)
+        value = tl.load(dense + (row.to(tl.int64) * width + c), mask=is_entry & inside, other=0.0)
+        if values is not None:
+            value *= tl.load(values + entry, mask=is_entry, other=0.0)
+        x += tl.sum(value, 0)[None, :]
+    at = out + tl.load(targets + piece).to(tl.int64) * width + c
+    tl.store(at, x, mask=inside)

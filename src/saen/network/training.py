@@ -285,12 +285,17 @@ class _Run:
     def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
-        loss, weight = self.task.losses(outputs, batch.targets)
-        mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
-        gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
+        if self.task.loss != "squares" and fused.can_fuse_loss(outputs):
+            of_outputs = fused.loss(outputs, batch.targets, self.totals)
+            gradients = torch.autograd.grad(outputs, self.adam.parameters, of_outputs)
+        else:
+            loss, weight = self.task.losses(outputs, batch.targets)
+            mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+            gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
+            with torch.no_grad():
+                correct = self.task.correct(outputs, batch.targets)
+                self.totals += torch.stack([loss, weight, correct])
         self.adam.step(gradients, self.rate, batch.active & self.running)
-        with torch.no_grad():
-            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
 
     @torch.no_grad()
     def check_finite(self) -> None:
