@@ -6,6 +6,7 @@ The kernels run on a GPU where there is one, and elsewhere in Triton's interpret
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from unittest.mock import Mock
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.references.networks import assert_close, make_network, random_hierarc
 
 SLOPE = 0.01
 SHAPES = [(18, 5, 3, 9), (1, 1, 1, 1), (20, 10, 2, 1), (0, 4, 2, 3)]  # n, d, M, o
-N_ROLES = {1: 1, 4: 2, 5: 1, 10: 2}  # by d
+N_ROLES = {1: 1, 4: 2, 5: 1, 10: 2, 36: 2}  # by d
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def device(kernel_device, monkeypatch):
     monkeypatch.setattr(fused, "FOLDED_INPUTS", 4)
     monkeypatch.setattr(fused, "LOSS_ROWS", 4)
     monkeypatch.setattr(fused, "LABEL_ROWS", 2)
+    monkeypatch.setattr(fused, "SMALL_ROWS", 16)
     return kernel_device
 
 
@@ -79,8 +81,13 @@ def _expected(leaves, slope, seen=None, uses=None, norm=None):
     return torch.nn.functional.leaky_relu(x, slope)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_normalised_layer_its_gradients_and_running_moments(device, shape):
+@pytest.mark.parametrize(
+    ("shape", "small"),
+    [(shape, False) for shape in SHAPES] + [((18, 5, 3, 9), True), ((7, 36, 2, 3), True)],
+    ids=str,
+)
+def test_normalised_layer_its_gradients_and_running_moments(device, shape, small, monkeypatch):
+    monkeypatch.setattr(fused, "FUSES_SMALL_LAYERS", small)
     numbers, uses, seen, g = _random(device, *shape)
     n, d, m, _ = shape
     if n == 1:
@@ -111,6 +118,36 @@ def test_layer_without_normalisation_and_its_gradients(device, shape):
     single, double = _leaves(numbers, torch.float32), _leaves(numbers, torch.float64)
     y = fused.layer(*single.values(), slope, seen)
     expected = _expected(double, slope, seen)
+    _close(y, expected)
+    for found, wanted in zip(
+        torch.autograd.grad((y * g).sum(), tuple(single.values())),
+        torch.autograd.grad((expected * g).sum(), tuple(double.values())),
+        strict=True,
+    ):
+        _close(found, wanted)
+
+
+@pytest.mark.parametrize("widths", [(3, 5, 1), (2, 16, 3, 2), (4, 2)], ids=str)
+def test_later_layers_and_their_gradients(device, widths, monkeypatch):
+    if len(widths) == 2:
+        monkeypatch.setattr(fused, "MAX_SMALL_ROWS", 17)
+    rng, n, m = torch.Generator().manual_seed(0), 18, 2
+    numbers = {"h": torch.randn(n, widths[0], m, generator=rng)}
+    for layer, (d, o) in enumerate(pairwise(widths)):
+        numbers[f"weight {layer}"] = torch.randn(m, d, o, generator=rng)
+        numbers[f"bias {layer}"] = torch.randn(m, o, generator=rng)
+    g = torch.randn(n, widths[-1], m, generator=rng).to(device)
+    slopes = [SLOPE] * (len(widths) - 2) + [1.0]
+    single, double = (
+        _leaves({key: each.to(device) for key, each in numbers.items()}, dtype)
+        for dtype in (torch.float32, torch.float64)
+    )
+    h, *parameters = single.values()
+    y = fused.later_layers(h, parameters[::2], parameters[1::2], slopes)
+    expected, *parameters = double.values()
+    for weight, bias, slope in zip(parameters[::2], parameters[1::2], slopes, strict=True):
+        expected = torch.einsum("ndm,mdo->nom", expected, weight) + bias.T
+        expected = torch.nn.functional.leaky_relu(expected, slope)
     _close(y, expected)
     for found, wanted in zip(
         torch.autograd.grad((y * g).sum(), tuple(single.values())),
@@ -230,7 +267,7 @@ def test_a_training_step_equals_one_of_the_stock_layers(device, monkeypatch):
         gradients = torch.autograd.grad((outputs * weights).sum(), Adam(network).parameters)
         buffers = [each for each in network.buffers() if each.is_floating_point()]
         results.append((outputs, *gradients, *buffers))
-    assert layers.call_count == 4  # of two levels
+    assert layers.call_count == 2  # of two levels
     assert lookups.call_count == 1
     for found, expected in zip(*results, strict=True):
         _close(found, expected)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +29,8 @@ FUSES_LABELS = True
 """Whether `lookup` is the bottom level of networks that read labels; else stock operations are."""
 FUSES_LOSSES = True
 """Whether `loss` computes the gradients of outputs; else stock operations do."""
+FUSES_SMALL_LAYERS = True
+"""Whether layers of few rows are one kernel each way; else they are made like all others."""
 
 MAX_WIDTH = 16
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
@@ -55,6 +58,14 @@ FOLDED_INPUTS = 64
 """Of a layer whose weights a program folds at a time."""
 PARAMETERS = 256
 """That a program of the optimiser changes."""
+MAX_SMALL_ROWS = 256
+"""Of layers that one program computes for a model."""
+MAX_NORMALISED_ROWS = 128
+"""Of such a layer if it is normalised: the program holds all of them."""
+MAX_SMALL_INPUTS = 128
+"""Of such a layer: a program reads as many at a time as a layer has outputs."""
+SMALL_ROWS = 64
+"""That it computes at a time otherwise: with more, registers are spilled."""
 LABEL_ROWS = 4
 """Objects of a chunk whose gradients are those of labels, at least."""
 LOSS_ROWS = 128
@@ -95,7 +106,15 @@ def layer(
     - `uses` (n, M) and `norm`: normalise by the moments of `a`, each row weighted by its uses, and
       move the running ones.
     """
-    y: Tensor = _Layer.apply(a, weight, bias, slope, seen, uses, norm)  # type: ignore[no-untyped-call]
+    is_small = (
+        FUSES_SMALL_LAYERS
+        and norm is not None
+        and len(a) <= MAX_NORMALISED_ROWS
+        and a.shape[1] <= MAX_SMALL_INPUTS
+        and weight.shape[2] <= MAX_WIDTH
+    )
+    function = _SmallNormalisedLayer if is_small else _Layer
+    y: Tensor = function.apply(a, weight, bias, slope, seen, uses, norm)  # type: ignore[no-untyped-call]
     return y
 
 
@@ -261,6 +280,121 @@ def _input_gradient(
         UNROLL=_unroll(2 * rows + columns, o), BN=rows, BD=columns, BM=block, num_warps=1,
     )  # fmt: skip
     return out
+
+
+def later_layers(
+    h: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], slopes: Sequence[float]
+) -> Tensor:
+    """The layers of a level after the first, without normalisation: (n, d, M) to (n, o, M)."""
+    if not FUSES_SMALL_LAYERS or len(h) > MAX_SMALL_ROWS:
+        for weight, bias, slope in zip(weights, biases, slopes, strict=True):
+            h = layer(h, weight, bias, slope)
+        return h
+    for start in range(0, len(weights), 2):
+        two = slice(start, start + 2)
+        parameters = chain.from_iterable(zip(weights[two], biases[two], strict=True))
+        h = _SmallLayers.apply(h, slopes[two], *parameters)  # type: ignore[no-untyped-call]
+    return h
+
+
+class _SmallLayers(torch.autograd.Function):
+    """One or two layers, forwards and backwards in one kernel each: a program for every model."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, slopes: Sequence[float], *parameters: Tensor) -> Tensor:
+        x, parameters = x.contiguous(), tuple(each.contiguous() for each in parameters)
+        y = x.new_empty(len(x), parameters[-1].shape[1], x.shape[2])
+        _small_layers(x, slopes, parameters, y)
+        ctx.save_for_backward(x, *parameters)
+        ctx.slopes = slopes
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, *parameters = ctx.saved_tensors
+        of_x, of_parameters = torch.empty_like(x), [torch.empty_like(each) for each in parameters]
+        g = gradients[0].contiguous()
+        _small_layers(x, ctx.slopes, parameters, of_x, g, of_parameters)
+        return of_x, None, *of_parameters
+
+
+def _small_layers(
+    x: Tensor,
+    slopes: Sequence[float],
+    parameters: Sequence[Tensor],
+    out: Tensor,
+    gradient: Tensor | None = None,
+    of_parameters: Sequence[Tensor | None] = (),
+) -> None:
+    from saen.network import kernels
+
+    n, d, n_models = x.shape
+    of_parameters = [*of_parameters, None, None, None, None][:4]
+    kernels.small_layers[(n_models,)](
+        x, *[*parameters, None, None][:4], out, gradient, *of_parameters,
+        n, n_models, d, parameters[0].shape[2], parameters[-1].shape[1], slopes[0], slopes[-1],
+        BN=SMALL_ROWS, B=MAX_WIDTH, num_warps=8,
+    )  # fmt: skip
+
+
+class _SmallNormalisedLayer(torch.autograd.Function):
+    """`_Layer` with normalisation in one kernel each way: a program for every model."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        a: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        slope: float,
+        seen: Tensor | None,
+        uses: Tensor,
+        norm: RunningMoments,
+    ) -> Tensor:
+        a, weight, uses = a.contiguous(), weight.contiguous(), uses.contiguous()
+        y = a.new_empty(len(a), weight.shape[2], a.shape[2])
+        _normalised_layer(a, uses, weight, seen, norm, slope, y, bias=bias.contiguous())
+        ctx.save_for_backward(a, uses, weight, seen, y)
+        ctx.slope, ctx.norm = slope, norm
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        a, uses, weight, seen, y = ctx.saved_tensors
+        of_a, of_weight = torch.empty_like(a), torch.empty_like(weight)
+        of_bias = weight.new_empty(len(weight), weight.shape[2])
+        given = y, gradients[0].contiguous(), of_weight, of_bias
+        _normalised_layer(a, uses, weight, seen, ctx.norm, ctx.slope, of_a, *given)
+        return of_a, of_weight, of_bias, None, None, None, None
+
+
+def _normalised_layer(
+    a: Tensor,
+    uses: Tensor,
+    weight: Tensor,
+    seen: Tensor | None,
+    norm: RunningMoments,
+    slope: float,
+    out: Tensor,
+    y: Tensor | None = None,
+    gradient: Tensor | None = None,
+    of_weight: Tensor | None = None,
+    of_bias: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+) -> None:
+    from saen.network import kernels
+
+    n, d, n_models = a.shape
+    rows = SMALL_ROWS if n <= SMALL_ROWS else MAX_NORMALISED_ROWS
+    kernels.normalised_layer[(n_models,)](
+        a, uses, weight, bias, None if seen is None else seen.view(torch.uint8), norm.mean.shape[2],
+        norm.mean, norm.variance, norm.started.view(torch.uint8),
+        out, y, gradient, of_weight, of_bias, n, n_models, d, weight.shape[2],
+        norm.momentum, norm.epsilon, slope, BN=rows, B=MAX_WIDTH, num_warps=8,
+    )  # fmt: skip
 
 
 def lookup(table: Tensor, bias: Tensor, entries: Tensor, codes: Tensor, slope: float) -> Tensor:

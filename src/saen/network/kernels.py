@@ -677,3 +677,168 @@ def sum_rows(
         x += tl.sum(value, 0)[None, :]
     at = out + tl.load(targets + piece).to(tl.int64) * width + c
     tl.store(at, x, mask=inside)
+
+
+@triton.jit(do_not_specialize=["n", "n_models", "d", "o", "k"])
+def small_layers(
+    x,
+    weight,
+    bias,
+    weight_2,
+    bias_2,
+    out,
+    gradient,
+    of_weight,
+    of_bias,
+    of_weight_2,
+    of_bias_2,
+    n,
+    n_models,
+    d,
+    o,
+    k,
+    slope,
+    slope_2,
+    BN: tl.constexpr,
+    B: tl.constexpr,
+):
+    """One or two layers of at most `B` units of one model, or with `gradient` their gradients.
+
+    `out` gets the outputs, or the gradient of x.
+    """
+    m = tl.program_id(0)
+    i = tl.arange(0, BN)[:, None]
+    row, column = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    n_outputs = o if weight_2 is None else k
+    at, inside = (m * d + row) * o + column, (row < d) & (column < o)
+    w = tl.load(weight + at, mask=inside, other=0.0)
+    b = tl.load(bias + m * o + column, mask=column < o, other=0.0)
+    sum_w, sum_b = tl.zeros([B, B], tl.float32), tl.zeros([BN, B], tl.float32)
+    if weight_2 is not None:
+        at_2, inside_2 = (m * o + row) * k + column, (row < o) & (column < k)
+        w_2 = tl.load(weight_2 + at_2, mask=inside_2, other=0.0)
+        b_2 = tl.load(bias_2 + m * k + column, mask=column < k, other=0.0)
+        sum_w_2, sum_b_2 = tl.zeros([B, B], tl.float32), tl.zeros([BN, B], tl.float32)
+    for start in range(0, n, BN):
+        in_rows = start + i < n
+        place = ((start + i) * d + column) * n_models + m
+        h = tl.load(x + place, mask=in_rows & (column < d), other=0.0)
+        y = tl.dot(h, w, input_precision="ieee") + b
+        y = tl.where(y > 0, y, y * slope)
+        z = y
+        if weight_2 is not None:
+            z = tl.dot(y, w_2, input_precision="ieee") + b_2
+            z = tl.where(z > 0, z, z * slope_2)
+        of_outputs = ((start + i) * n_outputs + column) * n_models + m
+        in_outputs = in_rows & (column < n_outputs)
+        if gradient is None:
+            tl.store(out + of_outputs, z, mask=in_outputs)
+        else:
+            g = tl.load(gradient + of_outputs, mask=in_outputs, other=0.0)
+            if weight_2 is not None:
+                g = tl.where(z > 0, g, g * slope_2)
+                sum_w_2 += tl.dot(tl.trans(y), g, input_precision="ieee")
+                sum_b_2 += g
+                g = tl.dot(g, tl.trans(w_2), input_precision="ieee")
+            g = tl.where(y > 0, g, g * slope)
+            sum_w += tl.dot(tl.trans(h), g, input_precision="ieee")
+            sum_b += g
+            g = tl.dot(g, tl.trans(w), input_precision="ieee")
+            tl.store(out + place, g, mask=in_rows & (column < d))
+    if gradient is not None:
+        tl.store(of_weight + at, sum_w, mask=inside)
+        tl.store(of_bias + m * o + column, tl.sum(sum_b, 0)[None, :], mask=column < o)
+        if weight_2 is not None:
+            tl.store(of_weight_2 + at_2, sum_w_2, mask=inside_2)
+            tl.store(of_bias_2 + m * k + column, tl.sum(sum_b_2, 0)[None, :], mask=column < k)
+
+
+@triton.jit(do_not_specialize=["n", "n_models", "d", "o", "below"])
+def normalised_layer(
+    a,
+    uses,
+    weight,
+    bias,
+    seen,
+    below,
+    running_mean,
+    running_variance,
+    started,
+    out,
+    y,
+    gradient,
+    of_weight,
+    of_bias,
+    n,
+    n_models,
+    d,
+    o,
+    momentum,
+    epsilon,
+    slope,
+    BN: tl.constexpr,
+    B: tl.constexpr,
+):
+    """A layer of one model over at most `BN` rows, normalised; with `gradient` its gradients.
+
+    `out` gets the outputs, at most `B`, or the gradient of a. Normalised is by the moments of all
+    rows, weighted by their uses, `B` columns at a time; the running ones move on the way forward.
+    """
+    m = tl.program_id(0)
+    i = tl.arange(0, BN)[:, None]
+    row, column = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    in_rows = i < n
+    u = tl.load(uses + i * n_models + m, mask=in_rows, other=0.0)
+    total = tl.sum(u, 0)[None, :]
+    share = u / tl.maximum(total, TINY)
+    of_outputs, in_outputs = (i * o + column) * n_models + m, in_rows & (column < o)
+    x = tl.zeros([BN, B], tl.float32)
+    g = tl.zeros([BN, B], tl.float32)
+    zero = tl.zeros([1, 1], tl.int32)
+    if gradient is None:
+        is_later = tl.load(started + m + zero) != 0
+    else:
+        g = tl.load(gradient + of_outputs, mask=in_outputs, other=0.0)
+        is_positive = tl.load(y + of_outputs, mask=in_outputs, other=0.0) > 0
+        g = tl.where(is_positive, g, g * slope)
+        tl.store(of_bias + m * o + column, tl.sum(g, 0)[None, :], mask=column < o)
+    for start in range(0, d, B):
+        j = start + column
+        place = (i * d + j) * n_models + m
+        h = tl.load(a + place, mask=in_rows & (j < d), other=0.0)
+        mean = tl.sum(share * h, 0)[None, :]
+        h -= mean
+        variance = tl.sum(share * h * h, 0)[None, :]
+        scale = tl.rsqrt(variance + epsilon)
+        h *= scale
+        at, inside = (m * d + start + row) * o + column, (start + row < d) & (column < o)
+        w = tl.load(weight + at, mask=inside, other=0.0)
+        if seen is not None:
+            role = (start + row) // below * n_models + m
+            is_seen = tl.load(seen + role, mask=start + row < d, other=0) != 0
+            w = tl.where(is_seen, w, 0.0)
+        if gradient is None:
+            x += tl.dot(h, w, input_precision="ieee")
+            moment, in_moments = (j // below * n_models + m) * below + j % below, j < d
+            old_mean = tl.load(running_mean + moment, mask=in_moments, other=0.0)
+            old_variance = tl.load(running_variance + moment, mask=in_moments, other=0.0)
+            mean = tl.where(is_later, old_mean + momentum * (mean - old_mean), mean)
+            change = momentum * (variance - old_variance)
+            variance = tl.where(is_later, old_variance + change, variance)
+            tl.store(running_mean + moment, mean, mask=in_moments & (total > 0))
+            tl.store(running_variance + moment, variance, mask=in_moments & (total > 0))
+        else:
+            of_w = tl.dot(tl.trans(h), g, input_precision="ieee")
+            if seen is not None:
+                of_w = tl.where(is_seen, of_w, 0.0)
+            tl.store(of_weight + at, of_w, mask=inside)
+            of_h = tl.dot(g, tl.trans(w), input_precision="ieee")
+            # Of mean and variance: ∂mean/∂a_i = share_i, ∂variance/∂a_i = 2 share_i (a_i - mean)
+            of_moments = tl.sum(of_h, 0)[None, :] + h * tl.sum(of_h * h, 0)[None, :]
+            of_h = scale * (of_h - share * of_moments)
+            tl.store(out + place, of_h, mask=in_rows & (j < d))
+    if gradient is None:
+        x += tl.load(bias + m * o + column, mask=column < o, other=0.0)
+        x = tl.where(x > 0, x, x * slope)
+        tl.store(out + of_outputs, x, mask=in_outputs)
+        tl.store(started + m + zero, (total > 0).to(tl.uint8), mask=total > 0)

@@ -427,10 +427,7 @@ class LaterLayers(nn.Module):
 
     def fused(self, h: Tensor) -> Tensor:
         """The level's output from that of its first layer, activated already: (n, d, M) both."""
-        slopes = self.slopes()[1:]
-        for weight, bias, slope in zip(self.weights, self.biases, slopes, strict=True):
-            h = fused.layer(h, weight, bias, slope)
-        return h
+        return fused.later_layers(h, [*self.weights], [*self.biases], self.slopes()[1:])
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""
