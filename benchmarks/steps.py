@@ -243,7 +243,8 @@ def _marking(function: Any, part: str, count: Any, work: dict[str, list[Any]]) -
     return marked
 
 
-# Bytes that move, bytes of rows that are gathered, operations: forward and backward together.
+# Bytes that move, bytes of rows that are gathered, operations: forward and backward together,
+# except for products.
 
 
 def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> list[Any]:
@@ -251,8 +252,7 @@ def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> li
     rows = matrix.csr.shape[0]
     moved = 4 * (dense.numel() + product.numel() + 2 * entries + rows)
     gathered = 4 * entries * dense.shape[1]
-    once = (moved, gathered, 2 * entries * dense.shape[1])
-    return [once, once] if dense.requires_grad else [once]
+    return [(moved, gathered, 2 * entries * dense.shape[1])]  # the gradient is another product
 
 
 def _fused_work(
