@@ -224,8 +224,10 @@ def test_loss_keeps_the_digits_of_confident_outputs(device):
     assert gradient.item() == pytest.approx(-np.exp(-18), rel=1e-5)
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_adam_equals_that_of_other_devices(device, decay, monkeypatch):
+@pytest.mark.parametrize(("decay", "large", "counted"), [(0.0, 8, 2048), (0.1, 99, 2)])
+def test_adam_equals_that_of_other_devices(device, decay, large, counted, monkeypatch):
+    monkeypatch.setattr(fused, "LARGE", large)  # so is the table of labels if it is 8
+    monkeypatch.setattr(fused, "MAX_COUNTED", counted)
     network = make_network(random_hierarchy(0, n=10, patterns=5), 1, range(3))
     network = network.to(device, torch.float32)
     other = copy.deepcopy(network)
@@ -235,12 +237,16 @@ def test_adam_equals_that_of_other_devices(device, decay, monkeypatch):
     rng = torch.Generator().manual_seed(0)
     for step in range(3):
         gradients = tuple(
-            torch.randn(each.shape, generator=rng).to(device) for each in adam.parameters
+            torch.randn(len(each), each.shape[1] + 1, *each.shape[2:], generator=rng)[:, 1:].to(
+                device
+            )
+            for each in adam.parameters
         )
         rate = torch.tensor(0.05 / (1 + step), dtype=torch.float64, device=device)
-        active = torch.tensor([True, step == 1, False], device=device)
+        active = torch.tensor([True, True, False], device=device)
+        running = torch.tensor([True, step == 1, True], device=device)
         for each in (adam, stock):
-            each.step(gradients, rate, active)
+            each.step(gradients, rate, active, running)
     assert adam.steps.tolist() == stock.steps.tolist() == [3.0, 1.0, 0.0]
     for found, expected in zip(
         (*adam.parameters, adam.mean, adam.square),

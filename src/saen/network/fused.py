@@ -58,6 +58,10 @@ FOLDED_INPUTS = 64
 """Of a layer whose weights a program folds at a time."""
 PARAMETERS = 256
 """That a program of the optimiser changes."""
+LARGE = 1 << 11
+"""Numbers of a model's parameter whose gradients are not copied before the optimiser reads them."""
+MAX_COUNTED = 1 << 12
+"""Parameters of a model that one program of the optimiser changes if it counts the step too."""
 MAX_SMALL_ROWS = 256
 """Of layers that one program computes for a model."""
 MAX_NORMALISED_ROWS = 128
@@ -477,7 +481,7 @@ def loss(outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
     gradient, block = torch.empty_like(z), min(_models_block(n_models), LOSS_MODELS)
     columns = 1 << (k - 1).bit_length()
     kernels.loss[(-(-n_models // block),)](
-        z, histograms, totals, gradient, n, n_models, k,
+        z, histograms.contiguous(), totals, gradient, n, n_models, k,
         IS_BINARY=histograms.shape[2] == 2 * k,
         BN=min(LOSS_ROWS, LOSS_OUTPUTS // columns), BK=columns, BM=block, num_warps=8,
     )  # fmt: skip
@@ -500,24 +504,42 @@ def addresses(parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 def adam(
     places: tuple[Tensor, Tensor],
-    gradient: Tensor,
-    mean: Tensor,
-    square: Tensor,
+    gradients: Sequence[Tensor],
+    moments: tuple[Tensor, Tensor],
     steps: Tensor,
     rate: Tensor,
-    active: Tensor,
+    models: tuple[Tensor, Tensor | None],
     decay: Tensor | None,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
-    """A step of `saen.network.training.Adam` in place; `places` are the parameters' `addresses`."""
+    """A step of `saen.network.training.Adam` in place; `places` are the parameters' `addresses`.
+
+    `models` that take part are active and, where given, running ones, both (M,) Boolean. Gradients
+    of large tables are read where they are, those of all other parameters as one.
+    """
     from saen.network import kernels
 
-    n_models, size = gradient.shape
-    kernels.adam[(n_models * -(-size // PARAMETERS),)](
-        gradient, *places, mean, square, steps, rate, active.view(torch.uint8), decay,
-        n_models, size, *betas, epsilon, BP=PARAMETERS,
-    )  # fmt: skip
+    (n_models, total), (active, running) = moments[0].shape, models
+    flat = [gradient.reshape(n_models, -1) for gradient in gradients]
+    n_large = next((i for i, each in enumerate(flat) if each.shape[1] < LARGE), len(flat))
+    first, parts = 0, [each.contiguous() for each in flat[:n_large]]
+    if n_large < len(flat):
+        parts.append(torch.cat(flat[n_large:], dim=1))
+    # The last one may count the step: no other program reads the count any more.
+    is_counted = parts[-1].shape[1] <= MAX_COUNTED
+    for part in parts:
+        size, counts = part.shape[1], part is parts[-1] and is_counted
+        block = max(1 << (size - 1).bit_length(), PARAMETERS) if counts else PARAMETERS
+        kernels.adam[(n_models * -(-size // block),)](
+            part, *places, *moments, steps, rate, active.view(torch.uint8),
+            None if running is None else running.view(torch.uint8), decay,
+            n_models, first, size, total, *betas, epsilon,
+            COUNTS=counts, BP=block, num_warps=max(block // PARAMETERS, 4),
+        )  # fmt: skip
+        first += size
+    if not is_counted:
+        steps += active if running is None else active & running
 
 
 def _seen(seen: Tensor | None, d: int) -> tuple[Tensor | None, int]:

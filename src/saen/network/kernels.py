@@ -396,7 +396,7 @@ def input_gradient(
     tl.store(out + at, of_a, mask=in_rows & in_inputs)
 
 
-@triton.jit(do_not_specialize=["n_models", "size"])
+@triton.jit(do_not_specialize=["n_models", "first", "size", "total"])
 def adam(
     gradient,
     addresses,
@@ -406,30 +406,41 @@ def adam(
     steps,
     rate,
     active,
+    running,
     decay,
     n_models,
+    first,
     size,
+    total,
     BETA_1: tl.constexpr,
     BETA_2: tl.constexpr,
     EPSILON: tl.constexpr,
+    COUNTS: tl.constexpr,
     BP: tl.constexpr,
 ):
-    """A step of Adam for `BP` of the `size` parameters of one model, if it is active.
+    """A step of Adam for `BP` parameters of one model, if it is active and running.
 
-    `addresses` (P,) are where the parameters of the first model lie, and `strides` (P,) how many
-    numbers from there those of the next one. Gradients and moments are (M, P).
+    They are some of the `size` parameters from the `first` of `total` on, of which `gradient` is
+    (M, size). `addresses` (total,) are where the parameters of the first model lie, and `strides`
+    (total,) how many numbers from there those of the next one. The moments are (M, total). If a
+    program `COUNTS` the step, it is the only one of its model.
     """
     program = tl.program_id(0)
     model = program % n_models
     p = program // n_models * BP + tl.arange(0, BP)
-    inside = (p < size) & (tl.load(active + model + tl.zeros([1], tl.int32)) != 0)
-    at = model.to(tl.int64) * size + p
+    zero = tl.zeros([1], tl.int32)
+    takes_part = tl.load(active + model + zero) != 0
+    if running is not None:
+        takes_part = takes_part & (tl.load(running + model + zero) != 0)
+    inside = (p < size) & takes_part
+    g = tl.load(gradient + model.to(tl.int64) * size + p, mask=inside, other=0.0)
+    p += first
+    at = model.to(tl.int64) * total + p
     # 1 - β^t in 64 bits, as the steps t and the rate are
-    t = tl.maximum(tl.load(steps + model), tl.full([], 1.0, tl.float64))
+    t = tl.load(steps + model) + 1
     correction_1 = 1 - tl.exp(t * tl.log(tl.full([], BETA_1, tl.float64)))
     correction_2 = 1 - tl.exp(t * tl.log(tl.full([], BETA_2, tl.float64)))
     step = tl.load(rate)
-    g = tl.load(gradient + at, mask=inside, other=0.0)
     v = tl.load(mean + at, mask=inside, other=0.0)
     s = tl.load(square + at, mask=inside, other=0.0)
     v += (g - v) * (1 - BETA_1)
@@ -444,6 +455,9 @@ def adam(
     if decay is not None:
         change += value * (tl.load(decay + p, mask=inside, other=0.0) * step.to(tl.float32))
     tl.store(parameter, value - change, mask=inside)
+    if COUNTS:
+        tl.debug_barrier()  # every warp has read the old count
+        tl.store(steps + model + zero, t, mask=takes_part)
 
 
 @triton.jit(do_not_specialize=["n_models", "n_labels", "d"])
