@@ -100,7 +100,7 @@ def test_runs_that_are_not_there_are_made_in_their_own_way(tmp_path: Path) -> No
     assert asked == {
         "written": ("MUTAG", Run("paper", 10, "fixed", AS_WRITTEN)),
         "paper": ("MUTAG", Run("paper", 10, "fixed")),
-        "best": ("MUTAG", RUNS["best"].on("MUTAG")),
+        "best": ("MUTAG", RUNS["best"]),
     }
 
 
@@ -210,7 +210,7 @@ def test_runs_that_are_kept_here_are_those_that_the_table_says() -> None:
     assert len(kept) >= 18
     for folder in kept:
         kind, name = folder.parts[-2:]
-        found = reproduce._result(folder / "summary.json", name, RUNS[kind].on(name))
+        found = reproduce._result(folder / "summary.json", name, RUNS[kind])
         assert 0 < found["accuracy"]["mean"] < 1
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -51,12 +51,6 @@ class Run:
     repeats: int
     stop: str = "fixed"
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    fewer: Mapping[str, int] = field(default_factory=dict)
-    """Repeats on datasets that take long."""
-
-    def on(self, name: str) -> Run:
-        """The run on a dataset."""
-        return replace(self, repeats=self.fewer.get(name, self.repeats))
 
     def __str__(self) -> str:
         changed = "".join(f", {key} {value}" for key, value in self.overrides.items())
@@ -75,7 +69,7 @@ RUNS = {
     "written": Run("paper", 10, overrides=AS_WRITTEN),
     "paper": Run("paper", 10),
     "modern": Run("modern", 3),
-    "best": Run("best", 3, "nested", fewer={"REDDIT-MULTI-12K": 1}),
+    "best": Run("best", 3, "nested"),
 }
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 
@@ -263,7 +257,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
     """
     published = tables()["accuracy"]
     wanted = {
-        name: {kind: (run.on(name), runs / kind / name) for kind, run in RUNS.items()}
+        name: {kind: (run, runs / kind / name) for kind, run in RUNS.items()}
         for name in names
         if name in published
     }
@@ -291,8 +285,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
     note = (
         f"Percent: mean ± standard deviation over the repeats of {FOLDS}-fold cross-validation "
         f"({repeats['paper']} for the preset `paper` as in the paper, {repeats['modern']} for "
-        f"`modern`, {repeats['best']} for `best`, but one on {', '.join(RUNS['best'].fewer)}). As "
-        "written: the preset `paper` without what "
+        f"`modern`, {repeats['best']} for `best`). As written: the preset `paper` without what "
         "is not in the paper, that is without normalisation, cosine schedule and shared entries "
         "for rare degrees, and with the Leaky ReLU on all units, outputs included. Δ: preset "
         "`paper` minus the paper, ± its standard error. All presets fix everything beforehand; "
