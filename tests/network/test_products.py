@@ -21,7 +21,7 @@ def _matrix(lengths, n_columns, device):
     return counts, SparseMatrix.from_scipy(counts, torch.float32, device)
 
 
-@pytest.mark.parametrize("width", [7, 10, 12])  # addresses that are multiples of 1, 2 and 4 numbers
+@pytest.mark.parametrize("width", [7, 12])  # addresses that are multiples of 1 and 4 numbers
 def test_small_products_and_their_gradients_with_rows_of_any_length(
     kernel_device, width, monkeypatch
 ):
