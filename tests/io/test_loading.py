@@ -62,6 +62,7 @@ class Site:
     status: int = 200
     seconds_per_byte: float = 0
     announces: bool = True
+    length: str = ""
     asked: list[str] = field(default_factory=list)
 
 
@@ -87,7 +88,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             content = site.files.get(self.path)
             self.send_response(404 if content is None else site.status)
             if site.announces:
-                self.send_header("Content-Length", str(len(content or b"")))
+                self.send_header("Content-Length", site.length or str(len(content or b"")))
             self.end_headers()
             sent = (content or b"")[: len(content or b"") - site.missing_bytes]
             with suppress(ConnectionError):  # of a reader who has had enough
@@ -327,6 +328,13 @@ def test_load_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -
         load_dataset("toy")
     assert files_in(cache) == []
     site.missing_bytes = 0
+    assert load_dataset("toy") == GRAPHS
+
+
+@pytest.mark.parametrize("length", ["abc", "SIZE, SIZE", "-1", "9" * 5000])
+def test_load_a_length_that_is_no_number_is_ignored(site: Site, length: str) -> None:
+    site.files["/toy.zip"] = zipped()
+    site.length = length.replace("SIZE", str(len(zipped())))
     assert load_dataset("toy") == GRAPHS
 
 

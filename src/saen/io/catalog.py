@@ -205,7 +205,7 @@ def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None
     deadline = time.monotonic() + MAX_SECONDS
     with requests.get(url, stream=True, timeout=(10, 60)) as response:
         response.raise_for_status()
-        announced = int(response.headers.get("Content-Length", 0))
+        announced = _announced(response.headers.get("Content-Length", ""))
         received = 0
         with (
             bar(Path(url).name, announced, progress) as update,
@@ -222,6 +222,11 @@ def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None
                 update(received)
     if received < announced:
         raise requests.exceptions.ConnectionError("the connection was closed")
+
+
+def _announced(length: str) -> int:
+    """The bytes that a site says it sends, 0 if it says nothing that can be understood."""
+    return int(length) if re.fullmatch("[0-9]{1,18}", length) else 0
 
 
 def _read_checked(
