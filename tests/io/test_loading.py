@@ -416,6 +416,26 @@ def test_load_a_download_that_takes_too_long_is_given_up(
     assert files_in(cache) == []
 
 
+def test_load_what_a_killed_download_left_is_removed_by_the_next(
+    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.files |= {"/toy.zip": zipped(), "/toy2.zip": zipped()}
+    reader, folders = catalog_module.read_tu, []
+
+    def read_tu(file: Path, **options: Any) -> Graphs:
+        folders.append(file.parent)
+        return reader(file, **options)
+
+    monkeypatch.setattr(catalog_module, "read_tu", read_tu)
+    load_dataset("toy")
+    dead = 2**31 - 1  # no system gives a process this number
+    left = folders[0].with_name(folders[0].name.replace(f"-{os.getpid()}-", f"-{dead}-"))
+    left.mkdir()
+    (left / "half.zip").write_bytes(b"PK")
+    load_dataset("toy2")
+    assert not left.exists()
+
+
 @pytest.mark.skipif(not DATA, reason="set SAEN_DATA to the folder of the benchmark datasets")
 @pytest.mark.parametrize("name", ["MUTAG", "IMDB-MULTI"])
 def test_load_the_benchmark_datasets_are_those_of_the_catalog(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import time
 import tomllib
 import warnings
@@ -20,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import platformdirs
 
-from saen._util.atomic import expand_user
+from saen._util.atomic import expand_user, make_folder, scratch_folder
 from saen._util.progress import bar
 from saen._util.strings import human_bytes
 from saen.data.graphs import Graphs
@@ -164,18 +163,17 @@ def download(
         raise DownloadError("not a name that the TUDataset site uses")
     url, final = f"{BASE_URL}/{name}.zip", download_path(name)
     try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}.")
-    except OSError as error:
+        make_folder(final.parent)
+        with scratch_folder(final) as folder:
+            file = _retrieve(url, folder, progress)
+            graphs = _read_checked(file, url, entry, directed, target)
+            file.chmod(0o644)  # temporary files are private, a cache need not be
+            file.replace(final)
+    except (OSError, FileError) as error:
+        reason = getattr(error, "strerror", None) or getattr(error, "reason", error)
         raise DownloadError(
-            f"{url}: {final.parent} is not writable ({error.strerror}); "
-            "set SAEN_CACHE to a folder that is"
+            f"{url}: {final.parent} is not writable ({reason}); set SAEN_CACHE to a folder that is"
         ) from error
-    with scratch as folder:
-        file = _retrieve(url, Path(folder), progress)
-        graphs = _read_checked(file, url, entry, directed, target)
-        file.chmod(0o644)  # temporary files are private, a cache need not be
-        file.replace(final)
     return graphs
 
 
