@@ -197,12 +197,18 @@ def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
 
 
 def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None:
-    """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`."""
+    """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`.
+
+    A URL of HTTPS may redirect to others of HTTPS only.
+    """
     import requests
 
     deadline = time.monotonic() + MAX_SECONDS
     with requests.get(url, stream=True, timeout=(10, 60)) as response:
         response.raise_for_status()
+        visited = [url, *(each.url for each in response.history), response.url]
+        if url.startswith("https:") and not all(each.startswith("https:") for each in visited):
+            raise DownloadError(f"{url}: the site redirects to an address that is not HTTPS")
         announced = _announced(response.headers.get("Content-Length", ""))
         received = 0
         with (
