@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from saen import Architecture, SAENClassifier, generate_threads
+from saen.data.vocabulary import UNSEEN
 from saen.network.forward import TrainedNetworks, _FirstLayer
 from tests.references.networks import assert_close, make_network, random_hierarchy
 from tests.refusals import refuses
@@ -22,12 +24,33 @@ def test_forward_applies_any_activation(options: dict[str, Any]) -> None:
     assert_close(outputs, network(hierarchy), 1e-12)
 
 
-def test_forward_projects_parts_or_aggregates_them_first_with_the_same_result() -> None:
+@pytest.mark.parametrize("parents", [slice(None), [0], [1]], ids=str)
+def test_forward_projects_parts_or_aggregates_them_first_with_the_same_result(parents: Any) -> None:
     relation = random_hierarchy(5, n_roles=7).relations[0]
+    relation = relation.take(np.arange(relation.n_parents)[parents])
     rng = np.random.default_rng(0)
     h = rng.normal(size=(relation.n_parts, 2, 3))
     layer = _FirstLayer(rng.normal(size=(2, 7, 3, 4)), rng.normal(size=(2, 4)))
-    assert_close(layer._project(relation, h), layer._aggregate(relation, h), 1e-12)
+    projected = layer.sums(relation, relation.parts, layer.mapped(h))
+    assert_close(projected, layer._aggregate(relation, h) + layer.bias, 1e-12)
+
+
+@pytest.mark.parametrize("level", [None, 1, 2])
+def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
+    monkeypatch: pytest.MonkeyPatch, level: int | None
+) -> None:
+    hierarchy = random_hierarchy(3)
+    codes = hierarchy.attributes.codes
+    assert codes is not None
+    attributes = replace(hierarchy.attributes, codes=np.where(codes == 1, UNSEEN, codes))
+    hierarchy = replace(hierarchy, attributes=attributes)
+    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    by_table, by_layers = TrainedNetworks.of(network), TrainedNetworks.of(network)
+    outputs = by_table.outputs(hierarchy, level)
+    monkeypatch.setattr("saen.network.forward.MAX_TABLE", 0)
+    assert_close(outputs, by_layers.outputs(hierarchy, level), 1e-12)
+    assert by_table._label_table is not None
+    assert by_layers._label_table is None
 
 
 def test_forward_keeps_the_type_of_the_parameters_and_rounds_as_torch_does() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import (
     Array,
+    Ints,
     index_dtype,
     offsets,
     owned,
@@ -351,6 +352,18 @@ class Graphs(Dataset):
             return matrix
         transposed = sparse.csr_array(matrix.T)
         return transposed if direction == "in" else sparse.csr_array(matrix + transposed)
+
+    def neighbours(self, direction: Direction = "both") -> tuple[NDArray[np.int64], Ints]:
+        """The rows of `adjacency` as pointers, (N + 1,), and sorted nodes, self-loops included.
+
+        >>> pointers, nodes = Graphs.from_edge_lists([[(0, 1), (1, 2)]]).neighbours()
+        >>> nodes[pointers[1] : pointers[2]].tolist()
+        [0, 2]
+        """
+        if not self.directed or direction == "out":
+            return self.indptr, self.indices
+        matrix = self.adjacency(direction)
+        return matrix.indptr, matrix.indices
 
     def degrees(self, direction: Direction = "both") -> NDArray[np.int64]:
         """Degree of every node, shape (N,). A self-loop counts twice, as in networkx.
