@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -315,7 +316,7 @@ class Graphs(Dataset):
     @property
     def n_loops(self) -> int:
         """Self-loops of all graphs."""
-        return int(self._loops().sum())
+        return int(self._loops.sum())
 
     @property
     def n_edges(self) -> int:
@@ -328,6 +329,7 @@ class Graphs(Dataset):
         """Nodes without any edge (a self-loop is one)."""
         return int((self.degrees() == 0).sum())
 
+    @cached_property
     def _loops(self) -> NDArray[np.bool_]:
         """For each node, whether it has a self-loop."""
         has_loop = np.zeros(self.n_nodes, dtype=np.bool_)
@@ -372,7 +374,7 @@ class Graphs(Dataset):
         """
         out = np.diff(self.indptr)
         if not self.directed:
-            return out + self._loops()
+            return out + self._loops
         into = np.bincount(self.indices, minlength=self.n_nodes)
         return {"out": out, "in": into, "both": out + into}[direction]
 

@@ -169,10 +169,10 @@ def _without_repeats(
             for place in range(first % 2, length - 1, 2):
                 pair = columns[place : place + 2]
                 columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
-        words = np.zeros(len(own), dtype=np.uint64)
-        for column in columns:
+        words = columns[0].astype(np.uint64) if columns else np.zeros(len(own), dtype=np.uint64)
+        for column in columns[1:]:
             words *= np.uint64(n_codes)
-            words += column.astype(np.uint64, copy=False)
+            words += column
         groups, members = _numbered(words)
         places[own] = groups + np.int32(n_kept)
         kept.append(own[members])
@@ -184,12 +184,20 @@ def _without_repeats(
     return offsets(sizes), codes[ranges(indptr[rows], sizes)], places
 
 
-def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.int64]]:
+def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, Ints]:
     """The group of every value, and a member of every group of equal values."""
-    dense = int(values.max(initial=0)) < len(values)
-    groups: Ints = distinct_with_inverse(values)[1] if dense else codes_in_order(values)
-    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-    members[groups] = np.arange(len(values))
+    width = index_dtype(len(values))
+    positions = np.arange(len(values), dtype=width)
+    n_values = int(values.max(initial=0)) + 1
+    if n_values <= len(values):  # a table of all values
+        places = values.view(np.int64)
+        members = np.full(n_values, -1, dtype=width)
+        members[places] = positions
+        present = members >= 0
+        return (np.cumsum(present, dtype=width) - 1)[places], members[present]
+    groups = codes_in_order(values)
+    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=width)
+    members[groups] = positions
     return groups, members
 
 
@@ -202,6 +210,9 @@ def _merge_entries(
     base = np.arange(n_rows, dtype=width) * width.type(n_codes)
     keys = np.repeat(base, np.diff(indptr))
     keys += codes.astype(width, copy=False)
+    if (keys[1:] > keys[:-1]).all():  # unique objects of a shard keep their order when it is merged
+        merged = np.ones(len(keys), np.uint8) if counts is None else narrow(counts)
+        return np.diff(indptr), codes, merged
     # Stable sorts use that rows stand in order already; twice as fast as others on some machines.
     if counts is None:
         if width == np.uint32 and len(keys) > _MIN_RADIX_LENGTH * n_rows:

@@ -177,13 +177,12 @@ class Ego(GraphDecomposition):
 
     def _few_ego_graphs(self, graphs: Graphs, links: KnownLinks | None) -> Relation:
         """R_1 of few nodes, from the matrix of their distances; links join a pair once."""
-        n, width = graphs.n_nodes, len(self.radii)
+        n = graphs.n_nodes
         pointers, nodes = graphs.neighbours(self.direction)
-        ball = step = np.eye(n, dtype=np.float32)
-        distances = 1 - step.astype(np.int64)  # the number of balls that a node is not in
-        roles = distances.copy()
-        step = step.copy()
+        ball, step = np.eye(n, dtype=np.float32), np.eye(n, dtype=np.float32)
         step[segment_ids(pointers), nodes] = 1
+        distances = (ball == 0).astype(np.int64)  # the number of balls that a node is not in
+        roles = distances.copy()
         for _ in range(max(self.radii)):
             ball = np.minimum(ball @ step, 1)
             distances += ball == 0

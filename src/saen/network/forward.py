@@ -24,6 +24,8 @@ MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
 """Activations of one pass over a hierarchy that is only read, on a device."""
 MAX_PRODUCT = 1 << 18
 """Multiplications up to which OpenBLAS uses one thread: more wait for each other on busy cores."""
+MAX_BLOCK = 1 << 18
+"""Activations that are computed at a time, so that they stay in the cache."""
 MAX_TABLE = 1 << 17
 """Numbers of a table of what all labels contribute, which is made once, whatever the data."""
 MAX_ROW_ENTRIES = 1 << 12
@@ -82,16 +84,29 @@ class TrainedNetworks:
         h = self._extract(0, self._bottom(attributes)) if table is None else table
         for number in range(1, (top if level is None else level) + 1):
             layer, relation = self._levels[number - 1], hierarchy.relations[number - 1]
-            if number == 1 and table is not None and attributes.codes is not None:
-                x = layer.sums(relation, attributes.codes[relation.parts], table)
-            else:
-                x = layer.apply(relation, h)
-            h = self._extract(number, x, hidden=number == level == top)
+            labels = attributes.codes if number == 1 and table is not None else None
+            mapped = table
+            if labels is None:
+                mapped = layer.mapped(h) if layer.projects(relation) else None
+            results = []
+            for start, stop in self._blocks(relation.n_parents):
+                own = relation.span(start, stop)
+                if mapped is None:
+                    x = layer.aggregate(own, h)
+                else:
+                    x = layer.sums(own, own.parts if labels is None else labels[own.parts], mapped)
+                results.append(self._extract(number, x, hidden=number == level == top))
+            h = results[0] if len(results) == 1 else np.concatenate(results)
         return h
+
+    def _blocks(self, n: int) -> Iterator[tuple[int, int]]:
+        """Spans of objects whose activations the cache holds: at least one."""
+        rows = max(MAX_BLOCK // (self.n_models * self.architecture.width), 1)
+        return ((start, min(start + rows, n)) for start in range(0, max(n, 1), rows))
 
     @cached_property
     def _label_table(self) -> Floats | None:
-        """What a part adds to the first layer of f_1 by its label and role, (labels, roles, M, out).
+        """What parts add to the first layer of f_1 by label and role, (labels, roles, M, out).
 
         The last label is the unseen one, where the code -1 finds it. None where labels are not all
         that is known of the bottom objects, or too many.
@@ -176,19 +191,14 @@ class _FirstLayer:
     weight: Floats  # (M, roles, d, out)
     bias: Floats  # (M, out)
 
-    def apply(self, relation: Relation, h: Floats) -> Floats:
-        """x, (n, M, out), from H = h_{l-1}, (m, M, d), with the fewer multiplications."""
+    def projects(self, relation: Relation) -> bool:
+        """Whether it takes fewer multiplications to apply the layer to the parts first."""
         _, n_roles, d, size = self.weight.shape
         entries = relation.n_entries
         project = size * (entries + relation.n_parts * n_roles * d)
         # At most: fewer where parents have no parts in some roles.
         n_rows = min(entries, n_roles * relation.n_parents)
-        aggregate = d * (entries + n_rows * size)
-        if project <= aggregate:
-            return self.sums(relation, relation.parts, self.mapped(h))
-        x = self._aggregate(relation, h)
-        x += self.bias
-        return x
+        return project <= d * (entries + n_rows * size)
 
     def mapped(self, h: Floats) -> Floats:
         """H W_π of every role, (m, roles, M, out)."""
@@ -212,8 +222,8 @@ class _FirstLayer:
         x += self.bias
         return x
 
-    def _aggregate(self, relation: Relation, h: Floats) -> Floats:
-        """Σ_π (R_{l,π} H) W_π, with only the rows of (role, parent) pairs that have parts."""
+    def aggregate(self, relation: Relation, h: Floats) -> Floats:
+        """x = Σ_π (R_{l,π} H) W_π + b, with only the (role, parent) pairs that have parts."""
         n_models, n_roles, d, size = self.weight.shape
         n, m = relation.n_parents, len(h)
         if n == 1 and n_roles * h.size <= MAX_PRODUCT:  # a dense matrix, with the rows of all roles
@@ -221,10 +231,9 @@ class _FirstLayer:
             counts = np.bincount(own, relation.counts, n_roles * m).astype(h.dtype)
             a = counts.reshape(n_roles, m) @ h.reshape(m, n_models * d)
             side_by_side = a.reshape(n_roles, n_models, d).swapaxes(0, 1)
-            return _matmul(
-                side_by_side.reshape(1, n_models, n_roles * d),
-                self.weight.reshape(n_models, n_roles * d, size),
-            )
+            rows = side_by_side.reshape(1, n_models, n_roles * d)
+            weight = self.weight.reshape(n_models, n_roles * d, size)
+            return _matmul(rows, weight) + self.bias
         pairs = relation.roles.astype(np.int64) * n + relation.parents
         used = np.zeros(n_roles * n, dtype=np.bool_)
         used[pairs] = True
@@ -234,7 +243,7 @@ class _FirstLayer:
         a = _product(sparse.csr_array((counts, (rows[pairs], relation.parts)), shape=shape), h)
         ends = offsets(used.reshape(n_roles, n).sum(axis=1))
         parents = np.flatnonzero(used) % max(n, 1)
-        x = np.zeros((n, n_models, size), h.dtype)
+        x = np.tile(self.bias, (n, 1, 1))
         for role in range(n_roles):
             own = slice(ends[role], ends[role + 1])
             x[parents[own]] += _matmul(a[own], self.weight[:, role])
