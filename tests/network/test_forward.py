@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import torch
 
 from saen import Architecture, SAENClassifier, generate_threads
-from saen.data.vocabulary import UNSEEN
 from saen.network.forward import TrainedNetworks, _FirstLayer
 from tests.references.networks import assert_close, make_network, random_hierarchy
 from tests.refusals import refuses
@@ -40,10 +38,6 @@ def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
     monkeypatch: pytest.MonkeyPatch, level: int | None
 ) -> None:
     hierarchy = random_hierarchy(3)
-    codes = hierarchy.attributes.codes
-    assert codes is not None
-    attributes = replace(hierarchy.attributes, codes=np.where(codes == 1, UNSEEN, codes))
-    hierarchy = replace(hierarchy, attributes=attributes)
     network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
     by_table, by_layers = TrainedNetworks.of(network), TrainedNetworks.of(network)
     outputs = by_table.outputs(hierarchy, level)
@@ -51,6 +45,17 @@ def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
     assert_close(outputs, by_layers.outputs(hierarchy, level), 1e-12)
     assert by_table._label_table is not None
     assert by_layers._label_table is None
+
+
+@pytest.mark.parametrize("kind", ["codes", "both"])
+def test_forward_in_blocks_of_objects_gives_the_same(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    hierarchy = random_hierarchy(3, n=20, kind=kind)
+    trained = TrainedNetworks.of(make_network(hierarchy, seeds=[0, 1], normalisation="batch"))
+    expected = trained.outputs(hierarchy)
+    monkeypatch.setattr("saen.network.forward.MAX_BLOCK", 1)
+    assert_close(trained.outputs(hierarchy), expected, 1e-12)
 
 
 def test_forward_keeps_the_type_of_the_parameters_and_rounds_as_torch_does() -> None:
