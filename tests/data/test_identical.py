@@ -121,3 +121,17 @@ def test_rows_of_many_parts_are_sorted_and_counted():
     for number, row in enumerate(parts):
         distinct, counts = np.unique(row, return_counts=True)
         assert rows.content(number) == (*distinct.tolist(), None, *counts.tolist())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_sorted_by_transposing_a_matrix_are_the_same(monkeypatch, weighted):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 40, 60)
+    parts, roles, counts = (rng.integers(0, high, lengths.sum()) for high in (50, 2, 300))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    relation = Relation(indptr, parts, roles, ("a", "b"), 50, counts + 1 if weighted else None)
+    by_sorting = Rows.of(relation, None, 50)
+    monkeypatch.setattr("saen.data.identical._MIN_TRANSPOSED", 0)
+    transposed = Rows.of(relation, None, 50)
+    for key in ("indptr", "codes", "counts"):
+        assert same_arrays(getattr(by_sorting, key), getattr(transposed, key))

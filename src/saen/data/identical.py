@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,17 @@ from saen._util.arrays import (
     segment_ids,
     smallest_unsigned,
 )
+from saen._util.lazy import LazyModule
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Relation
 
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
+
 _MAX_SHORT = 8  # entries of rows that are compared as one integer
+_MIN_TRANSPOSED = 10_000  # entries; fewer are sorted before scipy is imported
 _MIN_RADIX_LENGTH = 64  # entries of a row from which on a radix sort is faster
 _SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
 
@@ -206,13 +213,22 @@ def _merge_entries(
 ) -> tuple[Ints, Ints, Ints]:
     """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
     n_rows = len(indptr) - 1
+    ascending = np.ones(len(codes) + 1, dtype=np.bool_)
+    np.greater(codes[1:], codes[:-1], out=ascending[1:-1])
+    ascending[indptr] = True
+    if ascending.all():  # as in shards that are merged: their unique objects keep their order
+        merged = np.ones(len(codes), np.uint8) if counts is None else narrow(counts)
+        return np.diff(indptr), codes, merged
+    if max(n_codes, _MIN_TRANSPOSED) <= len(codes):  # sorted by transposing a matrix twice
+        data = np.ones(len(codes), np.int32) if counts is None else counts.astype(np.int64)
+        columns = codes.astype(np.int32)
+        matrix = sparse.csr_array((data, columns, indptr), shape=(n_rows, n_codes)).tocsc().tocsr()
+        matrix.sum_duplicates()
+        return np.diff(matrix.indptr), matrix.indices, narrow(matrix.data)
     width = np.dtype(np.uint32 if n_rows * n_codes < 2**32 else np.int64)  # fewer bytes to sort
     base = np.arange(n_rows, dtype=width) * width.type(n_codes)
     keys = np.repeat(base, np.diff(indptr))
     keys += codes.astype(width, copy=False)
-    if (keys[1:] > keys[:-1]).all():  # unique objects of a shard keep their order when it is merged
-        merged = np.ones(len(keys), np.uint8) if counts is None else narrow(counts)
-        return np.diff(indptr), codes, merged
     # Stable sorts use that rows stand in order already; twice as fast as others on some machines.
     if counts is None:
         if width == np.uint32 and len(keys) > _MIN_RADIX_LENGTH * n_rows:
