@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 
@@ -22,7 +22,9 @@ def _leave(code: int) -> NoReturn:
     """Exit; threads in the middle of a long computation are not waited for."""
     others = [each for each in threading.enumerate() if each is not threading.main_thread()]
     if not all(thread.daemon for thread in others):
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -53,7 +55,7 @@ def main() -> None:
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
         say(str(error))
-        sys.exit(2)
+        _leave(2)
     except KeyboardInterrupt:
         _interrupted()
     except SystemExit as stopped:
