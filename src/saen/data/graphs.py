@@ -355,7 +355,7 @@ class Graphs(Dataset):
         transposed = sparse.csr_array(matrix.T)
         return transposed if direction == "in" else sparse.csr_array(matrix + transposed)
 
-    def neighbours(self, direction: Direction = "both") -> tuple[NDArray[np.int64], Ints]:
+    def neighbours(self, direction: Direction = "both") -> tuple[Ints, Ints]:
         """The rows of `adjacency` as pointers, (N + 1,), and sorted nodes, self-loops included.
 
         >>> pointers, nodes = Graphs.from_edge_lists([[(0, 1), (1, 2)]]).neighbours()

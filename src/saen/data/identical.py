@@ -284,7 +284,7 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             order = np.argsort(keys[members, 0])
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))
-            return rank[codes], members[order]
+            return rank[codes], members[order].astype(np.int64)
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
     groups = np.empty(len(keys), dtype=np.int64)

@@ -198,7 +198,7 @@ class _FirstLayer:
         project = size * (entries + relation.n_parts * n_roles * d)
         # At most: fewer where parents have no parts in some roles.
         n_rows = min(entries, n_roles * relation.n_parents)
-        return project <= d * (entries + n_rows * size)
+        return bool(project <= d * (entries + n_rows * size))
 
     def mapped(self, h: Floats) -> Floats:
         """H W_π of every role, (m, roles, M, out)."""
@@ -224,16 +224,10 @@ class _FirstLayer:
 
     def aggregate(self, relation: Relation, h: Floats) -> Floats:
         """x = Σ_π (R_{l,π} H) W_π + b, with only the (role, parent) pairs that have parts."""
-        n_models, n_roles, d, size = self.weight.shape
+        n_roles = self.weight.shape[1]
         n, m = relation.n_parents, len(h)
-        if n == 1 and n_roles * h.size <= MAX_PRODUCT:  # a dense matrix, with the rows of all roles
-            own = relation.roles.astype(np.int64) * m + relation.parts
-            counts = np.bincount(own, relation.counts, n_roles * m).astype(h.dtype)
-            a = counts.reshape(n_roles, m) @ h.reshape(m, n_models * d)
-            side_by_side = a.reshape(n_roles, n_models, d).swapaxes(0, 1)
-            rows = side_by_side.reshape(1, n_models, n_roles * d)
-            weight = self.weight.reshape(n_models, n_roles * d, size)
-            return _matmul(rows, weight) + self.bias
+        if n == 1 and n_roles * h.size <= MAX_PRODUCT:
+            return self._aggregate_one(relation, h)
         pairs = relation.roles.astype(np.int64) * n + relation.parents
         used = np.zeros(n_roles * n, dtype=np.bool_)
         used[pairs] = True
@@ -248,6 +242,16 @@ class _FirstLayer:
             own = slice(ends[role], ends[role + 1])
             x[parents[own]] += _matmul(a[own], self.weight[:, role])
         return x
+
+    def _aggregate_one(self, relation: Relation, h: Floats) -> Floats:
+        """The same for a single parent, by a dense matrix (roles, parts)."""
+        n_models, n_roles, d, size = self.weight.shape
+        entries = relation.roles.astype(np.int64) * len(h) + relation.parts
+        counts = np.bincount(entries, relation.counts, n_roles * len(h)).astype(h.dtype)
+        a = counts.reshape(n_roles, len(h)) @ h.reshape(len(h), n_models * d)
+        side_by_side = a.reshape(n_roles, n_models, d).swapaxes(0, 1)
+        weight = self.weight.reshape(n_models, n_roles * d, size)
+        return _matmul(side_by_side.reshape(1, n_models, n_roles * d), weight) + self.bias
 
 
 def passes(hierarchy: Hierarchy, per_object: int, budget: int) -> Iterator[Hierarchy]:
