@@ -47,14 +47,15 @@ def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
     assert by_layers._label_table is None
 
 
-@pytest.mark.parametrize("kind", ["codes", "both"])
+@pytest.mark.parametrize(("kind", "longest"), [("codes", 4096), ("both", 4096), ("both", 0)])
 def test_forward_in_blocks_of_objects_gives_the_same(
-    monkeypatch: pytest.MonkeyPatch, kind: str
+    monkeypatch: pytest.MonkeyPatch, kind: str, longest: int
 ) -> None:
     hierarchy = random_hierarchy(3, n=20, kind=kind)
     trained = TrainedNetworks.of(make_network(hierarchy, seeds=[0, 1], normalisation="batch"))
     expected = trained.outputs(hierarchy)
     monkeypatch.setattr("saen.network.forward.MAX_BLOCK", 1)
+    monkeypatch.setattr("saen.network.forward.MAX_ROW_ENTRIES", longest)
     assert_close(trained.outputs(hierarchy), expected, 1e-12)
 
 

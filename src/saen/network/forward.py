@@ -89,7 +89,7 @@ class TrainedNetworks:
             if labels is None:
                 mapped = layer.mapped(h) if layer.projects(relation) else None
             results = []
-            for start, stop in self._blocks(relation.n_parents):
+            for start, stop in self._blocks(relation, h if mapped is None else mapped):
                 own = relation.span(start, stop)
                 if mapped is None:
                     x = layer.aggregate(own, h)
@@ -99,10 +99,14 @@ class TrainedNetworks:
             h = results[0] if len(results) == 1 else np.concatenate(results)
         return h
 
-    def _blocks(self, n: int) -> Iterator[tuple[int, int]]:
-        """Spans of objects whose activations the cache holds: at least one."""
+    def _blocks(self, relation: Relation, of_parts: Floats) -> Iterator[tuple[int, int]]:
+        """Spans of parents whose activations the cache holds: at least one."""
+        n = max(relation.n_parents, 1)
         rows = max(MAX_BLOCK // (self.n_models * self.architecture.width), 1)
-        return ((start, min(start + rows, n)) for start in range(0, max(n, 1), rows))
+        # Where rows are summed in float64, what is known of all parts is converted once.
+        if of_parts.size > MAX_BLOCK and _longest(relation.indptr) > MAX_ROW_ENTRIES:
+            rows = n
+        return ((start, min(start + rows, relation.n_parents)) for start in range(0, n, rows))
 
     @cached_property
     def _label_table(self) -> Floats | None:
@@ -283,7 +287,12 @@ def _matmul(x: Floats, weight: Floats) -> Floats:
 def _product(matrix: sparse.csr_array, dense: Floats) -> Floats:
     """Sums of rows of (m, M, d)."""
     rows = dense.reshape(len(dense), dense.shape[1] * dense.shape[2])
-    if np.diff(matrix.indptr).max(initial=0) > MAX_ROW_ENTRIES:
+    if _longest(matrix.indptr) > MAX_ROW_ENTRIES:
         rows = rows.astype(np.float64)
     product: Floats = (matrix @ rows).astype(dense.dtype, copy=False)
     return product.reshape(matrix.shape[0], *dense.shape[1:])
+
+
+def _longest(pointers: Ints) -> int:
+    """Entries of the longest row."""
+    return int(np.diff(pointers).max(initial=0))
