@@ -44,7 +44,7 @@ from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
-from saen.learning.unused import unused_information
+from saen.learning.unused import unused_by
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
@@ -184,7 +184,7 @@ def train_model(
         main = _main(estimator, prepared)
         facts = _describe(data, name, y, main)
         say(facts)
-        for line in _unused(estimator, data, main, job.reading.smiles):
+        for line in unused_by(estimator, data, smiles=job.reading.smiles):
             say(f"note: {line}")
         held_out = None
         if test is not None:
@@ -236,15 +236,6 @@ def _fitted_without(
         return prepared
     train = np.setdiff1d(np.arange(len(data)), test)
     return Preparations(data).fitted_on(estimator, train)
-
-
-def _unused(estimator: Model, data: Any, prepared: Prepared, smiles: str | None) -> list[str]:
-    """What of the data is ignored: by a blend, what none of its candidates reads."""
-    if not isinstance(estimator, BlendEstimator):
-        return unused_information(data, prepared.decomposition, smiles=smiles)
-    resolved = (each.estimator.spec.resolve(data).resolved(data) for each in estimator.listed(data))
-    each_ignores = [unused_information(data, each, smiles=smiles) for each in resolved]
-    return [line for line in each_ignores[0] if all(line in lines for lines in each_ignores)]
 
 
 def _write_model(model: Model, out: Path, folder: Path) -> int:
