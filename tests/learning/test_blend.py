@@ -234,10 +234,13 @@ def test_preset_best_is_evaluated_nested(few_candidates, tmp_path):
 
 def test_train_uses_the_best_by_default(few_candidates, tmp_path):
     out, table = tmp_path / "model.saen", tmp_path / "p.csv"
-    printed = invoke("train", "threads", "--budget", "quick", "--out", out).stdout
+    page = tmp_path / "page.html"
+    typed = ("train", "threads", "--budget", "quick", "--out", out, "--report", page)
+    printed = invoke(*typed).stdout
     assert "inner score" in printed
-    assert "blend of" in printed
-    assert list(tmp_path.iterdir()) == [out]
+    assert "ego networks" in printed.partition("blend of")[2]
+    assert "loss of 3 networks over 2 epochs" in page.read_text()
+    assert sorted(tmp_path.iterdir()) == [out, page]
     assert isinstance(saen.load(out), saen.BlendClassifier)
     invoke("predict", out, "threads", "--out", table)
     header = table.read_text().splitlines()[0]
