@@ -28,6 +28,20 @@ def candidates():
     ]
 
 
+def facts_of_training(job, out):
+    """What is said up to the facts about the data; the training stops there."""
+    told = []
+
+    def notify(part):
+        told.append(part)
+        if isinstance(part, DataFacts):
+            raise InputError("far enough")
+
+    with pytest.raises(InputError, match="far enough"):
+        train_model(job, out, limited=True, notify=notify)
+    return told
+
+
 @pytest.fixture(scope="module")
 def model():
     return saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets)
@@ -178,7 +192,7 @@ def test_blend_with_one_candidate_equals_it():
         np.testing.assert_allclose(odds[0] * temperature, odds[1], rtol=1e-6)
 
 
-def test_blend_takes_for_identical_what_no_candidate_tells_apart():
+def test_blend_takes_for_identical_what_no_candidate_tells_apart(tmp_path, monkeypatch):
     path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
     graphs = saen.Graphs.from_edge_lists([path, star] * 6, node_labels=["C"] * 48)
     blind = saen.PartCountsClassifier("nodes", node_labels="node", depth=None)
@@ -187,6 +201,11 @@ def test_blend_takes_for_identical_what_no_candidate_tells_apart():
         blend = saen.BlendClassifier(candidates=candidates)
         result = cross_validate(blend, graphs, [0, 1] * 6, repeats=1, folds=2)
         assert result.to_json()["ceiling"] == share
+    saen.save(graphs.with_targets([0, 1] * 6), tmp_path / "own.saen")
+    both = blend.listed(graphs)
+    monkeypatch.setattr(BlendEstimator, "listed", lambda *_: both)
+    told = facts_of_training(Job(str(tmp_path / "own.saen"), "best"), tmp_path / "model.saen")
+    assert (told[-1].ceiling, told[-1].candidates) == (1.0, 2)
 
 
 def test_blend_evaluation_resumes(tmp_path, monkeypatch):
@@ -250,17 +269,10 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
 
 
 def test_train_on_large_data_uses_networks_unless_asked(tmp_path, monkeypatch):
-    data, told = tmp_path / "own.saen", []
+    data = tmp_path / "own.saen"
     saen.save(THREADS[:12], data)
     monkeypatch.setattr("saen.learning.candidates.MAX_EXAMPLES", 10)
-
-    def notify(part):
-        told.append(part)
-        if isinstance(part, DataFacts):
-            raise InputError("far enough")
-
-    with pytest.raises(InputError, match="far enough"):
-        train_model(Job(str(data), "best"), tmp_path / "model.saen", limited=True, notify=notify)
+    told = facts_of_training(Job(str(data), "best"), tmp_path / "model.saen")
     assert "12 examples (more than 10): preset modern is used" in told[0]
     assert told[1].decomposition["name"] == "ego"
 

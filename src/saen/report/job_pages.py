@@ -30,7 +30,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
     facts, model = report.facts, report.model
     classes = getattr(model, "classes_", None)
     assert facts.decomposition is not None
-    summary = {"parts": describe_decomposition(facts.decomposition)}
+    summary = {"parts": describe_decomposition(facts.decomposition, facts.candidates)}
     predictions = None
     if report.held_out is not None:
         test = report.held_out.test
@@ -38,12 +38,14 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         y, answers = report.data.targets[test], report.held_out.predictions
         if classes is not None and classes.ndim == 1:
             y, answers = np.searchsorted(classes, y), answers[None]
-        rows = report.prepared.compressed.top[test].astype(np.int64)
+        rows = report.rows[test].astype(np.int64)
         if classes is None or classes.ndim == 1:
             predictions = Predictions(classes, y, answers, test, rows)
             summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
-        summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition)
+        summary["ceiling"] = describe_ceiling(
+            facts.ceiling, facts.decomposition, facts.candidates
+        )
     curves = {}
     members = [each.estimator for each in getattr(model, "members_", [])] or [model]
     networks = [each for each in members if isinstance(each, NetworkEstimator)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from saen._util.arrays import Array, Floats
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
@@ -52,7 +52,11 @@ FINISHED = "finished.json"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What is learned from: the data, their decomposition, and what compression made of it."""
+    """What is learned from: the data, their decomposition, and what compression made of it.
+
+    A blend tries several `candidates`: decomposition and levels are those of the first one, the
+    ceiling is that of all.
+    """
 
     name: str
     task: str
@@ -62,6 +66,7 @@ class DataFacts:
     levels: list[dict[str, Any]]
     ceiling: float | None
     description: str
+    candidates: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """All but the one-line description."""
@@ -93,13 +98,16 @@ class HoldOut:
 
 @dataclass(frozen=True)
 class FitReport:
-    """A training: the model and the data, what is known about them, and where the model is."""
+    """A training: the model and the data, what is known about them, and where the model is.
+
+    `rows` (n,) are equal where examples look identical to the model.
+    """
 
     facts: DataFacts
     held_out: HoldOut | None
     model: Model
     data: Any
-    prepared: Prepared
+    rows: Ints
     path: Path
     bytes: int
     settings: dict[str, Any]
@@ -181,8 +189,8 @@ def train_model(
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
-        main = _main(estimator, prepared)
-        facts = _describe(data, name, y, main)
+            main, rows, n_candidates = _seen(estimator, prepared)
+        facts = _describe(data, name, y, main, rows, n_candidates)
         say(facts)
         for line in unused_by(estimator, data, smiles=job.reading.smiles):
             say(f"note: {line}")
@@ -190,12 +198,12 @@ def train_model(
         if test is not None:
             with _timed(seconds, "hold out"):
                 ready = _fitted_without(estimator, prepared, data, test)
-                held_out = _hold_out(estimator, ready, named, test, folder, run)
+                held_out = _hold_out(estimator, ready, named, test, rows, folder, run)
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
-    return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+    return FitReport(facts, held_out, model, data, rows, out, size, settings, job.seed, seconds)
 
 
 def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
@@ -220,12 +228,18 @@ def _load_compressed(job: Job) -> CompressedExamples:
     return replace(data, targets=targets_for(data.targets, job.reading.task))
 
 
-def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
-    """What the facts are about: the only decomposition, or that of a blend's first candidate."""
+def _seen(estimator: Model, prepared: Prepared | Preparations) -> tuple[Prepared, Ints, int]:
+    """What facts are about, equal numbers for identical examples, and the number of candidates.
+
+    The only decomposition; or that of a blend's first candidate, to all of which examples must
+    look identical.
+    """
     if isinstance(prepared, Prepared):
-        return prepared
+        return prepared, prepared.compressed.top, 1
     assert isinstance(estimator, BlendEstimator)
-    return prepared.of(estimator.listed(prepared.data)[0].estimator)
+    candidates = estimator.listed(prepared.data)
+    main = prepared.of(candidates[0].estimator)
+    return main, estimator.identical(prepared), len(candidates)
 
 
 def _fitted_without(
@@ -355,6 +369,7 @@ def _hold_out(
     prepared: Prepared | Preparations,
     named: Any,
     test: NDArray[np.int64],
+    rows: Ints,
     folder: Path,
     run: str,
 ) -> HoldOut:
@@ -384,7 +399,6 @@ def _hold_out(
         scores = regression_scores(y[test], predictions, baseline).to_json()
         if y.ndim == 2:
             scores |= several_scores(y[test], predictions, target_names(named))
-    rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
     kept = {"test": test.tolist(), "predictions": predictions.tolist()}
@@ -393,7 +407,9 @@ def _hold_out(
     return result
 
 
-def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
+def _describe(
+    data: Any, name: str, y: Array, prepared: Prepared, rows: Ints, candidates: int
+) -> DataFacts:
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
@@ -402,8 +418,9 @@ def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
         classes=class_counts(y).get("classes"),
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=known_ceiling(prepared.compressed.top, y),
+        ceiling=known_ceiling(rows, y),
         description=repr(data).partition("(")[2][:-1],
+        candidates=candidates,
     )
 
 
