@@ -70,6 +70,25 @@ def test_blend_gives_untrained_networks_little_weight(model):
     assert weights["2: SAENClassifier"] < 0.2
 
 
+def test_blend_of_few_labels_is_about_as_good_as_part_counts_where_networks_overfit():
+    rng, n, nodes = np.random.default_rng(1), 400, 20
+    ends = np.sort(rng.integers(0, nodes, (n, nodes + 4, 2)))
+    edges = [sorted({(a, b) for a, b in pairs if a != b}) for pairs in ends.tolist()]
+    labels = rng.choice(["a", "b", "c"], n * nodes)
+    graphs = saen.Graphs.from_edge_lists(edges, [nodes] * n, node_labels=labels)
+    shares = (labels == "a").reshape(n, nodes).sum(axis=1) + rng.normal(size=n)
+    y = shares > nodes / 3
+    counts = saen.PartCountsClassifier("neighbourhoods(depth=2)")
+    networks = saen.SAENClassifier(epochs=25, n_models=1, radii=(0, 1, 2), inner_folds=0)
+    blend = saen.BlendClassifier(candidates=[counts, networks])
+    scores = {
+        name: each.fit(graphs[:60], y[:60]).score(graphs[60:], y[60:])
+        for name, each in (("counts", counts), ("networks", networks), ("blend", blend))
+    }
+    assert scores["networks"] < scores["counts"] - 0.05
+    assert scores["blend"] > scores["counts"] - 0.03
+
+
 def test_blend_members_are_refitted_with_all_their_networks(model):
     [networks] = [each for each in model.members_ if each.name == "1: SAENClassifier"]
     assert networks.estimator.network_.n_models == 2
