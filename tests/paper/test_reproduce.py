@@ -295,6 +295,7 @@ def test_the_command_shows_failures_in_table_and_picture(
     assert result.exit_code == 0, result.output
     lines = (small_data / "sizes_and_runtimes.md").read_text().splitlines()
     rows = {line.split(" | ")[0]: line.strip(" |").split(" | ") for line in lines}
+    assert lines[-3].startswith("Size: of an uncompressed .saen file")
     assert rows["| IMDB-BINARY"][-3:] == [
         "6.3",
         "6.0 × (1200.00, 200.00)",
