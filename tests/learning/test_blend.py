@@ -275,7 +275,7 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
     page = tmp_path / "page.html"
     typed = ("train", "threads", "--budget", "quick", "--out", out, "--report", page)
     printed = invoke(*typed).stdout
-    assert "inner score" in printed
+    assert "inner accuracy" in printed
     assert "ego networks" in printed.partition("blend of")[2]
     assert "loss of 3 networks over 2 epochs" in page.read_text()
     assert sorted(tmp_path.iterdir()) == [out, page]

@@ -113,4 +113,5 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
-    print_tried([each for each in report.evaluation.tried if "candidate" in each])
+    metric = report.evaluation.metrics[report.evaluation.metric].title
+    print_tried([each for each in report.evaluation.tried if "candidate" in each], metric)

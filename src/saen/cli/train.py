@@ -92,7 +92,7 @@ def command(
     if json:
         print_json(result.to_json())
         return
-    print_tried(getattr(result.model, "tried_", []))
+    print_tried(getattr(result.model, "tried_", []), result.inner_metric)
     model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
     print_lines(
         {

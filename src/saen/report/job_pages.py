@@ -43,9 +43,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             predictions = Predictions(classes, y, answers, test, rows)
             summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
-        summary["ceiling"] = describe_ceiling(
-            facts.ceiling, facts.decomposition, facts.candidates
-        )
+        summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition, facts.candidates)
     curves = {}
     members = [each.estimator for each in getattr(model, "members_", [])] or [model]
     networks = [each for each in members if isinstance(each, NetworkEstimator)]

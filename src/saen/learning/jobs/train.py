@@ -31,7 +31,12 @@ from saen.learning.candidates import too_many
 from saen.learning.jobs.compress import known_ceiling
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
-from saen.learning.metrics import classification_scores, regression_scores, several_scores
+from saen.learning.metrics import (
+    classification_scores,
+    find_metric,
+    regression_scores,
+    several_scores,
+)
 from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.preparation import (
     CompressedExamples,
@@ -113,6 +118,11 @@ class FitReport:
     settings: dict[str, Any]
     seed: int
     seconds: dict[str, float]
+
+    @property
+    def inner_metric(self) -> str:
+        """What the inner scores of a blend's candidates are."""
+        return find_metric(None, regression=self.facts.task == "regression").title
 
     def to_json(self) -> dict[str, Any]:
         """Facts about the data, scores on the held-out part, the model, and times."""
