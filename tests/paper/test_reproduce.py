@@ -15,11 +15,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from benchmarks.commands import write_tu
 from saen import Graphs, generate_threads
 from saen._util.json_files import write_json
 from saen.cli import app
 from saen.errors import FileError, InputError
+from saen.io.tu import write_tu
 from saen.learning.jobs.evaluate import Protocol
 from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
