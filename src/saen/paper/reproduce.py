@@ -426,7 +426,7 @@ def compression(names: Sequence[str], say: Say) -> Table:
         "Size: of an uncompressed .saen file with the hierarchy, before merging (labels of all "
         "nodes; parts and roles of all ego graphs and graphs, in the smallest integers that hold "
         "them) and after (the same of the unique ones with counts, and the unique graph of every "
-        "graph); without targets. The paper's sizes are of \"the preprocessed datasets\", files of "
+        'graph); without targets. The paper\'s sizes are of "the preprocessed datasets", files of '
         "another format, so the ratios are not of the same files.\n"
     )
     return Table("sizes_and_runtimes", "Sizes and runtimes", columns, rows, data, [files, note])
