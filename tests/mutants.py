@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help=f"every module of {', '.join(ROOMS)}")
     parser.add_argument("--seconds", type=float, help="stop after about this time")
     parser.add_argument("--again", action="store_true", help="try only survivors again")
+    parser.add_argument("--children", type=int, default=1, help="mutants tried at once")
     parser.add_argument("--folder", type=Path, default=Path(".mutants"))
     parser.add_argument("--out", type=Path, help="write counts and survivors to this JSON file")
     options = parser.parse_args()
@@ -67,7 +68,9 @@ def main() -> None:
         survivors = [name for name, what in results.items() if what == "survived"]
         if survivors or not options.again:
             prepare(options.folder / module, module)
-            mutmut(options.folder / module, survivors if options.again else [], left)
+            mutmut(
+                options.folder / module, survivors if options.again else [], left, options.children
+            )
     report(options.folder, modules, start, options.out)
 
 
@@ -121,14 +124,14 @@ def tests_of(module: str) -> list[str]:
     return [*([own] if Path(own).exists() else []), *EXTRA.get(module, [])] or [f"tests/{room}"]
 
 
-def mutmut(folder: Path, names: list[str], seconds: float | None) -> None:
+def mutmut(folder: Path, names: list[str], seconds: float | None, children: int) -> None:
     """Run mutmut, for a while, on all mutants or those named; what it has done is kept.
 
     It ends with an error when a process that a test left behind ends (joblib's do, after minutes
     of rest), and goes on when it is run again.
     """
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names]
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(children), *names]
     end = None if seconds is None else time.monotonic() + max(seconds, 1)
     while True:
         tried = Counter(outcomes(folder).values())
