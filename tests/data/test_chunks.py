@@ -101,7 +101,7 @@ def test_compress_graphs_that_is_interrupted_does_not_wait_for_chunks(monkeypatc
         def decompose(self, data):
             begun.append(data[0])
             if data[0] > 1:
-                in_time.append(interrupted.wait(timeout=2))
+                in_time.append(interrupted.wait(timeout=10))
             return super().decompose(data)
 
     def interrupt(_):
@@ -208,7 +208,8 @@ def test_compress_forecasts_what_cut_examples_cost_as_long_as_there_is_hope(monk
     class Cuttable(Numbers):
         def cut(self, data):
             seen.append(data.tolist())
-            return SimpleNamespace(costs=np.array({500: [51, 9], 400: [40], 300: [30]}[data[0]]))
+            costs = {500: [51, 9], 400: [40], 300: [30], 200: [2**62, 2**62]}
+            return SimpleNamespace(costs=np.array(costs[data[0]]))
 
     with refuses(
         "the decomposition would have up to 1.6e+02 entries (at most 1e+02, and what fits into "
@@ -219,7 +220,10 @@ def test_compress_forecasts_what_cut_examples_cost_as_long_as_there_is_hope(monk
     assert seen == [[500], [400], [300]]  # 100 would be fine, 130 is not, whatever 20 turns out
     monkeypatch.setattr(saen.data.chunks, "physical_memory", lambda: 250.0)
     with pytest.raises(InputError, match=r"6\.0e\+01 of them in example 0"):
-        compress_graphs(np.array([500]), Cuttable())
+        compress_graphs(np.array([500, 10]), Cuttable())
+    assert seen[3:] == [[500]]  # a small example is made as it is
+    with pytest.raises(InputError, match=r"9\.2e\+18 of them in example 0"):
+        compress_graphs(np.array([200]), Cuttable())
 
 
 def test_compress_takes_a_large_example_whose_chunks_are_small(monkeypatch):

@@ -193,7 +193,7 @@ def test_compressed_refuses_an_inverse_that_does_not_fit(changes, message):
         Compressed(Hierarchy(labels, [Relation([0, 1], [0], [0], ("part",), 1)]), **settings)
 
 
-def test_compressed_has_read_only_arrays_and_members_of_unused_objects_too():
+def test_compressed_has_read_only_arrays_and_members_in_order_for_every_object():
     labels = Attributes(np.array([0, 1]), Vocabulary(["C", "N"]))
     hierarchy = Hierarchy(labels, [Relation([0, 1], [0], [0], ("part",), 2)])
     compressed = Compressed(hierarchy, ([0, 0], [0]), (2, 1), (0, 1))
@@ -201,6 +201,8 @@ def test_compressed_has_read_only_arrays_and_members_of_unused_objects_too():
     ptr, members = compressed.members(0)
     assert ptr.tolist() == [0, 2, 2]
     assert members.tolist() == [0, 1]
+    many = Compressed(hierarchy, (np.arange(1000) % 2, [0]), (1000, 1), (0, 1))
+    assert many.members(0)[1].tolist() == [*range(0, 1000, 2), *range(1, 1000, 2)]
 
 
 # -- uses --------------------------------------------------------------------------------------

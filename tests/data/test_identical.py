@@ -164,6 +164,11 @@ def test_rows_are_equal_where_their_parts_are():
     mine, theirs = (axis.ravel() for axis in np.indices((7, 7)))
     expected = [sorted(rows[a]) == sorted(rows[b]) for a, b in zip(mine, theirs, strict=True)]
     assert found.equal(mine, theirs).tolist() == expected
+    # Rows and codes whose numbers just pass 32 bits.
+    for rows, n_parts in (([[2, 1]], 2**32), ([[2, 1], [3], [1]], 2**31)):
+        wide = Rows.of(relation_of(rows, n_parts), None, n_parts)
+        expected = [(*sorted(row), None, *[1] * len(row)) for row in rows]
+        assert [wide.content(row) for row in range(len(rows))] == expected
     empty = Rows.of(relation_of([[], []], 4), None, 4)
     assert len(empty.codes) == len(empty.counts) == 0
 
