@@ -48,13 +48,20 @@ def not_available(name: str) -> dict[str, str]:
     return {"what": name, "reason": f"not available: set SAEN_DATA to the folder of {name}.zip"}
 
 
-def available(names: Iterable[str], settings: Settings) -> tuple[list[str], list[dict[str, Any]]]:
-    """Those that can be measured here, and a reason for each of the others; quick runs have one."""
+def available(
+    names: Iterable[str], settings: Settings, *, further: Iterable[str] = ()
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Those that can be measured here, and a reason for each of the others.
+
+    `further` are measured in full runs only; quick runs have one dataset.
+    """
     if settings.quick:
         return [THREADS], []
-    names = list(names)
+    names = [*names, *(further if settings.full else ())]
     found = [name for name in names if name == LIKE_LARGEST or locate(name)]
-    return found, [not_available(name) for name in names if name not in found]
+    skipped = [not_available(name) for name in names if name not in found]
+    long = [{"what": name, "reason": "takes long: --full"} for name in further]
+    return found, skipped + ([] if settings.full else long)
 
 
 @dataclass(frozen=True)

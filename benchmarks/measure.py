@@ -43,13 +43,15 @@ def measure(
     function: Callable[..., dict[str, Any]],
     *,
     environment: Mapping[str, str] | None = None,
+    limit: int = TIMEOUT_SECONDS,
     **arguments: Any,
 ) -> dict[str, Any]:
     """What `function(**arguments)` returns in a process of its own, and what that process used.
 
     Arguments and result travel as JSON. The result holds `seconds` by step, to which `total` is
     added here, with `cpu_seconds` (of all threads: much less than the total means a busy machine)
-    and `peak_memory_bytes`.
+    and `peak_memory_bytes`. Raises `MeasurementError` if it fails or takes more than `limit`
+    seconds.
     """
     command = [sys.executable, "-m", "benchmarks.measure", function.__module__, function.__name__]
     try:
@@ -60,10 +62,10 @@ def measure(
             cwd=ROOT,
             # Huge pages for large tensors, as in the command line.
             env={"THP_MEM_ALLOC_ENABLE": "1", **os.environ, **(environment or {})},
-            timeout=TIMEOUT_SECONDS,
+            timeout=limit,
         )
     except subprocess.TimeoutExpired as error:
-        raise MeasurementError(f"took more than {TIMEOUT_SECONDS} s") from error
+        raise MeasurementError(f"took more than {limit} s") from error
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
         raise MeasurementError(reason[-1])

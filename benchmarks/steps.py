@@ -40,6 +40,13 @@ OF_KERNEL = {
     "unfold": "dense layers",
     "input_gradient": "dense layers",
     "adam": "optimiser",
+    "small_layers": "dense layers",
+    "normalised_layer": "dense layers",
+    "lookup": "dense layers",
+    "label_gradient": "dense layers",
+    "merge_labels": "dense layers",
+    "loss": "loss",
+    "sum_rows": "aggregation",
 }
 """Triton starts its kernels outside of torch's operations, so that no mark has them."""
 EPOCHS = 6  # that are timed, after one eager and one recorded
@@ -200,6 +207,8 @@ def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
         (fused, "layer", "dense layers", None),
         (fused, "_moments", "moments", _fused_moments_work),
         (fused, "_forward", "dense layers", _fused_work),
+        (fused, "_normalised_layer", "dense layers", _normalised_work),
+        (fused, "_small_layers", "dense layers", _small_work),
     ]
     aggregation: type[Aggregation]
     for aggregation in (DenseRows, NonEmptyRows, ProjectFirst):
@@ -234,7 +243,8 @@ def _marking(function: Any, part: str, count: Any, work: dict[str, list[Any]]) -
     return marked
 
 
-# Bytes that move, bytes of rows that are gathered, operations: forward and backward together.
+# Bytes that move, bytes of rows that are gathered, operations: forward and backward together,
+# except for products.
 
 
 def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> list[Any]:
@@ -242,14 +252,25 @@ def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> li
     rows = matrix.csr.shape[0]
     moved = 4 * (dense.numel() + product.numel() + 2 * entries + rows)
     gathered = 4 * entries * dense.shape[1]
-    once = (moved, gathered, 2 * entries * dense.shape[1])
-    return [once, once] if dense.requires_grad else [once]
+    return [(moved, gathered, 2 * entries * dense.shape[1])]  # the gradient is another product
 
 
 def _fused_work(
     y: torch.Tensor, a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, _: float
 ) -> list[Any]:
     return _linear_work(y, None, a, weight.transpose(1, 2), bias)
+
+
+def _normalised_work(_: None, a: torch.Tensor, uses: Any, weight: Any, *others: Any) -> list[Any]:
+    if len(others) > 4:  # backwards
+        return []
+    return [*_moments_work(None, a, uses), *_linear_work(others[-1], None, a, weight, None)]
+
+
+def _small_work(
+    _: None, x: torch.Tensor, __: Any, parameters: Any, ___: Any, *of: Any
+) -> list[Any]:
+    return [] if of else _of_layers(x, parameters[::2])
 
 
 def _fused_moments_work(_: Any, a: torch.Tensor, uses: torch.Tensor, __: Any) -> list[Any]:
@@ -262,15 +283,19 @@ def _moments_work(_: Any, *arguments: Any) -> list[Any]:
 
 
 def _linear_work(
-    x: torch.Tensor, _: Any, a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+    x: torch.Tensor, _: Any, a: torch.Tensor, weight: torch.Tensor, bias: Any
 ) -> list[Any]:
     n, operations = a.numel(), 2 * a.numel() * weight.shape[-1]
     return [(4 * (n + x.numel()), 0, operations), (4 * (2 * n + x.numel()), 0, 2 * operations)]
 
 
-def _layers_work(out: torch.Tensor, layers: Any, x: torch.Tensor, *_: Any) -> list[Any]:
+def _layers_work(_: Any, layers: Any, x: torch.Tensor, *__: Any) -> list[Any]:
+    return _of_layers(x, layers.weights)
+
+
+def _of_layers(x: torch.Tensor, weights: Any) -> list[Any]:
     calls, sizes = [], [x.numel()]
-    for weight in layers.weights:
+    for weight in weights:
         operations = 2 * sizes[-1] * weight.shape[-1]
         sizes.append(sizes[-1] // weight.shape[-2] * weight.shape[-1])
         n, m = sizes[-2:]

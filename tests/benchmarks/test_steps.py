@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
+from scipy import sparse
 
 from benchmarks import steps
+from saen.network.sparse import SparseMatrix
 
 
 def _event(name, device, *kernels, parent=None, sequence=-1):
@@ -44,3 +49,15 @@ def test_kernels_are_all_counted():
     kind = type(kernels.layer)
     names = {name for name, value in vars(kernels).items() if isinstance(value, kind)}
     assert set(steps.OF_KERNEL) == {name for name in names if not name.startswith("_")}
+
+
+def test_products_count_once_forwards_and_once_backwards():
+    counts = sparse.csr_array(np.eye(2, 3))
+    matrix = SparseMatrix.from_scipy(counts, torch.float32, torch.device("cpu"))
+    x, work = torch.ones(3, 4, requires_grad=True), defaultdict(list)
+    with steps._marked(work):
+        torch.autograd.grad((matrix @ x).sum(), x)
+    assert work["aggregation"] == [
+        (4 * (12 + 8 + 2 * 2 + 2), 4 * 2 * 4, 2 * 2 * 4),
+        (4 * (8 + 12 + 2 * 2 + 3), 4 * 2 * 4, 2 * 2 * 4),
+    ]

@@ -85,6 +85,11 @@ def test_predicting_on_a_cpu_imports_no_torch(tmp_path: Path) -> None:
     assert "torch" not in modules
 
 
+def test_evaluating_part_counts_imports_no_torch() -> None:
+    counts = ("--preset", "counts", "--repeats", "1", "--folds", "2")
+    assert "torch" not in command_imports("evaluate", "threads", *counts)
+
+
 def test_import_saen_imports_no_arrays() -> None:
     assert not imported("import saen; dir(saen)") & (NETWORKS | TABLES | ARRAYS)
 

@@ -57,7 +57,8 @@ FIT = """
 import json, os, signal, sys, saen, torch
 threads = saen.generate_threads(40, average_nodes=60, seed=4)
 def fit(name):
-    model = saen.SAENClassifier(epochs=2, n_models=2, radii=(0, 1)).fit(threads, threads.targets)
+    model = saen.SAENClassifier(epochs=2, n_models=2, radii=(0, 1), device="cpu")
+    model.fit(threads, threads.targets)
     json.dump(model.predict_proba(threads).tolist(), open(name, "w"))
 fit(sys.argv[1])
 torch.rand(600, 600) @ torch.rand(600, 600)  # several threads have been used

@@ -6,47 +6,36 @@ The kernels run on a GPU where there is one, and elsewhere in Triton's interpret
 from __future__ import annotations
 
 import copy
-from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 
+from saen.data.compression import compress
 from saen.network import fused
 from saen.network.aggregation import RunningMoments
+from saen.network.loss import Task
 from saen.network.model import Level
-from saen.network.training import Adam
-from tests.references.networks import assert_close, make_network, random_hierarchy
+from saen.network.settings import Settings
+from saen.network.training import Adam, train
+from tests.references.networks import assert_close, make_network, random_hierarchy, random_task
 
 SLOPE = 0.01
 SHAPES = [(18, 5, 3, 9), (1, 1, 1, 1), (20, 10, 2, 1), (0, 4, 2, 3)]  # n, d, M, o
-N_ROLES = {1: 1, 4: 2, 5: 1, 10: 2}  # by d
-
-
-def _interpreter() -> str | None:
-    """Why the kernels cannot be interpreted here."""
-    try:
-        found = tuple(int(part) for part in version("triton").split(".")[:2])
-    except PackageNotFoundError:
-        return "Triton is not installed"
-    # Earlier ones convert arrays to numbers in a way that numpy 2.4 refuses.
-    return None if found >= (3, 9) else "the interpreter needs Triton 3.9"
+N_ROLES = {1: 1, 4: 2, 5: 1, 10: 2, 36: 2}  # by d
 
 
 @pytest.fixture
-def device(monkeypatch):
-    """A GPU if there is one; else the CPU, with the kernels interpreted."""
-    # Loops that small arrays would not enter twice.
+def device(kernel_device, monkeypatch):
+    """Where the kernels run, with loops that small arrays would not enter twice."""
     monkeypatch.setattr(fused, "MAX_SUMMED", 32)
     monkeypatch.setattr(fused, "FOLDED_INPUTS", 4)
-    if torch.cuda.is_available():
-        yield torch.device("cuda")
-        return
-    if (reason := _interpreter()) is not None:
-        pytest.skip(reason)
-    monkeypatch.setattr(fused, "is_available", lambda device: True)
-    yield torch.device("cpu")
+    monkeypatch.setattr(fused, "LOSS_ROWS", 4)
+    monkeypatch.setattr(fused, "LABEL_ROWS", 2)
+    monkeypatch.setattr(fused, "SMALL_ROWS", 16)
+    return kernel_device
 
 
 def _random(device, n, d, m, o):
@@ -92,8 +81,13 @@ def _expected(leaves, slope, seen=None, uses=None, norm=None):
     return torch.nn.functional.leaky_relu(x, slope)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_normalised_layer_its_gradients_and_running_moments(device, shape):
+@pytest.mark.parametrize(
+    ("shape", "small"),
+    [(shape, False) for shape in SHAPES] + [((18, 5, 3, 9), True), ((7, 36, 2, 3), True)],
+    ids=str,
+)
+def test_normalised_layer_its_gradients_and_running_moments(device, shape, small, monkeypatch):
+    monkeypatch.setattr(fused, "FUSES_SMALL_LAYERS", small)
     numbers, uses, seen, g = _random(device, *shape)
     n, d, m, _ = shape
     if n == 1:
@@ -133,8 +127,107 @@ def test_layer_without_normalisation_and_its_gradients(device, shape):
         _close(found, wanted)
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_adam_equals_that_of_other_devices(device, decay, monkeypatch):
+@pytest.mark.parametrize("widths", [(3, 5, 1), (2, 16, 3, 2), (4, 2)], ids=str)
+def test_later_layers_and_their_gradients(device, widths, monkeypatch):
+    if len(widths) == 2:
+        monkeypatch.setattr(fused, "MAX_SMALL_ROWS", 17)
+    rng, n, m = torch.Generator().manual_seed(0), 18, 2
+    numbers = {"h": torch.randn(n, widths[0], m, generator=rng)}
+    for layer, (d, o) in enumerate(pairwise(widths)):
+        numbers[f"weight {layer}"] = torch.randn(m, d, o, generator=rng)
+        numbers[f"bias {layer}"] = torch.randn(m, o, generator=rng)
+    g = torch.randn(n, widths[-1], m, generator=rng).to(device)
+    slopes = [SLOPE] * (len(widths) - 2) + [1.0]
+    single, double = (
+        _leaves({key: each.to(device) for key, each in numbers.items()}, dtype)
+        for dtype in (torch.float32, torch.float64)
+    )
+    h, *parameters = single.values()
+    y = fused.later_layers(h, parameters[::2], parameters[1::2], slopes)
+    expected, *parameters = double.values()
+    for weight, bias, slope in zip(parameters[::2], parameters[1::2], slopes, strict=True):
+        expected = torch.einsum("ndm,mdo->nom", expected, weight) + bias.T
+        expected = torch.nn.functional.leaky_relu(expected, slope)
+    _close(y, expected)
+    for found, wanted in zip(
+        torch.autograd.grad((y * g).sum(), tuple(single.values())),
+        torch.autograd.grad((expected * g).sum(), tuple(double.values())),
+        strict=True,
+    ):
+        _close(found, wanted)
+
+
+def test_lookup_and_its_gradients(device):
+    n_models, n_labels, d = 3, 6, 5
+    rng = torch.Generator().manual_seed(0)
+    numbers = {
+        "table": torch.randn(n_models, n_labels + 1, d, generator=rng),
+        "bias": torch.randn(n_models, d, generator=rng),
+    }
+    codes = torch.tensor([4, 0, -1, 2, 5])
+    entries = torch.arange(n_labels + 1).repeat(n_models, 1)
+    entries[:, -1] = n_labels + 1  # unseen
+    entries[1, [0, 5, -1]] = n_labels  # shared
+    entries[2, [1, 2]] = n_labels + 1
+    gradient = torch.randn(len(codes), d, n_models, generator=rng)
+    single, double = (
+        _leaves({key: each.to(device) for key, each in numbers.items()}, dtype)
+        for dtype in (torch.float32, torch.float64)
+    )
+    gradient, codes, entries = (each.to(device) for each in (gradient, codes, entries))
+    y = fused.lookup(*single.values(), entries, codes, SLOPE)
+    rows = torch.nn.functional.pad(double["table"], (0, 0, 0, 1))
+    found = torch.stack([rows[m, entries[m, codes]] for m in range(n_models)], 2)
+    expected = torch.nn.functional.leaky_relu(found + double["bias"].T, SLOPE)
+    _close(y, expected)
+    for found, wanted in zip(
+        torch.autograd.grad((y * gradient).sum(), tuple(single.values())),
+        torch.autograd.grad((expected * gradient).sum(), tuple(double.values())),
+        strict=True,
+    ):
+        _close(found, wanted)
+
+
+@pytest.mark.parametrize(("n_targets", "n_classes"), [(1, 2), (3, 2), (1, 3)])
+def test_losses_and_their_gradients(device, n_targets, n_classes):
+    rng, n, n_models = np.random.default_rng(0), 7, 3
+    codes = rng.integers(0, n_classes, (n, n_targets))
+    codes[2, 1:] = -1  # unknown
+    weights = rng.integers(0, 3, (n, n_models)).astype(np.float64)
+    weights[:, 1] = 0.0  # no examples in this batch
+    task = Task.classification(
+        codes if n_targets > 1 else codes[:, 0],
+        n_classes=n_classes,
+        class_weights=rng.random((n_classes * n_targets, n_models)),
+    )
+    histograms = task.histograms(np.arange(n), np.arange(n), n, weights)
+    histograms = torch.from_numpy(histograms).to(device)
+    outputs = torch.from_numpy(rng.normal(size=(n, n_models, task.n_outputs)) * 10).to(device)
+    outputs[0] = torch.linspace(-90, 90, outputs[0].numel()).view_as(outputs[0])
+    totals = torch.ones(3, n_models, device=device)
+    gradient = fused.loss(outputs.float(), histograms.float(), totals)
+    outputs.requires_grad_()
+    loss, weight = task.losses(outputs, histograms)
+    mean = loss / weight.clamp_min(1e-30)
+    _close(gradient, torch.autograd.grad(mean.sum(), outputs)[0])
+    for found, wanted in zip(
+        totals - 1, (loss, weight, task.correct(outputs, histograms)), strict=True
+    ):
+        _close(found, wanted)
+
+
+def test_loss_keeps_the_digits_of_confident_outputs(device):
+    histograms = torch.tensor([[[0.0, 1.0]]], device=device)
+    totals = torch.zeros(3, 1, device=device)
+    gradient = fused.loss(torch.full((1, 1, 1), 18.0, device=device), histograms, totals)
+    assert totals[0].item() == pytest.approx(np.log1p(np.exp(-18)), rel=1e-5)
+    assert gradient.item() == pytest.approx(-np.exp(-18), rel=1e-5)
+
+
+@pytest.mark.parametrize(("decay", "large", "counted"), [(0.0, 8, 2048), (0.1, 99, 2)])
+def test_adam_equals_that_of_other_devices(device, decay, large, counted, monkeypatch):
+    monkeypatch.setattr(fused, "LARGE", large)  # so is the table of labels if it is 8
+    monkeypatch.setattr(fused, "MAX_COUNTED", counted)
     network = make_network(random_hierarchy(0, n=10, patterns=5), 1, range(3))
     network = network.to(device, torch.float32)
     other = copy.deepcopy(network)
@@ -144,12 +237,16 @@ def test_adam_equals_that_of_other_devices(device, decay, monkeypatch):
     rng = torch.Generator().manual_seed(0)
     for step in range(3):
         gradients = tuple(
-            torch.randn(each.shape, generator=rng).to(device) for each in adam.parameters
+            torch.randn(len(each), each.shape[1] + 1, *each.shape[2:], generator=rng)[:, 1:].to(
+                device
+            )
+            for each in adam.parameters
         )
         rate = torch.tensor(0.05 / (1 + step), dtype=torch.float64, device=device)
-        active = torch.tensor([True, step == 1, False], device=device)
+        active = torch.tensor([True, True, False], device=device)
+        running = torch.tensor([True, step == 1, True], device=device)
         for each in (adam, stock):
-            each.step(gradients, rate, active)
+            each.step(gradients, rate, active, running)
     assert adam.steps.tolist() == stock.steps.tolist() == [3.0, 1.0, 0.0]
     for found, expected in zip(
         (*adam.parameters, adam.mean, adam.square),
@@ -160,31 +257,49 @@ def test_adam_equals_that_of_other_devices(device, decay, monkeypatch):
         assert_close(found, expected, 1e-6)
 
 
-@pytest.mark.parametrize("normalisation", ["batch", "none"])
-def test_a_training_step_equals_one_of_the_stock_layers(device, normalisation, monkeypatch):
+def test_a_training_step_equals_one_of_the_stock_layers(device, monkeypatch):
     # A CPU would rather project parts first.
     monkeypatch.setattr(Level, "aggregation", lambda self, relation: relation.aggregate_first)
-    hierarchy = random_hierarchy(0, n=6, patterns=4)
-    results, layers = [], Mock(wraps=fused.layer)
+    hierarchy = compress(random_hierarchy(0, n=6, patterns=4)).hierarchy  # labels are distinct
+    results, layers, lookups = [], Mock(wraps=fused.layer), Mock(wraps=fused.lookup)
     monkeypatch.setattr(fused, "layer", layers)
+    monkeypatch.setattr(fused, "lookup", lookups)
     for available in (True, False):
         monkeypatch.setattr(fused, "is_available", lambda device, answer=available: answer)
-        network = make_network(hierarchy, 1, range(3), normalisation=normalisation)
+        network = make_network(hierarchy, 1, range(3), normalisation="batch")
         network = network.to(device, torch.float32).train()
         outputs = network(hierarchy)
         weights = torch.linspace(-1, 1, outputs.numel(), device=device).view_as(outputs)
         gradients = torch.autograd.grad((outputs * weights).sum(), Adam(network).parameters)
         buffers = [each for each in network.buffers() if each.is_floating_point()]
         results.append((outputs, *gradients, *buffers))
-    assert layers.call_count == 4  # of two levels
+    assert layers.call_count == 2  # of two levels
+    assert lookups.call_count == 1
     for found, expected in zip(*results, strict=True):
         _close(found, expected)
+
+
+def test_training_gives_the_losses_and_weights_of_stock_operations(device, monkeypatch):
+    monkeypatch.setattr(Level, "aggregation", lambda self, relation: relation.aggregate_first)
+    hierarchy, results = random_hierarchy(0, n=6, patterns=3), []
+    task = random_task(0, 6, 3)
+    losses = Mock(wraps=fused.loss)
+    monkeypatch.setattr(fused, "loss", losses)
+    for available in (True, False):
+        monkeypatch.setattr(fused, "is_available", lambda device, answer=available: answer)
+        network = make_network(hierarchy, 3, range(3), [[3], [2], [3]]).to(device, torch.float32)
+        history = train(network, compress(hierarchy), task, Settings(epochs=1), min_count=4)
+        results.append([history.loss, history.accuracy, *network.state_dict().values()])
+    assert losses.call_count == 1
+    for found, expected in zip(*results, strict=True):
+        assert_close(found, expected, 1e-4, floor=1e-3)
 
 
 @pytest.mark.parametrize("changes", [{"dropout": 0.5}, {"slope": -0.1}])
 def test_what_is_left_to_the_stock_layers(changes, monkeypatch):
     monkeypatch.setattr(Level, "aggregation", lambda self, relation: relation.aggregate_first)
     monkeypatch.setattr(fused, "is_available", lambda device: True)
+    monkeypatch.setattr(fused, "FUSES_PRODUCTS", False)
     hierarchy, layers = random_hierarchy(0, n=20, patterns=10), Mock()
     monkeypatch.setattr(fused, "layer", layers)
     network = make_network(hierarchy, 1, range(2), **changes).float().train()

@@ -332,9 +332,9 @@ def test_schedule_changes_every_step_and_the_batch_order_every_epoch(
     rates, sums = [], []
     step, losses = Adam.step, Task.losses
 
-    def noted_step(self: Adam, gradients: Any, rate: torch.Tensor, active: Any) -> None:
+    def noted_step(self: Adam, gradients: Any, rate: torch.Tensor, *models: Any) -> None:
         rates.append(float(rate))
-        step(self, gradients, rate, active)
+        step(self, gradients, rate, *models)
 
     def noted_losses(self: Task, made: Any, targets: Any) -> Any:
         sums.append(float(targets[..., 2:].sum()))  # identifies the batch

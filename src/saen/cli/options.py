@@ -295,3 +295,11 @@ def _check_early(values: dict[str, Any], source: str) -> None:
 
 def _note(line: str) -> None:
     say(f"note: {line}")
+
+
+def wake(preset: str | None, device: str) -> None:
+    """Start torch and the device in a thread, if networks are trained, before other imports."""
+    from saen.network import devices
+
+    if preset != "counts":
+        devices.wake(device)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +22,15 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from saen.network.aggregation import RunningMoments
+
+FUSES_PRODUCTS = True
+"""Whether `products` sums the rows of small sparse products; else the libraries do."""
+FUSES_LABELS = True
+"""Whether `lookup` is the bottom level of networks that read labels; else stock operations are."""
+FUSES_LOSSES = True
+"""Whether `loss` computes the gradients of outputs; else stock operations do."""
+FUSES_SMALL_LAYERS = True
+"""Whether layers of few rows are one kernel each way; else they are made like all others."""
 
 MAX_WIDTH = 16
 """Units of a layer, and numbers per aggregate, above which matrix products of the libraries win."""
@@ -48,6 +58,28 @@ FOLDED_INPUTS = 64
 """Of a layer whose weights a program folds at a time."""
 PARAMETERS = 256
 """That a program of the optimiser changes."""
+LARGE = 1 << 11
+"""Numbers of a model's parameter whose gradients are not copied before the optimiser reads them."""
+MAX_COUNTED = 1 << 12
+"""Parameters of a model that one program of the optimiser changes if it counts the step too."""
+MAX_SMALL_ROWS = 256
+"""Of layers that one program computes for a model."""
+MAX_NORMALISED_ROWS = 128
+"""Of such a layer if it is normalised: the program holds all of them."""
+MAX_SMALL_INPUTS = 128
+"""Of such a layer: a program reads as many at a time as a layer has outputs."""
+SMALL_ROWS = 64
+"""That it computes at a time otherwise: with more, registers are spilled."""
+LABEL_ROWS = 4
+"""Objects of a chunk whose gradients are those of labels, at least."""
+LOSS_ROWS = 128
+"""Examples whose losses a program computes at a time, at most."""
+LOSS_OUTPUTS = 512
+"""Of one model that a program reads at a time."""
+LOSS_MODELS = 4
+"""That a program computes the losses of."""
+MAX_LOSS_ROWS = 1 << 11
+"""Examples of a batch above which the sums of the libraries win: a program sums all of them."""
 
 
 def is_available(device: torch.device) -> bool:
@@ -78,7 +110,15 @@ def layer(
     - `uses` (n, M) and `norm`: normalise by the moments of `a`, each row weighted by its uses, and
       move the running ones.
     """
-    y: Tensor = _Layer.apply(a, weight, bias, slope, seen, uses, norm)  # type: ignore[no-untyped-call]
+    is_small = (
+        FUSES_SMALL_LAYERS
+        and norm is not None
+        and len(a) <= MAX_NORMALISED_ROWS
+        and a.shape[1] <= MAX_SMALL_INPUTS
+        and weight.shape[2] <= MAX_WIDTH
+    )
+    function = _SmallNormalisedLayer if is_small else _Layer
+    y: Tensor = function.apply(a, weight, bias, slope, seen, uses, norm)  # type: ignore[no-untyped-call]
     return y
 
 
@@ -213,11 +253,10 @@ def _unfold(
     of_weight, of_bias = sums.new_empty(n_models, d, o), sums.new_empty(n_models, o)
     factors = [torch.empty_like(each) for each in moments[:2]]
     outputs, block = _block(o), min(_models_block(n_models), MERGED_MODELS)
-    at_once = min(_block(len(sums)), max(MAX_SUMMED // (outputs * block), 1))
     kernels.unfold[(-(-n_models // block) * (d + 1),)](
         sums, folded, *_seen(seen, d), *(moments or (None, None, None)),
         of_weight, of_bias, *(factors or (None, None)), len(sums), n_models, d, o, epsilon,
-        BK=at_once, BO=outputs, BM=block,
+        BK=_summed_at_once(len(sums), outputs * block), BO=outputs, BM=block,
     )  # fmt: skip
     return of_weight, of_bias, factors
 
@@ -247,6 +286,208 @@ def _input_gradient(
     return out
 
 
+def later_layers(
+    h: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], slopes: Sequence[float]
+) -> Tensor:
+    """The layers of a level after the first, without normalisation: (n, d, M) to (n, o, M)."""
+    if not FUSES_SMALL_LAYERS or len(h) > MAX_SMALL_ROWS:
+        for weight, bias, slope in zip(weights, biases, slopes, strict=True):
+            h = layer(h, weight, bias, slope)
+        return h
+    for start in range(0, len(weights), 2):
+        two = slice(start, start + 2)
+        parameters = chain.from_iterable(zip(weights[two], biases[two], strict=True))
+        h = _SmallLayers.apply(h, slopes[two], *parameters)  # type: ignore[no-untyped-call]
+    return h
+
+
+class _SmallLayers(torch.autograd.Function):
+    """One or two layers, forwards and backwards in one kernel each: a program for every model."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, slopes: Sequence[float], *parameters: Tensor) -> Tensor:
+        x, parameters = x.contiguous(), tuple(each.contiguous() for each in parameters)
+        y = x.new_empty(len(x), parameters[-1].shape[1], x.shape[2])
+        _small_layers(x, slopes, parameters, y)
+        ctx.save_for_backward(x, *parameters)
+        ctx.slopes = slopes
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, *parameters = ctx.saved_tensors
+        of_x, of_parameters = torch.empty_like(x), [torch.empty_like(each) for each in parameters]
+        g = gradients[0].contiguous()
+        _small_layers(x, ctx.slopes, parameters, of_x, g, of_parameters)
+        return of_x, None, *of_parameters
+
+
+def _small_layers(
+    x: Tensor,
+    slopes: Sequence[float],
+    parameters: Sequence[Tensor],
+    out: Tensor,
+    gradient: Tensor | None = None,
+    of_parameters: Sequence[Tensor | None] = (),
+) -> None:
+    from saen.network import kernels
+
+    n, d, n_models = x.shape
+    of_parameters = [*of_parameters, None, None, None, None][:4]
+    kernels.small_layers[(n_models,)](
+        x, *[*parameters, None, None][:4], out, gradient, *of_parameters,
+        n, n_models, d, parameters[0].shape[2], parameters[-1].shape[1], slopes[0], slopes[-1],
+        BN=SMALL_ROWS, B=MAX_WIDTH, num_warps=8,
+    )  # fmt: skip
+
+
+class _SmallNormalisedLayer(torch.autograd.Function):
+    """`_Layer` with normalisation in one kernel each way: a program for every model."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        a: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        slope: float,
+        seen: Tensor | None,
+        uses: Tensor,
+        norm: RunningMoments,
+    ) -> Tensor:
+        a, weight, uses = a.contiguous(), weight.contiguous(), uses.contiguous()
+        y = a.new_empty(len(a), weight.shape[2], a.shape[2])
+        _normalised_layer(a, uses, weight, seen, norm, slope, y, bias=bias.contiguous())
+        ctx.save_for_backward(a, uses, weight, seen, y)
+        ctx.slope, ctx.norm = slope, norm
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        a, uses, weight, seen, y = ctx.saved_tensors
+        of_a, of_weight = torch.empty_like(a), torch.empty_like(weight)
+        of_bias = weight.new_empty(len(weight), weight.shape[2])
+        given = y, gradients[0].contiguous(), of_weight, of_bias
+        _normalised_layer(a, uses, weight, seen, ctx.norm, ctx.slope, of_a, *given)
+        return of_a, of_weight, of_bias, None, None, None, None
+
+
+def _normalised_layer(
+    a: Tensor,
+    uses: Tensor,
+    weight: Tensor,
+    seen: Tensor | None,
+    norm: RunningMoments,
+    slope: float,
+    out: Tensor,
+    y: Tensor | None = None,
+    gradient: Tensor | None = None,
+    of_weight: Tensor | None = None,
+    of_bias: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+) -> None:
+    from saen.network import kernels
+
+    n, d, n_models = a.shape
+    rows = SMALL_ROWS if n <= SMALL_ROWS else MAX_NORMALISED_ROWS
+    kernels.normalised_layer[(n_models,)](
+        a, uses, weight, bias, None if seen is None else seen.view(torch.uint8), norm.mean.shape[2],
+        norm.mean, norm.variance, norm.started.view(torch.uint8),
+        out, y, gradient, of_weight, of_bias, n, n_models, d, weight.shape[2],
+        norm.momentum, norm.epsilon, slope, BN=rows, B=MAX_WIDTH, num_warps=8,
+    )  # fmt: skip
+
+
+def lookup(table: Tensor, bias: Tensor, entries: Tensor, codes: Tensor, slope: float) -> Tensor:
+    """Leaky ReLU of the rows of labels, plus bias: (n, d, M).
+
+    - `table` (M, V + 1, d) and `bias` (M, d);
+    - `entries` (M, V + 1): the row of every label and, last, of code -1: its own; V; or V + 1 for
+      none;
+    - `codes` (n,): the labels of the objects, all different;
+    - `slope`: ≥ 0, of the Leaky ReLU; 1 for none.
+    """
+    y: Tensor = _Lookup.apply(table, bias, entries, codes, slope)  # type: ignore[no-untyped-call]
+    return y
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, table: Tensor, bias: Tensor, entries: Tensor, codes: Tensor, slope: float
+    ) -> Tensor:
+        from saen.network import kernels
+
+        n_models, n_rows, d = table.shape
+        y, block = table.new_empty(len(codes), d, n_models), _models_block(n_models)
+        if len(codes):
+            kernels.lookup[(-(-n_models // block) * len(codes),)](
+                table.contiguous(), bias.contiguous(), entries, codes, y,
+                n_models, n_rows - 1, d, slope, BD=_block(d), BM=block, num_warps=1,
+            )  # fmt: skip
+        ctx.save_for_backward(y, entries, codes)
+        ctx.slope, ctx.n_rows = slope, n_rows
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        from saen.network import kernels
+
+        y, entries, codes = ctx.saved_tensors
+        n, d, n_models = y.shape
+        g, block = gradients[0].contiguous(), _models_block(n_models)
+        n_chunks, rows = _chunks(n, -(-n_models // block), LABEL_ROWS)
+        of_table = y.new_zeros(n_models, ctx.n_rows, d)
+        of_bias, sums = y.new_empty(n_models, d), y.new_empty(n_chunks, 2, d, n_models)
+        kernels.label_gradient[(-(-n_models // block) * n_chunks,)](
+            g, y, entries, codes, of_table, sums, n, n_models, ctx.n_rows - 1, d, rows, ctx.slope,
+            UNROLL=LABEL_ROWS, BD=_block(d), BM=block, num_warps=1,
+        )  # fmt: skip
+        columns, block = _block(d), min(block, MERGED_MODELS)
+        kernels.merge_labels[(-(-n_models // block) * 2,)](
+            sums, of_table, of_bias, n_chunks, n_models, ctx.n_rows - 1, d,
+            BK=_summed_at_once(n_chunks, columns * block), BD=columns, BM=block,
+        )  # fmt: skip
+        return of_table, of_bias, None, None, None
+
+
+def can_fuse_loss(outputs: Tensor) -> bool:
+    """Whether `loss` applies to these outputs (n, M, k)."""
+    return (
+        FUSES_LOSSES
+        and outputs.dtype == torch.float32
+        and len(outputs) <= MAX_LOSS_ROWS
+        and outputs.shape[2] <= MAX_WIDTH
+        and is_available(outputs.device)
+    )
+
+
+def loss(outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
+    """The gradient (n, M, k) of the sum of the models' mean losses, by `Task.losses`.
+
+    - `outputs` (n, M, k);
+    - `histograms`: (n, M, k) of classes, or (n, M, 2k) of the two classes of logistic outputs;
+    - `totals` (3, M): gets the losses of every model added, their weight and that of the correctly
+      classified examples.
+    """
+    from saen.network import kernels
+
+    z = outputs.detach().transpose(1, 2).contiguous()
+    n, k, n_models = z.shape
+    gradient, block = torch.empty_like(z), min(_models_block(n_models), LOSS_MODELS)
+    columns = 1 << (k - 1).bit_length()
+    kernels.loss[(-(-n_models // block),)](
+        z, histograms.contiguous(), totals, gradient, n, n_models, k,
+        IS_BINARY=histograms.shape[2] == 2 * k,
+        BN=min(LOSS_ROWS, LOSS_OUTPUTS // columns), BK=columns, BM=block, num_warps=8,
+    )  # fmt: skip
+    return gradient.transpose(1, 2)
+
+
 def addresses(parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Where every parameter of the first model lies, and how far from there that of the next one.
 
@@ -263,24 +504,42 @@ def addresses(parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 def adam(
     places: tuple[Tensor, Tensor],
-    gradient: Tensor,
-    mean: Tensor,
-    square: Tensor,
+    gradients: Sequence[Tensor],
+    moments: tuple[Tensor, Tensor],
     steps: Tensor,
     rate: Tensor,
-    active: Tensor,
+    models: tuple[Tensor, Tensor | None],
     decay: Tensor | None,
     betas: tuple[float, float],
     epsilon: float,
 ) -> None:
-    """A step of `saen.network.training.Adam` in place; `places` are the parameters' `addresses`."""
+    """A step of `saen.network.training.Adam` in place; `places` are the parameters' `addresses`.
+
+    `models` that take part are active and, where given, running ones, both (M,) Boolean. Gradients
+    of large tables are read where they are, those of all other parameters as one.
+    """
     from saen.network import kernels
 
-    n_models, size = gradient.shape
-    kernels.adam[(n_models * -(-size // PARAMETERS),)](
-        gradient, *places, mean, square, steps, rate, active.view(torch.uint8), decay,
-        n_models, size, *betas, epsilon, BP=PARAMETERS,
-    )  # fmt: skip
+    (n_models, total), (active, running) = moments[0].shape, models
+    flat = [gradient.reshape(n_models, -1) for gradient in gradients]
+    n_large = next((i for i, each in enumerate(flat) if each.shape[1] < LARGE), len(flat))
+    first, parts = 0, [each.contiguous() for each in flat[:n_large]]
+    if n_large < len(flat):
+        parts.append(torch.cat(flat[n_large:], dim=1))
+    # The last one may count the step: no other program reads the count any more.
+    is_counted = parts[-1].shape[1] <= MAX_COUNTED
+    for part in parts:
+        size, counts = part.shape[1], part is parts[-1] and is_counted
+        block = max(1 << (size - 1).bit_length(), PARAMETERS) if counts else PARAMETERS
+        kernels.adam[(n_models * -(-size // block),)](
+            part, *places, *moments, steps, rate, active.view(torch.uint8),
+            None if running is None else running.view(torch.uint8), decay,
+            n_models, first, size, total, *betas, epsilon,
+            COUNTS=counts, BP=block, num_warps=max(block // PARAMETERS, 4),
+        )  # fmt: skip
+        first += size
+    if not is_counted:
+        steps += active if running is None else active & running
 
 
 def _seen(seen: Tensor | None, d: int) -> tuple[Tensor | None, int]:
@@ -303,11 +562,16 @@ def _models_block(n_models: int) -> int:
     return min(MODELS, 1 << (n_models - 1).bit_length())
 
 
-def _chunks(n: int, n_programs: int) -> tuple[int, int]:
+def _summed_at_once(n_chunks: int, size: int) -> int:
+    """Of chunks of this size, how many a program loads before it adds them: a power of two."""
+    return min(_block(n_chunks), max(MAX_SUMMED // size, 1))
+
+
+def _chunks(n: int, n_programs: int, least: int = MIN_ROWS) -> tuple[int, int]:
     """How many chunks to cut n rows into that are summed, and the rows of each.
 
-    `n_programs` work on every chunk.
+    `n_programs` work on every chunk, which has at `least` so many rows.
     """
     most = min(max(PROGRAMS // n_programs, 1), MAX_CHUNKS)
-    rows = max(-(-n // most), MIN_ROWS)
+    rows = max(-(-n // most), least)
     return max(-(-n // rows), 1), rows

@@ -231,6 +231,10 @@ class BottomLevel(nn.Module):
 
     def forward(self, tensors: HierarchyTensors, uses: Tensor | None) -> Tensor:
         """h_0, (n_0, M, d_0)."""
+        if tensors.codes is not None and self.table is not None and self._can_fuse(tensors):
+            slope = self.layers.slopes()[0]
+            looked_up = fused.lookup(self.table, self.bias, self.entries, tensors.codes, slope)
+            return self.layers.fused(looked_up).transpose(1, 2)
         n_models = len(self.bias)
         x = self.bias[:, None].expand(n_models, tensors.n_bottom, -1)
         if tensors.codes is not None and self.table is not None:
@@ -239,6 +243,19 @@ class BottomLevel(nn.Module):
             x = x + self._project(self.map, tensors.vectors, uses)
         h: Tensor = self.layers(x, None)
         return h.transpose(0, 1).contiguous()
+
+    def _can_fuse(self, tensors: HierarchyTensors) -> bool:
+        """Whether the kernels of `fused` apply: labels alone, in training on a GPU."""
+        return (
+            fused.FUSES_LABELS
+            and fused.is_available(self.bias.device)
+            and self.training
+            and self.map is None
+            and tensors.has_distinct_labels
+            and self.bias.dtype == torch.float32
+            and self.layers.can_fuse(None)
+            and self.bias.shape[1] <= fused.MAX_WIDTH
+        )
 
     def _lookup(self, table: Tensor, codes: Tensor) -> Tensor:
         """Rows of the table for every object and model, (M, n, d); zero where unseen."""
@@ -410,10 +427,7 @@ class LaterLayers(nn.Module):
 
     def fused(self, h: Tensor) -> Tensor:
         """The level's output from that of its first layer, activated already: (n, d, M) both."""
-        slopes = self.slopes()[1:]
-        for weight, bias, slope in zip(self.weights, self.biases, slopes, strict=True):
-            h = fused.layer(h, weight, bias, slope)
-        return h
+        return fused.later_layers(h, [*self.weights], [*self.biases], self.slopes()[1:])
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""

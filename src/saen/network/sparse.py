@@ -11,6 +11,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from saen._util.arrays import Ints, index_dtype, offsets, ranges, segment_ids
+from saen.network.products import Rows
 
 MAX_CACHED_ROWS = 1 << 14
 """Rows of a dense factor above which summing them in one pass falls out of the CPU cache."""
@@ -39,13 +40,15 @@ class SparseMatrix:
         csr: Tensor,
         n_blocks: int = 1,
         starts: Starts | None = None,
+        rows: Rows | None = None,
         *,
         transpose_of: SparseMatrix | None = None,
     ) -> None:
         self.csr, self.n_blocks = csr, n_blocks
         self.starts = [csr.crow_indices()] if starts is None else starts
+        self.rows = Rows(csr) if rows is None else rows
         self._transpose_of = transpose_of
-        self._transposed: tuple[Tensor, int, Starts] | None = None
+        self._transposed: tuple[Tensor, int, Starts, Rows] | None = None
 
     @classmethod
     def from_scipy(
@@ -79,7 +82,7 @@ class SparseMatrix:
         # freed by the garbage collector.
         return SparseMatrix(*self._transposed, transpose_of=self)
 
-    def _transpose(self) -> tuple[Tensor, int, Starts]:
+    def _transpose(self) -> tuple[Tensor, int, Starts, Rows]:
         n, m = self.csr.shape
         matrix = self.to_scipy()
         rows: Ints = segment_ids(matrix.indptr)
@@ -96,7 +99,7 @@ class SparseMatrix:
             columns = rows // ROWS_PER_BLOCK * m + columns
         transposed = sparse.csr_array((matrix.data, (columns, rows)), shape=(n_blocks * m, n))
         csr = _to_torch(transposed, self.csr.dtype, self.csr.device)
-        return csr, n_blocks, _starts(csr)
+        return csr, n_blocks, _starts(csr), Rows(csr)
 
 
 class _Multiply(torch.autograd.Function):
@@ -105,7 +108,7 @@ class _Multiply(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        product = _multiply(matrix.csr, matrix.starts, dense.detach().contiguous())
+        product = _multiply(matrix, dense.detach().contiguous())
         if matrix.n_blocks == 1:
             return product
         return product.view(matrix.n_blocks, -1, product.shape[1]).sum(0)
@@ -116,7 +119,10 @@ class _Multiply(torch.autograd.Function):
         return ctx.matrix.T @ gradients[0], None
 
 
-def _multiply(csr: Tensor, starts: Starts, dense: Tensor) -> Tensor:
+def _multiply(matrix: SparseMatrix, dense: Tensor) -> Tensor:
+    csr, starts = matrix.csr, matrix.starts
+    if matrix.rows.can_multiply(dense):
+        return matrix.rows.multiply(dense)
     if not _uses_embedding_bag(csr):
         return csr @ dense
     # Rows of the product are weighted sums of rows. This is two to four times as fast as torch's

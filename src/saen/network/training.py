@@ -202,16 +202,26 @@ class Adam:
             self.places = fused.addresses(self.parameters)
 
     @torch.no_grad()
-    def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
-        """One step of the `active` models, (M,) Boolean; the learning `rate` is a float64 one."""
+    def step(
+        self,
+        gradients: tuple[Tensor, ...],
+        rate: Tensor,
+        active: Tensor,
+        running: Tensor | None = None,
+    ) -> None:
+        """One step of the models that are `active` and, if given, `running`, (M,) Boolean both.
+
+        The learning `rate` is a float64 one.
+        """
+        if self.places is not None:
+            moments, constants = (self.mean, self.square), (self.decay, self.betas, self.epsilon)
+            models = active, running
+            fused.adam(self.places, gradients, moments, self.steps, rate, models, *constants)
+            return
+        active = active if running is None else active & running
         n_models = len(self.steps)
         gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
         self.steps += active
-        if self.places is not None:
-            moments = self.mean, self.square, self.steps
-            constants = self.decay, self.betas, self.epsilon
-            fused.adam(self.places, gradient, *moments, rate, active, *constants)
-            return
         mask = active.to(gradient.dtype)[:, None]
         self.mean.lerp_(gradient, (1 - self.betas[0]) * mask)
         self.square.lerp_(gradient.square_(), (1 - self.betas[1]) * mask)
@@ -285,12 +295,17 @@ class _Run:
     def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
-        loss, weight = self.task.losses(outputs, batch.targets)
-        mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
-        gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
-        self.adam.step(gradients, self.rate, batch.active & self.running)
-        with torch.no_grad():
-            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
+        if self.task.loss != "squares" and fused.can_fuse_loss(outputs):
+            of_outputs = fused.loss(outputs, batch.targets, self.totals)
+            gradients = torch.autograd.grad(outputs, self.adam.parameters, of_outputs)
+        else:
+            loss, weight = self.task.losses(outputs, batch.targets)
+            mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+            gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
+            with torch.no_grad():
+                correct = self.task.correct(outputs, batch.targets)
+                self.totals += torch.stack([loss, weight, correct])
+        self.adam.step(gradients, self.rate, batch.active, self.running)
 
     @torch.no_grad()
     def check_finite(self) -> None:
