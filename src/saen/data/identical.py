@@ -103,7 +103,7 @@ class Rows:
         places = np.empty(relation.n_parents, dtype=index_dtype(relation.n_parents))
         first = n_rows = 0
         for lengths, _, _, own in blocks:
-            np.add(own, n_rows, out=places[first : first + len(own)], casting="same_kind")
+            np.add(own, n_rows, out=places[first : first + len(own)])
             first += len(own)
             n_rows += len(lengths)
         lengths, codes, counts = (
@@ -162,7 +162,7 @@ def _without_repeats(
 
     A row is short if its sorted codes are the digits of a 64-bit integer.
     """
-    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or n_codes**n <= 2**64)
+    longest = max(n for n in range(_MAX_SHORT + 1) if n_codes**n <= 2**64)
     lengths = np.minimum(np.diff(indptr), longest + 1).astype(np.uint8)
     kept = [np.flatnonzero(lengths > longest)]
     places = np.empty(len(lengths), dtype=np.int32)
@@ -172,7 +172,7 @@ def _without_repeats(
         own = np.flatnonzero(lengths == length)
         starts = indptr[own]
         columns = [codes[starts + place] for place in range(length)]
-        for first in range(length if length > 2 else length - 1):  # odd-even transposition sort
+        for first in range(length):  # odd-even transposition sort
             for place in range(first % 2, length - 1, 2):
                 pair = columns[place : place + 2]
                 columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
