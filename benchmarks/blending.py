@@ -140,8 +140,8 @@ def report(document: dict[str, Any]) -> str:
     heading = [f"| rule | {' | '.join(document)} |", f"|---|{'---:|' * len(document)}"]
 
     def rows(cell: Callable[[dict[str, Any]], str]) -> list[str]:
-        each = {title: (found["rules"][title] for found in document.values()) for title in RULES}
-        return [f"| {title} | {' | '.join(map(cell, found))} |" for title, found in each.items()]
+        each = {t: [cell(found["rules"][t]) for found in document.values()] for t in RULES}
+        return [f"| {title} | {' | '.join(cells)} |" for title, cells in each.items()]
 
     lines = [
         "# Rules for blending",

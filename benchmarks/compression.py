@@ -10,7 +10,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.data import LIKE_LARGEST, available, load_problem, typical_step
+from benchmarks.data import LARGEST, available, load_problem, typical_step
 from benchmarks.measure import measure, measured
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLE = "Compressed against uncompressed"
 
 MIN_SPEEDUP = {"COLLAB": 8, "REDDIT-BINARY": 8, "IMDB-BINARY": 10, "IMDB-MULTI": 10, "NCI1": 15}
-FURTHER = ("PROTEINS", "DD", LIKE_LARGEST)  # in a full run
+FURTHER = ("PROTEINS", "DD", LARGEST)  # in a full run
 EXACT = "MUTAG"  # where the losses of both are compared in float64
 NETWORKS = (10, 5, 3, 2, 1)
 MAX_MEMORY = 10 * GB  # for the uncompressed networks, unless the run is full
@@ -94,7 +94,7 @@ def run(settings: Settings) -> dict[str, Any]:
     names, skipped = available(MIN_SPEEDUP, settings, further=FURTHER)
     most = 0.7 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     memory = dict.fromkeys(names, most if settings.full else min(MAX_MEMORY, most))
-    memory[LIKE_LARGEST] = most  # its uncompressed networks need more than the others
+    memory[LARGEST] = most  # its uncompressed networks need more than the others
     cases = {name: partial(_row, name, memory[name], settings) for name in names}
     rows = measured(cases, skipped)
     document: dict[str, Any] = {"rows": rows, "checks": [], "skipped": skipped}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.settings import Settings
-from saen import Graphs, catalog, generate_threads, load_dataset
+from saen import Graphs, generate_threads, load_dataset
 from saen.io.loading import locate
 
 if TYPE_CHECKING:
@@ -18,29 +19,13 @@ if TYPE_CHECKING:
     from saen.learning.estimators import SAENClassifier
     from saen.network.ensemble import Plan
 
-THREADS = "threads"  # small, for quick runs
-LIKE_LARGEST = "like REDDIT-MULTI-12K"
+THREADS = "threads"  # generated and small, for quick runs
+LARGEST = "REDDIT-MULTI-12K"
 
 
 def dataset_graphs(name: str) -> Graphs:
     """A dataset of the catalog, or generated graphs."""
-    if name == THREADS:
-        return generate_threads(60, seed=0)
-    return like("REDDIT-MULTI-12K") if name == LIKE_LARGEST else load_dataset(name)
-
-
-def like(name: str, divisor: int = 1) -> Graphs:
-    """Generated graphs: as many, as large and in as many classes as those of a dataset.
-
-    `divisor` says how many times fewer.
-    """
-    entry = catalog()[name]
-    assert entry.paper is not None
-    return generate_threads(
-        entry.graphs // divisor,
-        n_classes=entry.classes,
-        average_nodes=entry.paper.average_nodes,
-    )
+    return generate_threads(60, seed=0) if name == THREADS else load_dataset(name)
 
 
 def not_available(name: str) -> dict[str, str]:
@@ -58,10 +43,17 @@ def available(
     if settings.quick:
         return [THREADS], []
     names = [*names, *(further if settings.full else ())]
-    found = [name for name in names if name == LIKE_LARGEST or locate(name)]
+    found = [name for name in names if locate(name)]
     skipped = [not_available(name) for name in names if name not in found]
     long = [{"what": name, "reason": "takes long: --full"} for name in further]
     return found, skipped + ([] if settings.full else long)
+
+
+def empty_cache(name: str, folder: str | Path) -> dict[str, str]:
+    """An environment whose cache is a folder, in which a dataset is found all the same."""
+    place = locate(name)
+    found = {} if place is None else {"SAEN_DATA": str(place.resolve().parent)}
+    return {"SAEN_CACHE": str(folder), **found}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Large datasets: generated ones of the size of REDDIT-MULTI, and ego graphs of large radius.
+"""Large datasets: REDDIT-MULTI, threads of growing size, and ego graphs of large radius.
 
 Whatever makes a dataset larger (more graphs, larger graphs, larger radii), the time to decompose
 and compress it should grow only with the number of entries of its relations.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import LIKE_LARGEST, not_available
+from benchmarks.data import LARGEST, available, dataset_graphs, empty_cache, not_available
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
@@ -29,10 +29,7 @@ from saen.report.palette import BLUE, GREY
 
 TITLE = "Large datasets"
 
-GENERATED: dict[str, dict[str, Any]] = {
-    LIKE_LARGEST: {"n_graphs": 11929, "n_classes": 11, "average_nodes": 391},
-    "like REDDIT-MULTI-5K": {"n_graphs": 4999, "n_classes": 5, "average_nodes": 509},
-}
+DATASETS = (LARGEST, "REDDIT-MULTI-5K")
 BALLS = {"REDDIT-BINARY": (0, 1, 2), "DD": (0, 1, 2, 3)}
 HALVINGS = 4  # sizes in the scaling plot: all graphs, half of them, …
 GROWTH: dict[str, list[dict[str, Any]]] = {
@@ -42,7 +39,7 @@ GROWTH: dict[str, list[dict[str, Any]]] = {
     ],
     "radius": [{"n_graphs": 2000, "average_nodes": 60, "radius": radius} for radius in range(5)],
 }
-QUICK_DIVISOR = 200  # how many times fewer graphs a quick run generates
+QUICK_DIVISOR = 200  # how many times fewer graphs grow in a quick run
 
 MAX_DIRECT_SECONDS, MAX_DIRECT_MEMORY = 60, 8 * GB
 MAX_STREAMING_MEMORY = 2 * GB
@@ -53,18 +50,17 @@ MAX_SLOPE = 1.05
 # -- what is measured, each in its own process -------------------------------------------------
 
 
-def generate(path: str, n_graphs: int, n_classes: int, average_nodes: float) -> dict[str, Any]:
-    """Generate graphs and save them."""
+def read(name: str, path: str) -> dict[str, Any]:
+    """Read a dataset, with an empty cache from its zip, and save it."""
     watch = Stopwatch()
-    size = {"n_classes": n_classes, "average_nodes": average_nodes}
-    graphs = watch("generate", lambda: generate_threads(n_graphs, **size))
+    graphs = watch("read", dataset_graphs, name)
     save(graphs, path)
     return {"seconds": watch.seconds, "nodes": graphs.n_nodes}
 
 
-def direct(path: str, n_graphs: int) -> dict[str, Any]:
-    """Decompose the first graphs of a dataset at once, then compress."""
-    graphs = load_dataset(path)[:n_graphs]
+def direct(path: str, every: int) -> dict[str, Any]:
+    """Decompose every so-manieth graph of a dataset at once, then compress."""
+    graphs = load_dataset(path)[::every]
     watch = Stopwatch()
     hierarchy = watch("decompose", Ego((0, 1)).decompose, graphs)
     compressed = watch("compress", compress, hierarchy)
@@ -108,17 +104,16 @@ def _facts(compressed: Compressed) -> dict[str, Any]:
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Generated graphs direct and streaming, time against entries, ego graphs of large radius."""
-    document: dict[str, Any] = {"generated": [], "balls": [], "checks": [], "skipped": []}
+    """Large datasets direct and streaming, time against entries, ego graphs of large radius."""
+    names, skipped = available(DATASETS, settings)
+    document: dict[str, Any] = {"rows": [], "balls": [], "checks": [], "skipped": skipped}
     with tempfile.TemporaryDirectory() as folder:
-        for name, shape in list(GENERATED.items())[: 1 if settings.quick else None]:
-            divisor = QUICK_DIVISOR if settings.quick else 1
-            arguments = {**shape, "n_graphs": shape["n_graphs"] // divisor}
-            path = Path(folder) / f"{name.replace(' ', '-')}.saen"
+        for name in names:
+            path = Path(folder) / f"{name}.saen"
             try:
-                row = _generated(name, path, arguments, settings.repeats)
-                document["generated"].append(row)
-                if name == LIKE_LARGEST:
+                row = _row(name, path, settings.repeats)
+                document["rows"].append(row)
+                if name == names[0]:
                     document["scaling"] = _scaling(path, row["direct"], settings)
             except MeasurementError as error:
                 document["skipped"].append({"what": name, "reason": f"failed: {error}"})
@@ -142,26 +137,27 @@ def run(settings: Settings) -> dict[str, Any]:
     return document
 
 
-def _generated(name: str, path: Path, arguments: dict[str, Any], repeats: int) -> dict[str, Any]:
-    generated = measure(generate, path=str(path), **arguments)
-    n_graphs = arguments["n_graphs"]
+def _row(name: str, path: Path, repeats: int) -> dict[str, Any]:
+    cold = empty_cache(name, path.parent)
+    first = measure(read, environment=cold, name=name, path=str(path))
     runs = range(repeats)
-    whole = typical(measure(direct, path=str(path), n_graphs=n_graphs) for _ in runs)
+    whole = typical(measure(direct, path=str(path), every=1) for _ in runs)
     chunks = typical(measure(streaming, path=str(path), radii=[0, 1]) for _ in runs)
     same = all(whole[key] == chunks[key] for key in ("graphs", "entries", "classes", "checksum"))
-    facts = {"graphs": n_graphs, "nodes": generated["nodes"], "entries": whole["entries"]}
-    results = {"generate": generated, "direct": whole, "streaming": chunks, "same_result": same}
-    return {"collection": name, **facts, **results}
+    facts = {"graphs": whole["graphs"], "nodes": first["nodes"], "entries": whole["entries"]}
+    results = {"read": first, "direct": whole, "streaming": chunks, "same_result": same}
+    return {"dataset": name, **facts, **results}
 
 
 def _scaling(path: Path, largest: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Seconds against entries for larger and larger subsets of one dataset, and the slope."""
     n_halvings = 1 if settings.quick else HALVINGS
-    sizes = [largest["graphs"] >> halvings for halvings in range(n_halvings, 0, -1)]
     runs = [
         # Direct, on one thread: streaming uses a second one only if there are several chunks.
-        typical(measure(direct, path=str(path), n_graphs=size) for _ in range(settings.repeats))
-        for size in sizes
+        typical(
+            measure(direct, path=str(path), every=1 << halvings) for _ in range(settings.repeats)
+        )
+        for halvings in range(n_halvings, 0, -1)
     ]
     points = [
         {"graphs": run["graphs"], "entries": run["entries"], "seconds": run["seconds"]["total"]}
@@ -211,16 +207,15 @@ def _add_balls(
 
 def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     checks = []
-    for row in document["generated"]:
-        if row["collection"] != LIKE_LARGEST:
+    for row in document["rows"]:
+        if row["dataset"] != LARGEST:
             continue
-        seconds = row["generate"]["seconds"]["total"] + row["direct"]["seconds"]["total"]
+        seconds = row["read"]["seconds"]["total"] + row["direct"]["seconds"]["total"]
         whole, chunks = (row[way]["peak_memory_bytes"] for way in ("direct", "streaming"))
-        what = f"{LIKE_LARGEST}: generated, decomposed, compressed"
         checks += [
-            check(what, seconds, MAX_DIRECT_SECONDS, "s"),
-            check(f"{LIKE_LARGEST}: peak memory", whole, MAX_DIRECT_MEMORY, "bytes"),
-            check(f"{LIKE_LARGEST}, streaming: peak memory", chunks, MAX_STREAMING_MEMORY, "bytes"),
+            check(f"{LARGEST}: read, decomposed, compressed", seconds, MAX_DIRECT_SECONDS, "s"),
+            check(f"{LARGEST}: peak memory", whole, MAX_DIRECT_MEMORY, "bytes"),
+            check(f"{LARGEST}, streaming: peak memory", chunks, MAX_STREAMING_MEMORY, "bytes"),
         ]
     for row in document["balls"]:
         memory = row["streaming"]["peak_memory_bytes"]
@@ -236,13 +231,14 @@ def _checks(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """Generated graphs, then scaling, then large radii."""
+    """Large datasets, then scaling, then large radii."""
     sections = []
-    if document["generated"]:
-        runs = plural(document["generated"][0]["direct"]["runs"], "process", "processes")
+    rows = document.get("rows", [])  # earlier runs measured generated graphs
+    if rows:
+        runs = plural(rows[0]["direct"]["runs"], "process", "processes")
         sections += [
-            "Generated discussion threads, ego graphs of radius 0 and 1, median "
-            f"seconds of {runs} each (generating: one), largest memory:\n",
+            "Reading the zip with an empty cache (one process); ego graphs of radius 0 and 1, "
+            f"decomposed at once or in chunks: median seconds of {runs} each, largest memory:\n",
             table(
                 (
                     "dataset",
@@ -254,7 +250,7 @@ def markdown(document: Mapping[str, Any]) -> str:
                     "peak memory",
                     "result",
                 ),
-                [cells for row in document["generated"] for cells in _ways(row)],
+                [cells for row in rows for cells in _ways(row)],
                 words=2,
             ),
         ]
@@ -273,10 +269,10 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 def _ways(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     same = "the same" if row["same_result"] else "**different**"
-    results = {"generate": "", "direct": "", "streaming": same}
+    results = {"read": "", "direct": "", "streaming": same}
     return [
         (
-            row["collection"],
+            row["dataset"],
             way,
             f"{row['nodes']:,}",
             f"{row['entries']:,}",

@@ -28,6 +28,20 @@ def candidates():
     ]
 
 
+def facts_of_training(job, out):
+    """What is said up to the facts about the data; the training stops there."""
+    told = []
+
+    def notify(part):
+        told.append(part)
+        if isinstance(part, DataFacts):
+            raise InputError("far enough")
+
+    with pytest.raises(InputError, match="far enough"):
+        train_model(job, out, limited=True, notify=notify)
+    return told
+
+
 @pytest.fixture(scope="module")
 def model():
     return saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets)
@@ -54,6 +68,25 @@ def test_blend_is_the_weighted_mean_of_its_members(model):
 def test_blend_gives_untrained_networks_little_weight(model):
     weights = {each["candidate"]: each["weight"] for each in model.tried_}
     assert weights["2: SAENClassifier"] < 0.2
+
+
+def test_blend_of_few_labels_is_about_as_good_as_part_counts_where_networks_overfit():
+    rng, n, nodes = np.random.default_rng(1), 400, 20
+    ends = np.sort(rng.integers(0, nodes, (n, nodes + 4, 2)))
+    edges = [sorted({(a, b) for a, b in pairs if a != b}) for pairs in ends.tolist()]
+    labels = rng.choice(["a", "b", "c"], n * nodes)
+    graphs = saen.Graphs.from_edge_lists(edges, [nodes] * n, node_labels=labels)
+    shares = (labels == "a").reshape(n, nodes).sum(axis=1) + rng.normal(size=n)
+    y = shares > nodes / 3
+    counts = saen.PartCountsClassifier("neighbourhoods(depth=2)")
+    networks = saen.SAENClassifier(epochs=25, n_models=1, radii=(0, 1, 2), inner_folds=0)
+    blend = saen.BlendClassifier(candidates=[counts, networks])
+    scores = {
+        name: each.fit(graphs[:60], y[:60]).score(graphs[60:], y[60:])
+        for name, each in (("counts", counts), ("networks", networks), ("blend", blend))
+    }
+    assert scores["networks"] < scores["counts"] - 0.05
+    assert scores["blend"] > scores["counts"] - 0.03
 
 
 def test_blend_members_are_refitted_with_all_their_networks(model):
@@ -178,7 +211,7 @@ def test_blend_with_one_candidate_equals_it():
         np.testing.assert_allclose(odds[0] * temperature, odds[1], rtol=1e-6)
 
 
-def test_blend_takes_for_identical_what_no_candidate_tells_apart():
+def test_blend_takes_for_identical_what_no_candidate_tells_apart(tmp_path, monkeypatch):
     path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
     graphs = saen.Graphs.from_edge_lists([path, star] * 6, node_labels=["C"] * 48)
     blind = saen.PartCountsClassifier("nodes", node_labels="node", depth=None)
@@ -187,6 +220,11 @@ def test_blend_takes_for_identical_what_no_candidate_tells_apart():
         blend = saen.BlendClassifier(candidates=candidates)
         result = cross_validate(blend, graphs, [0, 1] * 6, repeats=1, folds=2)
         assert result.to_json()["ceiling"] == share
+    saen.save(graphs.with_targets([0, 1] * 6), tmp_path / "own.saen")
+    both = blend.listed(graphs)
+    monkeypatch.setattr(BlendEstimator, "listed", lambda *_: both)
+    told = facts_of_training(Job(str(tmp_path / "own.saen"), "best"), tmp_path / "model.saen")
+    assert (told[-1].ceiling, told[-1].candidates) == (1.0, 2)
 
 
 def test_blend_evaluation_resumes(tmp_path, monkeypatch):
@@ -234,10 +272,13 @@ def test_preset_best_is_evaluated_nested(few_candidates, tmp_path):
 
 def test_train_uses_the_best_by_default(few_candidates, tmp_path):
     out, table = tmp_path / "model.saen", tmp_path / "p.csv"
-    printed = invoke("train", "threads", "--budget", "quick", "--out", out).stdout
-    assert "inner score" in printed
-    assert "blend of" in printed
-    assert list(tmp_path.iterdir()) == [out]
+    page = tmp_path / "page.html"
+    typed = ("train", "threads", "--budget", "quick", "--out", out, "--report", page)
+    printed = invoke(*typed).stdout
+    assert "inner accuracy" in printed
+    assert "ego networks" in printed.partition("blend of")[2]
+    assert "loss of 3 networks over 2 epochs" in page.read_text()
+    assert sorted(tmp_path.iterdir()) == [out, page]
     assert isinstance(saen.load(out), saen.BlendClassifier)
     invoke("predict", out, "threads", "--out", table)
     header = table.read_text().splitlines()[0]
@@ -247,17 +288,10 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
 
 
 def test_train_on_large_data_uses_networks_unless_asked(tmp_path, monkeypatch):
-    data, told = tmp_path / "own.saen", []
+    data = tmp_path / "own.saen"
     saen.save(THREADS[:12], data)
     monkeypatch.setattr("saen.learning.candidates.MAX_EXAMPLES", 10)
-
-    def notify(part):
-        told.append(part)
-        if isinstance(part, DataFacts):
-            raise InputError("far enough")
-
-    with pytest.raises(InputError, match="far enough"):
-        train_model(Job(str(data), "best"), tmp_path / "model.saen", limited=True, notify=notify)
+    told = facts_of_training(Job(str(data), "best"), tmp_path / "model.saen")
     assert "12 examples (more than 10): preset modern is used" in told[0]
     assert told[1].decomposition["name"] == "ego"
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import saen
 from saen.errors import InputError
@@ -169,18 +170,17 @@ def noisy_sizes(seed):
     return THREADS.sizes + rng.normal(scale=3.0, size=len(THREADS))
 
 
-@pytest.mark.parametrize("kind", ["networks", "counts"])
+@pytest.mark.parametrize("kind", ["networks", "counts", "blend"])
 def test_intervals_cover_what_they_say(kind):
     """Over several draws of training examples, since one coverage depends on its draw."""
     inside = []
     for seed in range(3):
         y, order = noisy_sizes(seed), np.random.default_rng(seed).permutation(260)
         train, test = order[:120], order[120:]
-        model = (
-            saen.SAENRegressor(**QUICK | {"epochs": 15})
-            if kind == "networks"
-            else saen.PartCountsRegressor("neighbourhoods(depth=1)")
-        )
+        networks = saen.SAENRegressor(**QUICK | {"epochs": 15})
+        counts = saen.PartCountsRegressor("neighbourhoods(depth=1)")
+        blend = saen.BlendRegressor(candidates=[counts, clone(networks).set_params(n_models=1)])
+        model = {"networks": networks, "counts": counts, "blend": blend}[kind]
         low, high = model.fit(THREADS[train], y[train]).predict_interval(THREADS[test], 0.8)
         np.testing.assert_allclose((low + high) / 2, model.predict(THREADS[test]))
         inside.append((low <= y[test]) & (y[test] <= high))

@@ -540,6 +540,20 @@ def test_unseen_labels_mean_the_same_in_cross_validation_and_in_prediction() -> 
         assert kinds_here == [*kinds_there, kinds_there[-1]]
 
 
+def test_the_units_of_attributes_do_not_matter_to_networks() -> None:
+    rng = np.random.default_rng(0)
+    threads = generate_threads(30, average_nodes=8, seed=1)
+    values = rng.normal(size=(threads.n_nodes, 2))
+    edges = [graph.edges() for graph in threads]
+    answers = []
+    for scaled in (values, 1000 * values + 500):
+        graphs = Graphs.from_edge_lists(edges, threads.sizes, node_attributes=scaled)
+        model = SAENClassifier(node_labels="attributes", radii=(0, 1), epochs=5, inner_folds=0)
+        answers.append(model.fit(graphs[:20], threads.targets[:20]).predict_proba(graphs))
+    assert np.ptp(answers[0][:, 0]) > 0.1
+    np.testing.assert_allclose(*answers, rtol=0, atol=1e-4)
+
+
 def test_vectors_of_another_width_are_refused() -> None:
     def graphs(width: int) -> Graphs:
         attributes = np.random.default_rng(0).normal(size=(8, width))

@@ -55,3 +55,4 @@ def test_the_column_that_molecules_are_made_of_is_used() -> None:
     assert unused_information(graphs, None) == ["1 column not used: lab"]
     renamed = graphs.with_extra({"structure": ["CCC"]})
     assert unused_information(renamed, None, smiles="structure") == []
+    assert unused_information(graphs, None, groups="Lab") == []

@@ -15,11 +15,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from benchmarks.commands import write_tu
 from saen import Graphs, generate_threads
 from saen._util.json_files import write_json
 from saen.cli import app
 from saen.errors import FileError, InputError
+from saen.io.tu import write_tu
 from saen.learning.jobs.evaluate import Protocol
 from saen.learning.jobs.job import Job
 from saen.learning.presets import load_preset
@@ -295,6 +295,7 @@ def test_the_command_shows_failures_in_table_and_picture(
     assert result.exit_code == 0, result.output
     lines = (small_data / "sizes_and_runtimes.md").read_text().splitlines()
     rows = {line.split(" | ")[0]: line.strip(" |").split(" | ") for line in lines}
+    assert lines[-3].startswith("Size: of an uncompressed .saen file")
     assert rows["| IMDB-BINARY"][-3:] == [
         "6.3",
         "6.0 × (1200.00, 200.00)",

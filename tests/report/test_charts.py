@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from saen import Ego, InputError, compress
-from saen.report.charts import plot_levels
+from saen.network.settings import join_curves
+from saen.report.charts import plot_curves, plot_levels
 from saen.report.figures import save_figure
 from tests.report.pictures import SMALL, collaboration, texts
 
@@ -31,3 +33,11 @@ def test_plot_levels_draws_empty_levels_but_not_none(tmp_path: Any) -> None:
     save_figure(plot_levels(levels), tmp_path / "levels.png")
     with pytest.raises(InputError, match="empty"):
         plot_levels([])
+
+
+def test_plot_curves_shows_networks_that_train_for_different_epochs() -> None:
+    part_counts = np.empty((0, 4))
+    curves = join_curves([np.ones((3, 2)), part_counts, np.ones((5, 1))])
+    assert curves.shape == (5, 3)
+    [median] = plot_curves({"training": curves}, "loss").axes[0].lines
+    assert np.array_equal(median.get_ydata(), np.ones(5))

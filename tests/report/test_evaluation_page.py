@@ -12,7 +12,7 @@ import pytest
 import saen
 from saen import Documents, Ego, Graphs, NestedData, compress_graphs
 from saen.errors import MissingExtraError
-from saen.learning.metrics import classification_scores
+from saen.learning.metrics import CLASSIFICATION_METRICS, classification_scores
 from saen.report.evaluation_page import (
     MAX_CLASSES,
     MAX_HARDEST,
@@ -91,7 +91,9 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
         f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} %"
     )
     assert page.all("strong")[0].text == f"{100 * accuracy['mean']:.2f} %"
-    assert "log loss" in said["other scores"]
+    others = [metric.title for metric in CLASSIFICATION_METRICS.values()][1:]
+    assert len(others) == 6
+    assert all(title in said["other scores"] for title in others)
     assert said["ceiling"].startswith(f"{100 * report['ceiling']:.1f} %")
     assert f"{100 * report['ceiling_folds']:.2f} % with one model per fold" in said["ceiling"]
     assert said["duplicates"].startswith(f"{100 * duplicates['share']:.1f} %")

@@ -72,6 +72,10 @@ def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
     plain = ("-d", "ego(radii=(0, 1), edges=none)", "--preset", "counts", "--no-holdout")
     trained = invoke("train", "edges.csv", "--out", "plain.saen", *plain)
     assert "edge labels are not used (use them with" in trained.output
+    quick = (*plain[:-1], "--repeats", "1", "--folds", "2", "--json")
+    evaluated = invoke("evaluate", "edges.csv", *quick)
+    assert "note: edge labels are not used (use them with" in evaluated.stderr
+    assert json.loads(evaluated.stdout)["metric"] == "accuracy"
     roles = ("-d", "neighbourhoods(edges=roles)", *COUNTS)
     trained = invoke("train", "edges.csv", "--out", "m.saen", *roles)
     assert "edge labels are not used" not in trained.output

@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
@@ -22,9 +22,7 @@ def _leave(code: int) -> NoReturn:
     """Exit; threads in the middle of a long computation are not waited for."""
     others = [each for each in threading.enumerate() if each is not threading.main_thread()]
     if not all(thread.daemon for thread in others):
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):
-                stream.flush()
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -55,7 +53,7 @@ def main() -> None:
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
         say(str(error))
-        _leave(2)
+        sys.exit(2)
     except KeyboardInterrupt:
         _interrupted()
     except SystemExit as stopped:

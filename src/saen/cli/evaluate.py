@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from saen.cli import options
-from saen.cli.output import command_line, heading, print_json, print_lines, print_tried
+from saen.cli.output import command_line, heading, print_json, print_lines, print_tried, say
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def command(
     job = Job(name, preset, overrides, seed, device, reading)
     protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
     with open_executor(cluster) if cluster else nullcontext() as executor:
-        report = evaluate_dataset(job, protocol, out, executor)
+        report = evaluate_dataset(job, protocol, out, executor, notify=say)
     if json:
         print_json(report.to_json())
     else:
@@ -113,4 +113,5 @@ def _print(report: EvaluationReport) -> None:
 
     heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
     print_lines(describe_evaluation(report))
-    print_tried([each for each in report.evaluation.tried if "candidate" in each])
+    metric = report.evaluation.metrics[report.evaluation.metric].title
+    print_tried([each for each in report.evaluation.tried if "candidate" in each], metric)

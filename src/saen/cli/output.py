@@ -130,9 +130,9 @@ def print_levels(levels: list[dict[str, Any]]) -> None:
     console().print(out)
 
 
-def print_tried(tried: list[dict[str, Any]]) -> None:
-    """The candidates of a blend, with their scores on inner folds and their weights, if any."""
-    out = table("tried", "inner score", "weight")
+def print_tried(tried: list[dict[str, Any]], metric: str) -> None:
+    """The candidates of a blend, if any, with a metric on inner folds and their weights."""
+    out = table("tried", f"inner {metric}", "weight")
     for each in tried:
         score = "–" if each["score"] is None else f"{each['score']:.4g}"
         out.add_row(each["candidate"], score, f"{100 * each['weight']:.0f} %")

@@ -92,7 +92,7 @@ def command(
     if json:
         print_json(result.to_json())
         return
-    print_tried(getattr(result.model, "tried_", []))
+    print_tried(getattr(result.model, "tried_", []), result.inner_metric)
     model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
     print_lines(
         {
@@ -112,8 +112,8 @@ def _print_facts(facts: DataFacts) -> None:
         more = len(facts.classes) - len(listed)
         lines["classes"] = ", ".join(listed) + (f" and {more} more" if more else "")
     if facts.decomposition is not None:
-        lines["parts"] = describe_decomposition(facts.decomposition)
+        lines["parts"] = describe_decomposition(facts.decomposition, facts.candidates)
     if facts.ceiling is not None and facts.ceiling < 1:
-        lines["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition)
+        lines["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition, facts.candidates)
     print_lines(lines)
     print_levels(facts.levels)

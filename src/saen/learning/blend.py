@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from saen._util.arrays import Array, Floats
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.progress import bar
 from saen._util.seeds import integer_seed
 from saen.data.compression import Compressed
@@ -116,6 +116,12 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         preparations = Preparations(as_data(X, self.spec.takes))
         preparations.of(self.listed(preparations.data)[0].estimator, progress)
         return preparations
+
+    def identical(self, preparations: Preparations) -> Ints:
+        """Equal numbers for examples that look identical to all candidates, (n,)."""
+        candidates = self.listed(preparations.data)
+        tops = [preparations.of(each.estimator).compressed.top for each in candidates]
+        return np.unique(np.stack(tops), axis=1, return_inverse=True)[1].reshape(-1)
 
     # -- fitting -----------------------------------------------------------------------------
 

@@ -174,23 +174,24 @@ def cross_validate(
         radius[part.name[0], part.test] = each  # type: ignore[index]
     # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen;
     # to a blend, examples are identical that look so to all candidates.
-    blended = isinstance(estimator, BlendEstimator)
-    compared = [each.estimator for each in candidates] if blended else [estimator]
-    prepared = [trainer.prepare(each).compressed for each in compared]
-    tops = np.stack([each.top for each in prepared])
-    kinds = np.unique(tops, axis=1, return_inverse=True)[1]
+    if isinstance(estimator, BlendEstimator):
+        compressed = trainer.prepare(candidates[0].estimator).compressed
+        rows = estimator.identical(preparations)
+    else:
+        compressed = trainer.prepare(estimator).compressed
+        rows = compressed.top
     return Evaluation(
         problem.classes,
         targets,
         splits,
         outputs,
-        kinds.astype(np.int64).reshape(-1),
+        rows.astype(np.int64),
         outer.tested.loss,
         dict(trainer.seconds),
         stop,
         score.name,
         outer.chosen,
-        prepared[0].levels(),
+        compressed.levels(),
         dict(trainer.group_sizes),
         outer.tried,
         target_names(y) if targets.ndim == 2 else [],

@@ -22,7 +22,7 @@ from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_parts
 from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer
-from saen.network.settings import Part
+from saen.network.settings import Part, join_curves
 
 INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
@@ -167,9 +167,7 @@ def train_chosen(
         for column, choice in zip(columns, result.chosen, strict=False):
             inside[index][column] = choice
         curves.append(result.loss)
-    longest = max(map(len, curves))
-    padded = [np.pad(c, ((0, longest - len(c)), (0, 0)), constant_values=np.nan) for c in curves]
-    return PartOutputs(outputs, np.concatenate(padded, axis=1)), inside
+    return PartOutputs(outputs, join_curves(curves)), inside
 
 
 def _shares(candidate: Candidate, inner: Inner) -> bool:

@@ -12,17 +12,22 @@ from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.io.loading import data_kind
 from saen.io.rdkit import SMILES
+from saen.learning.blend import BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.preparation import DecompositionSpec
 
 
 def unused_information(
-    data: Any, decomposition: Decomposition | None, *, smiles: str | None = None
+    data: Any,
+    decomposition: Decomposition | None,
+    *,
+    smiles: str | None = None,
+    groups: str | None = None,
 ) -> list[str]:
     """One line for everything in the data that is ignored, with the option that would use it.
 
     Only saen's own decompositions of graphs are known well enough to say anything. `smiles` is the
-    column that molecules were made of, by default `smiles`.
+    column that molecules were made of, by default `smiles`; `groups` one that splits follow.
 
     >>> from saen import Ego
     >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
@@ -33,10 +38,31 @@ def unused_information(
     if isinstance(data, Graphs) and isinstance(decomposition, GraphDecomposition):
         lines = [*_edges(data, decomposition), *_nodes(data, decomposition)]
     columns = (data.extra or {}) if isinstance(data, Dataset) else {}
-    extra = [name for name in columns if name.casefold() != (smiles or SMILES).casefold()]
+    read = {(smiles or SMILES).casefold(), (groups or "").casefold()}
+    extra = [name for name in columns if name.casefold() not in read]
     if extra:
         lines.append(f"{plural(len(extra), 'column')} not used: {', '.join(extra)}")
     return lines
+
+
+def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
+    """What an estimator ignores of the data, in one line each; a blend, what no candidate reads.
+
+    `columns` as for `unused_information`.
+
+    >>> from saen import BlendClassifier, SAENClassifier
+    >>> charged = {"node_labels": ["C", "O"], "node_attributes": [[0.0], [-1.0]]}
+    >>> bond = Graphs.from_edge_lists([[(0, 1)]], **charged)
+    >>> unused_by(SAENClassifier(), bond), unused_by(BlendClassifier(), bond)
+    (['node attributes are not used (use them with --node-labels node,attributes)'], [])
+    """
+    if not isinstance(data, Graphs):
+        return unused_information(data, None, **columns)
+    blended = isinstance(estimator, BlendEstimator)
+    readers = [each.estimator for each in estimator.listed(data)] if blended else [estimator]
+    resolved = (each.spec.resolve(data).resolved(data) for each in readers)
+    first, *others = (unused_information(data, each, **columns) for each in resolved)
+    return [line for line in first if all(line in lines for lines in others)]
 
 
 def unused_by_default(source: str, data: Any, *, smiles: str | None = None) -> list[str]:

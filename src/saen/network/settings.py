@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from saen._util.arrays import Ints
+from saen._util.arrays import Floats, Ints
 from saen.errors import InputError
 
 
@@ -77,3 +78,20 @@ class History:
     validation_loss: list[list[float]] = field(default_factory=list)
     validation_accuracy: list[list[float]] = field(default_factory=list)
     interrupted: bool = False
+
+
+def join_curves(curves: Sequence[Floats | list[list[float]]]) -> Floats:
+    """Curves of several groups of networks, (epochs, networks) each, side by side.
+
+    NaN follows the last epoch of a group; one without epochs, as of part counts, has no columns.
+
+    >>> join_curves([[[1.0], [2.0]], [[3.0]], []])
+    array([[ 1.,  3.],
+           [ 2., nan]])
+    """
+    arrays = [np.asarray(each, dtype=np.float64) for each in curves if len(each)]
+    longest = max(map(len, arrays), default=0)
+    padded = [
+        np.pad(each, ((0, longest - len(each)), (0, 0)), constant_values=np.nan) for each in arrays
+    ]
+    return np.concatenate(padded, axis=1) if padded else np.empty((0, 0))

@@ -422,7 +422,14 @@ def compression(names: Sequence[str], say: Say) -> Table:
         f"runs both. TO: more than {TIME_LIMIT} times the compressed time; "
         f"OOM: decomposing and training take more than {human_bytes(MEMORY_LIMIT)}."
     )
-    return Table("sizes_and_runtimes", "Sizes and runtimes", columns, rows, data, [note])
+    files = (
+        "Size: of an uncompressed .saen file with the hierarchy, before merging (labels of all "
+        "nodes; parts and roles of all ego graphs and graphs, in the smallest integers that hold "
+        "them) and after (the same of the unique ones with counts, and the unique graph of every "
+        'graph); without targets. The paper\'s sizes are of "the preprocessed datasets", files of '
+        "another format, so the ratios are not of the same files.\n"
+    )
+    return Table("sizes_and_runtimes", "Sizes and runtimes", columns, rows, data, [files, note])
 
 
 def _compression_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:

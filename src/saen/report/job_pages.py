@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from saen._util.arrays import Floats
 from saen.learning.evaluation import Evaluation
 from saen.learning.jobs.evaluate import EvaluationReport
 from saen.learning.jobs.train import FitReport, HoldOut
 from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.runs import digest, versions
+from saen.network.settings import join_curves
 from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
 from saen.report.summaries import (
     describe_ceiling,
@@ -27,7 +30,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
     facts, model = report.facts, report.model
     classes = getattr(model, "classes_", None)
     assert facts.decomposition is not None
-    summary = {"parts": describe_decomposition(facts.decomposition)}
+    summary = {"parts": describe_decomposition(facts.decomposition, facts.candidates)}
     predictions = None
     if report.held_out is not None:
         test = report.held_out.test
@@ -35,26 +38,18 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         y, answers = report.data.targets[test], report.held_out.predictions
         if classes is not None and classes.ndim == 1:
             y, answers = np.searchsorted(classes, y), answers[None]
-        rows = report.prepared.compressed.top[test].astype(np.int64)
+        rows = report.rows[test].astype(np.int64)
         if classes is None or classes.ndim == 1:
             predictions = Predictions(classes, y, answers, test, rows)
             summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
-        summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition)
+        summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition, facts.candidates)
     curves = {}
-    if isinstance(model, NetworkEstimator):
-        history, inner = model.history_, model.inner_history_
-        curves["loss"] = {
-            "training": history.loss,
-            "held out": history.validation_loss,
-            "inner validation": inner.validation_loss,
-        }
-        if classes is not None:
-            curves["accuracy"] = {
-                "training": history.accuracy,
-                "held out": history.validation_accuracy,
-                "inner validation": inner.validation_accuracy,
-            }
+    members = [each.estimator for each in getattr(model, "members_", [])] or [model]
+    networks = [each for each in members if isinstance(each, NetworkEstimator)]
+    if networks:
+        units = ["loss"] if classes is None else ["loss", "accuracy"]
+        curves = {unit: _curves(networks, unit) for unit in units}
     examples = f"{facts.structures:,} {facts.levels[-1]['name']}"
     page = Report(
         title=f"{facts.name}: {facts.task}, trained on {examples}",
@@ -78,6 +73,16 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         headline=None if report.held_out is None else _held_out_headline(report.held_out),
     )
     write_report(path, page)
+
+
+def _curves(networks: Sequence[NetworkEstimator], unit: str) -> dict[str, Floats]:
+    """Learning curves of all networks of a model: its own, or those of the members of a blend."""
+    own, inner = [n.history_ for n in networks], [n.inner_history_ for n in networks]
+    return {
+        "training": join_curves([getattr(each, unit) for each in own]),
+        "held out": join_curves([getattr(each, f"validation_{unit}") for each in own]),
+        "inner validation": join_curves([getattr(each, f"validation_{unit}") for each in inner]),
+    }
 
 
 def write_evaluation_report(

@@ -20,8 +20,8 @@ STOP_MEANINGS = {
 }
 
 
-def describe_decomposition(settings: dict[str, Any]) -> str:
-    """A decomposition with its settings.
+def describe_decomposition(settings: dict[str, Any], candidates: int = 1) -> str:
+    """A decomposition with its settings: the only one, or that of the first candidate of a blend.
 
     >>> describe_decomposition({"name": "ego", "radii": [0, 1], "edges": "none"})
     'ego decomposition (radii 0,1, edges none)'
@@ -32,23 +32,28 @@ def describe_decomposition(settings: dict[str, Any]) -> str:
         if key != "name"
     }
     words = ", ".join(f"{key} {value}" for key, value in shown.items())
-    return f"{settings['name']} decomposition ({words})"
+    first = f" of the first of {candidates} candidates" if candidates > 1 else ""
+    return f"{settings['name']} decomposition ({words}){first}"
 
 
-def describe_ceiling(share: float, decomposition: Mapping[str, Any] | None = None) -> str:
+def describe_ceiling(
+    share: float, decomposition: Mapping[str, Any] | None = None, candidates: int = 1
+) -> str:
     """The ceiling, and what to do about it with these settings of the decomposition.
+
+    Of several candidates, it is that of all together.
 
     >>> describe_ceiling(1.0)
     '100.0 %'
+    >>> describe_ceiling(0.9, {"name": "neighbourhoods", "depth": 5}, candidates=8)
+    '90.0 %: examples with different targets look identical to all candidates'
     """
     if share == 1:
         return "100.0 %"
+    which = "this decomposition" if candidates < 2 else "all candidates"
     advice = [words for key, words in _LARGER.items() if key in (decomposition or {})]
-    hint = f"; try {advice[0]}" if advice else ""
-    return (
-        f"{100 * share:.1f} %: examples with different targets look identical to this "
-        f"decomposition{hint}"
-    )
+    hint = f"; try {advice[0]}" if advice and candidates < 2 else ""
+    return f"{100 * share:.1f} %: examples with different targets look identical to {which}{hint}"
 
 
 _LARGER = {"radii": "larger radii", "depth": "more depth", "max_length": "longer paths"}
@@ -135,8 +140,9 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     if evaluation.classes is None:
         lines["mean baseline"] = f"mean absolute error {document['mae_of_mean']:.4g}"
     elif "ceiling" in document:
+        candidates = sum("candidate" in each for each in evaluation.tried)
         lines["ceiling"] = (
-            f"{describe_ceiling(document['ceiling'])} "
+            f"{describe_ceiling(document['ceiling'], candidates=candidates)} "
             f"({100 * document['ceiling_folds']:.2f} % with one model per fold)"
         )
     rest = duplicates.get("accuracy_rest") if duplicates["share"] else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import Splits, splits_from_json
 from saen.learning.trainers import Progress
+from saen.learning.unused import unused_by
 from saen.network.devices import choose_device, device_name
 
 SCAFFOLD = "scaffold"
@@ -92,12 +94,14 @@ def evaluate_dataset(
     *,
     preparations: Preparations | None = None,
     progress: Progress | None = None,
+    notify: Callable[[str], object] | None = None,
 ) -> EvaluationReport:
     """Cross-validate a preset on a dataset, in a run directory if `out` names one.
 
     With an `executor`, groups of networks are trained in tasks; the results are the same.
     `preparations` are what the job loads, if it is there already, with what was prepared of it.
-    `progress` is called instead of showing a bar.
+    `progress` is called instead of showing a bar, `notify` with one note for everything in the data
+    that is ignored.
 
     >>> job = Job("threads", overrides={"epochs": 1, "n_models": 1})
     >>> report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
@@ -115,6 +119,10 @@ def evaluate_dataset(
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
     estimator = job.estimator(targets)
+    if notify is not None:
+        columns = {"smiles": job.reading.smiles, "groups": protocol.groups}
+        for line in unused_by(estimator, data, **columns):
+            notify(f"note: {line}")
     metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from saen._util.arrays import Array, Floats
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
@@ -31,7 +31,12 @@ from saen.learning.candidates import too_many
 from saen.learning.jobs.compress import known_ceiling
 from saen.learning.jobs.job import Job, check_targets
 from saen.learning.jobs.predict import model_facts
-from saen.learning.metrics import classification_scores, regression_scores, several_scores
+from saen.learning.metrics import (
+    classification_scores,
+    find_metric,
+    regression_scores,
+    several_scores,
+)
 from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.preparation import (
     CompressedExamples,
@@ -44,7 +49,7 @@ from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
 from saen.learning.splits import hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
-from saen.learning.unused import unused_information
+from saen.learning.unused import unused_by
 
 FINISHED = "finished.json"
 """What a run writes into its work folder before it writes the model."""
@@ -52,7 +57,11 @@ FINISHED = "finished.json"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What is learned from: the data, their decomposition, and what compression made of it."""
+    """What is learned from: the data, their decomposition, and what compression made of it.
+
+    A blend tries several `candidates`: decomposition and levels are those of the first one, the
+    ceiling is that of all.
+    """
 
     name: str
     task: str
@@ -62,6 +71,7 @@ class DataFacts:
     levels: list[dict[str, Any]]
     ceiling: float | None
     description: str
+    candidates: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """All but the one-line description."""
@@ -93,18 +103,26 @@ class HoldOut:
 
 @dataclass(frozen=True)
 class FitReport:
-    """A training: the model and the data, what is known about them, and where the model is."""
+    """A training: the model and the data, what is known about them, and where the model is.
+
+    `rows` (n,) are equal where examples look identical to the model.
+    """
 
     facts: DataFacts
     held_out: HoldOut | None
     model: Model
     data: Any
-    prepared: Prepared
+    rows: Ints
     path: Path
     bytes: int
     settings: dict[str, Any]
     seed: int
     seconds: dict[str, float]
+
+    @property
+    def inner_metric(self) -> str:
+        """What the inner scores of a blend's candidates are."""
+        return find_metric(None, regression=self.facts.task == "regression").title
 
     def to_json(self) -> dict[str, Any]:
         """Facts about the data, scores on the held-out part, the model, and times."""
@@ -181,21 +199,21 @@ def train_model(
     with _work_folder(out, recorded, force, say) as folder:
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared = estimator.prepare(data, progress=update)
-        main = _main(estimator, prepared)
-        facts = _describe(data, name, y, main)
+            main, rows, n_candidates = _seen(estimator, prepared)
+        facts = _describe(data, name, y, main, rows, n_candidates)
         say(facts)
-        for line in _unused(estimator, data, main, job.reading.smiles):
+        for line in unused_by(estimator, data, smiles=job.reading.smiles):
             say(f"note: {line}")
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"):
                 ready = _fitted_without(estimator, prepared, data, test)
-                held_out = _hold_out(estimator, ready, named, test, folder, run)
+                held_out = _hold_out(estimator, ready, named, test, rows, folder, run)
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
         size = out.stat().st_size if done else _write_model(model, out, folder)
-    return FitReport(facts, held_out, model, data, main, out, size, settings, job.seed, seconds)
+    return FitReport(facts, held_out, model, data, rows, out, size, settings, job.seed, seconds)
 
 
 def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
@@ -220,12 +238,18 @@ def _load_compressed(job: Job) -> CompressedExamples:
     return replace(data, targets=targets_for(data.targets, job.reading.task))
 
 
-def _main(estimator: Model, prepared: Prepared | Preparations) -> Prepared:
-    """What the facts are about: the only decomposition, or that of a blend's first candidate."""
+def _seen(estimator: Model, prepared: Prepared | Preparations) -> tuple[Prepared, Ints, int]:
+    """What facts are about, equal numbers for identical examples, and the number of candidates.
+
+    The only decomposition; or that of a blend's first candidate, to all of which examples must
+    look identical.
+    """
     if isinstance(prepared, Prepared):
-        return prepared
+        return prepared, prepared.compressed.top, 1
     assert isinstance(estimator, BlendEstimator)
-    return prepared.of(estimator.listed(prepared.data)[0].estimator)
+    candidates = estimator.listed(prepared.data)
+    main = prepared.of(candidates[0].estimator)
+    return main, estimator.identical(prepared), len(candidates)
 
 
 def _fitted_without(
@@ -236,15 +260,6 @@ def _fitted_without(
         return prepared
     train = np.setdiff1d(np.arange(len(data)), test)
     return Preparations(data).fitted_on(estimator, train)
-
-
-def _unused(estimator: Model, data: Any, prepared: Prepared, smiles: str | None) -> list[str]:
-    """What of the data is ignored: by a blend, what none of its candidates reads."""
-    if not isinstance(estimator, BlendEstimator):
-        return unused_information(data, prepared.decomposition, smiles=smiles)
-    resolved = (each.estimator.spec.resolve(data).resolved(data) for each in estimator.listed(data))
-    each_ignores = [unused_information(data, each, smiles=smiles) for each in resolved]
-    return [line for line in each_ignores[0] if all(line in lines for lines in each_ignores)]
 
 
 def _write_model(model: Model, out: Path, folder: Path) -> int:
@@ -364,6 +379,7 @@ def _hold_out(
     prepared: Prepared | Preparations,
     named: Any,
     test: NDArray[np.int64],
+    rows: Ints,
     folder: Path,
     run: str,
 ) -> HoldOut:
@@ -393,7 +409,6 @@ def _hold_out(
         scores = regression_scores(y[test], predictions, baseline).to_json()
         if y.ndim == 2:
             scores |= several_scores(y[test], predictions, target_names(named))
-    rows = _main(estimator, prepared).compressed.top
     duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
     result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
     kept = {"test": test.tolist(), "predictions": predictions.tolist()}
@@ -402,7 +417,9 @@ def _hold_out(
     return result
 
 
-def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
+def _describe(
+    data: Any, name: str, y: Array, prepared: Prepared, rows: Ints, candidates: int
+) -> DataFacts:
     decomposition = prepared.decomposition
     return DataFacts(
         name=name,
@@ -411,8 +428,9 @@ def _describe(data: Any, name: str, y: Array, prepared: Prepared) -> DataFacts:
         classes=class_counts(y).get("classes"),
         decomposition=None if decomposition is None else decomposition.settings(),
         levels=prepared.compressed.levels(),
-        ceiling=known_ceiling(prepared.compressed.top, y),
+        ceiling=known_ceiling(rows, y),
         description=repr(data).partition("(")[2][:-1],
+        candidates=candidates,
     )
 
 
