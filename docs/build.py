@@ -173,8 +173,13 @@ def reliability_page() -> str:
                 f"| {name} | {each['inputs']:,} | {each['accepted']:.1%} | {each['branches']:,} |"
                 for name, each in kinds.items()
             ]
-        found = [f"- {_cell(each)}" for each in report["found"]]
-        lines += ["", *(["Found:", "", *found] if found else ["This run found nothing."])]
+        mended = report.get("mended", {})
+        found = [f"- {_cell(each)}" for each in report["found"] if each not in mended]
+        if found or not mended:
+            lines += ["", *(["Found:", "", *found] if found else ["This run found nothing."])]
+        if mended:
+            lines += ["", "Found by this run and fixed since; the input is a test now:", ""]
+            lines += [f"- {_cell(each)} (`{file}`)" for each, file in mended.items()]
         if survivors := report.get("survivors"):
             lines += ["", "| why mutants may survive | mutants | of functions |", "|---|---:|---|"]
             for reason in dict.fromkeys(each["reason"] for each in survivors if each["reason"]):

@@ -35,8 +35,9 @@ EXTRA = {
     ],
     **{
         f"data.{module}": ["tests/properties/test_compression_laws.py"]
-        for module in ("chunks", "compression", "identical", "refinement")
+        for module in ("compression", "identical", "refinement")
     },
+    "data.chunks": ["tests/properties/test_compression_laws.py", "tests/data/test_refinement.py"],
 }
 """Tests of a module beside `tests/ROOM/test_MODULE.py`."""
 RISKY = (

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import saen.data.compression
+import saen.data.identical
 from saen import (
     Attributes,
     Compressed,
@@ -128,6 +130,22 @@ def test_top_only_drops_the_lower_inverse_and_nothing_else(drawn):
         top.unique_of(1)
 
 
+def test_compress_stream_keeps_the_lower_inverse_unless_told_otherwise():
+    parts = [squares_and_paths(), squares_and_paths()]
+    assert same_arrays(compress_stream(parts), compress(Hierarchy.concatenate(parts)))
+
+
+def test_keys_are_computed_once_and_kept(monkeypatch):
+    full = compress(squares_and_paths())
+    unhashed = Compressed(full.hierarchy, full.inverse, full.objects, full.entries)
+    monkeypatch.setattr(saen.data.identical, "row_keys", None)
+    monkeypatch.setattr(saen.data.compression, "level_keys", None)
+    merged = merge([full, full.top_only()])
+    for compressed in (full.top_only(), merged, merged.top_only()):
+        assert all(map(np.array_equal, compressed.keys, full.keys))
+    assert same_arrays(unhashed.top_only(), full.top_only())  # and not before they are needed
+
+
 def test_merge_and_compress_stream_refuse_nothing_at_all():
     with refuses("nothing to merge: the list of shards is empty"):
         merge([])
@@ -163,6 +181,9 @@ def test_compressed_hierarchies_are_equal_when_everything_is(hierarchy):
         ({"inverse": ([0], None)}, "the inverse of the top level is required"),
         ({"inverse": ([0, 0], [0])}, "level 0: the inverse has 2 entries for 1 objects"),
         ({"inverse": ([1], [0])}, "level 0 has 1 unique objects, but the inverse names 1"),
+        ({"inverse": (None, [1])}, "level 1 has 1 unique objects, but the inverse names 1"),
+        ({"inverse": ([0.0], [0])}, "level 0: the inverse must be a flat array of integers"),
+        ({"inverse": ([[0]], [0])}, "level 0: the inverse must be a flat array of integers"),
     ],
 )
 def test_compressed_refuses_an_inverse_that_does_not_fit(changes, message):
@@ -170,6 +191,18 @@ def test_compressed_refuses_an_inverse_that_does_not_fit(changes, message):
     settings = {"inverse": ([0], [0]), "objects": (1, 1), "entries": (0, 1), **changes}
     with refuses(message):
         Compressed(Hierarchy(labels, [Relation([0, 1], [0], [0], ("part",), 1)]), **settings)
+
+
+def test_compressed_has_read_only_arrays_and_members_in_order_for_every_object():
+    labels = Attributes(np.array([0, 1]), Vocabulary(["C", "N"]))
+    hierarchy = Hierarchy(labels, [Relation([0, 1], [0], [0], ("part",), 2)])
+    compressed = Compressed(hierarchy, ([0, 0], [0]), (2, 1), (0, 1))
+    assert not any(column.flags.writeable for column in compressed.inverse)
+    ptr, members = compressed.members(0)
+    assert ptr.tolist() == [0, 2, 2]
+    assert members.tolist() == [0, 1]
+    many = Compressed(hierarchy, (np.arange(1000) % 2, [0]), (1000, 1), (0, 1))
+    assert many.members(0)[1].tolist() == [*range(0, 1000, 2), *range(1, 1000, 2)]
 
 
 # -- uses --------------------------------------------------------------------------------------

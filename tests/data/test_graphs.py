@@ -488,6 +488,11 @@ def test_the_adjacency_matrix_has_the_neighbours_of_either_direction(pair):
         assert matrix.shape == (graphs.n_nodes, graphs.n_nodes)
         assert matrix.dtype == np.bool_
         assert set(zip(*(ends.tolist() for ends in matrix.nonzero()), strict=True)) == expected
+        pointers, nodes = graphs.neighbours(direction)
+        assert [
+            np.repeat(np.arange(graphs.n_nodes), np.diff(pointers)).tolist(),
+            nodes.tolist(),
+        ] == [ends.tolist() for ends in matrix.nonzero()]
 
 
 @given(collections())
@@ -509,6 +514,12 @@ def test_without_loops_only_the_loops_are_gone(pair):
         graph.edges = {ends: label for ends, label in graph.edges.items() if ends[0] != ends[1]}
     assert plain(graphs.without_loops()) == reference
     assert graphs.without_loops().n_loops == 0
+
+
+def test_loops_are_those_of_a_subset_after_they_were_counted_in_all():
+    graphs = Graphs.from_edge_lists([[(0, 0), (0, 1)], [(0, 1), (1, 1)], [(0, 1)]])
+    assert [graphs.n_loops, *(graph.n_loops for graph in graphs)] == [2, 1, 1, 0]
+    assert graphs[[2, 0]].degrees().tolist() == [1, 1, 3, 1]
 
 
 @given(collections())

@@ -132,6 +132,14 @@ def test_a_canonical_relation_is_the_same_relation_sorted_and_merged(hierarchy):
         assert canonical.counts is None or canonical.counts.max() > 1
 
 
+@given(hierarchies(), st.integers(0, 9), st.integers(0, 9))
+def test_a_span_of_parents_is_what_taking_them_gives(hierarchy, start, length):
+    for relation in hierarchy.relations:
+        first = min(start, relation.n_parents)
+        last = min(first + length, relation.n_parents)
+        assert relation.span(first, last) == relation.take(np.arange(first, last))
+
+
 @given(hierarchies())
 def test_relations_are_equal_whatever_the_order_of_their_entries(hierarchy):
     same = [np.arange(size) for size in hierarchy.sizes]

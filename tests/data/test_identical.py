@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from saen import (
     compress,
     merge,
 )
-from saen.data.identical import Rows
+from saen.data.content_hash import attribute_keys, row_keys
+from saen.data.identical import Rows, group, merge_parents
 from tests.references import hierarchies as reference
 from tests.references.hierarchies import same_arrays
 
@@ -63,8 +66,23 @@ def test_compress_tells_roles_and_parts_apart_whose_codes_pass_32_bits():
     assert values[compressed.top].tolist() == [0, part]
 
 
+def test_compress_keeps_the_last_part_and_role_where_a_byte_ends():
+    n = 257
+    attributes = Attributes(vectors=np.arange(n, dtype=np.float64)[:, None])
+    alphabet = tuple(map(str, range(n)))
+    relation = Relation(np.arange(n + 1), np.arange(n), np.arange(n), alphabet, n)
+    compressed = compress(Hierarchy(attributes, [relation]))
+    merged = compressed.hierarchy.relations[0]
+    assert merged.roles[compressed.top].tolist() == list(range(n))
+    values = compressed.hierarchy.attributes.vectors[merged.parts, 0]
+    assert values[compressed.top].tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("keys_collide", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compress_merges_real_numbers_only_if_bit_identical(dtype):
+def test_compress_merges_real_numbers_only_if_bit_identical(dtype, keys_collide, monkeypatch):
+    if keys_collide:
+        monkeypatch.setattr(saen.data.content_hash, "MASKS", (np.uint64(0), np.uint64(0)))
     reals = np.array([[0.1 + 0.2], [0.3], [0.3], [0.0], [-0.0], [0.0]], dtype=np.float64)
     close = np.nextafter(dtype(1), dtype(2))
     reals = np.vstack([reals.astype(dtype), [[1], [close]]]).astype(dtype)
@@ -94,30 +112,113 @@ def test_compress_tells_a_thousand_collisions_apart(monkeypatch):
     assert same_arrays(merged, compress(Hierarchy.concatenate(halves)))
 
 
-@pytest.mark.parametrize(("n_parts", "n_rows"), [(3, 2), (2**16, 2), (2**40, 1)])
-def test_rows_once_leaves_out_repeated_short_rows_alone(n_parts, n_rows):
-    """The parts of 2^16 · 2 codes are digits of rows of three, those of 2^40 of rows of one."""
-    high = n_parts - 1
-    rows = [[0, high], [high, 0], [0, high], [0], [0], [high, high, 0], [high, 0, high], []] * 3
-    rows += [*[[0]] * 30, [0, high] * 20, [high, 0] * 20]
+@pytest.mark.parametrize(("n", "repeats", "more"), [(1500, 1, []), (1500, 1, [100]), (300, 40, [])])
+def test_group_orders_keys_whatever_lanes_they_share(n, repeats, more):
+    """Sorted where most keys are distinct, hashed where most repeat; one lane is not enough."""
+    numbers = np.arange(n, dtype=np.uint64)
+    keys = np.column_stack([numbers, numbers])
+    keys[101] = 100, 102  # shares a lane with the key before, the other with the key after
+    objects = np.array([*range(n)] * repeats + more)
+    np.random.default_rng(0).shuffle(objects)
+    content = 9999 - objects  # ordered the other way round than keys
+    groups, firsts = group(
+        keys[objects], lambda a, b: content[a] == content[b], lambda row: (int(content[row]),)
+    )
+    assert groups.tolist() == objects.tolist()
+    assert objects[firsts].tolist() == list(range(n))
+
+
+def relation_of(rows, n_parts, n_roles=1):
+    parts = np.array([part for row in rows for part in row], dtype=np.int64)
     indptr = np.cumsum([0, *map(len, rows)])
-    parts = np.array([part for row in rows for part in row])
-    relation = Relation(indptr, parts, np.zeros_like(parts), ("a", "b"), n_parts)
+    return Relation(indptr, parts, np.zeros_like(parts), tuple("ab"[:n_roles]), n_parts)
+
+
+@pytest.mark.parametrize(
+    ("n_parts", "n_roles", "longest"),
+    [(8, 2, 8), (2**16, 2, 3), (2**32, 1, 2), (2**32 + 1, 1, 1), (2**54, 1, 1)],
+)
+def test_rows_once_leaves_out_repeated_short_rows_alone(n_parts, n_roles, longest):
+    """Short rows have parts that are the digits of an integer of 64 bits, and at most eight."""
+    rng = np.random.default_rng(0)
+    values = [*range(4), *range(n_parts - 4, n_parts)]
+    rows = [[], [], *[[0]] * 200]
+    rows += [[part] for part in values]
+    for length in range(1, 10):
+        row = [*values[::-1], 0][:length]
+        rows += [row, *(rng.permutation(row).tolist() for _ in range(5)), row[::-1]]
+    # Equal as integers of 64 bits, or as floating-point numbers.
+    rows += [[n_parts - 1, n_parts - 1], [1, n_parts - 2], [n_parts - 2, n_parts - 2]]
+    relation = relation_of(rows, n_parts, n_roles)
     every = Rows.of(relation, None, n_parts)
     once, places = Rows.once(relation, None, n_parts)
-    found = [once.content(place) for place in places.tolist()]
-    assert found == [every.content(row) for row in range(len(rows))]
-    short = [place for place, row in zip(places, rows, strict=True) if len(row) == n_rows]
-    assert len(set(short)) == 1
-    assert len(set(places[-2:])) == 2  # long rows are left to keys and comparison
+    counts = [sorted(Counter(row).items()) for row in rows]
+    contents = [(*(p for p, _ in row), None, *(n for _, n in row)) for row in counts]
+    assert [every.content(row) for row in range(len(rows))] == contents
+    assert [once.content(place) for place in places.tolist()] == contents
+    for row, content in enumerate(contents):
+        same = {place for place, other in zip(places, contents, strict=True) if other == content}
+        times = contents.count(content)
+        assert len(same) == (1 if len(rows[row]) <= longest else times)
 
 
-def test_rows_of_many_parts_are_sorted_and_counted():
-    parts = np.random.default_rng(0).integers(0, 70_000, (9, 200))
+def test_rows_are_equal_where_their_parts_are():
+    rows = [[1, 2], [2, 1], [1, 1], [1], [], [1, 3], []]
+    found = Rows.of(relation_of(rows, 4), None, 4)
+    mine, theirs = (axis.ravel() for axis in np.indices((7, 7)))
+    expected = [sorted(rows[a]) == sorted(rows[b]) for a, b in zip(mine, theirs, strict=True)]
+    assert found.equal(mine, theirs).tolist() == expected
+    # Rows and codes whose numbers just pass 32 bits.
+    for rows, n_parts in (([[2, 1]], 2**32), ([[2, 1], [3], [1]], 2**31)):
+        wide = Rows.of(relation_of(rows, n_parts), None, n_parts)
+        expected = [(*sorted(row), None, *[1] * len(row)) for row in rows]
+        assert [wide.content(row) for row in range(len(rows))] == expected
+    empty = Rows.of(relation_of([[], []], 4), None, 4)
+    assert len(empty.codes) == len(empty.counts) == 0
+
+
+def test_merge_parents_lets_threads_share_the_work():
+    shared = []
+
+    def apply(function, *arguments):
+        shared.append(function.__name__)
+        return map(function, *arguments)
+
+    keys = attribute_keys(Attributes(vectors=np.arange(4, dtype=np.float64)[:, None]))
+    relation = relation_of([[1, 2], [3], [2, 1]], 4)
+    expected = merge_parents(relation, np.arange(4), keys)
+    found = merge_parents(relation, np.arange(4), keys, apply=apply)
+    assert shared == ["merged", "hash_block"]
+    rows = Rows.of(relation, None, 4)
+    known = row_keys(rows.indptr, rows.codes, rows.counts, keys, relation.alphabet)
+    again = merge_parents(relation, np.arange(4), keys, known, apply)
+    assert shared[2:] == ["merged"]
+    for other in (found, again):
+        assert all(map(same_arrays, other, expected))
+
+
+@pytest.mark.parametrize("n_parts", [70_000, 2**40])  # sorted by digits, and as they are
+def test_rows_of_many_parts_are_sorted_and_counted(n_parts):
+    parts = np.random.default_rng(0).integers(0, n_parts, (9, 200))
+    parts[0] = np.arange(200)[::-1]
     parts[:, 100:] = parts[:, :100]  # every part at least twice
     indptr = np.arange(0, parts.size + 1, 200)
-    relation = Relation(indptr, parts.ravel(), np.zeros(parts.size, int), ("part",), 70_000)
-    rows = Rows.of(relation, None, 70_000)
+    relation = Relation(indptr, parts.ravel(), np.zeros(parts.size, int), ("part",), n_parts)
+    rows = Rows.of(relation, None, n_parts)
     for number, row in enumerate(parts):
         distinct, counts = np.unique(row, return_counts=True)
         assert rows.content(number) == (*distinct.tolist(), None, *counts.tolist())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_sorted_by_transposing_a_matrix_are_the_same(monkeypatch, weighted):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 40, 60)
+    parts, roles, counts = (rng.integers(0, high, lengths.sum()) for high in (50, 2, 300))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    relation = Relation(indptr, parts, roles, ("a", "b"), 50, counts + 1 if weighted else None)
+    by_sorting = Rows.of(relation, None, 50)
+    monkeypatch.setattr("saen.data.identical._MIN_TRANSPOSED", 0)
+    transposed = Rows.of(relation, None, 50)
+    for key in ("indptr", "codes", "counts"):
+        assert same_arrays(getattr(by_sorting, key), getattr(transposed, key))

@@ -83,6 +83,9 @@ def test_a_label_beyond_the_vocabulary_is_unseen(drawn, vocabulary):
         list(vocabulary).index(row) if row in vocabulary else UNSEEN for row in rows_of(drawn)
     ]
     assert vocabulary.encode(drawn).tolist() == expected
+    with pytest.MonkeyPatch.context() as patch:  # as many rows
+        patch.setattr("saen.data.vocabulary.MAX_LOOKED_UP", -1)
+        assert vocabulary.encode(drawn).tolist() == expected
 
 
 def test_fitting_nothing_gives_nothing():

@@ -56,6 +56,19 @@ def test_ego_graphs_are_the_nodes_within_each_radius(direction, drawn, radii):
     assert graphs.counts is None
 
 
+@pytest.mark.parametrize("edges", ["none", "roles"])
+@settings(max_examples=30)
+@given(st.sampled_from(DIRECTIONS), labelled_collections(), radii_lists)
+def test_few_nodes_are_decomposed_as_many(edges, direction, drawn, radii):
+    kinds = Vocabulary(kind for around in drawn.links(direction) for _, kind, _ in around if kind)
+    known = Vocabulary(kinds[::2]) if edges == "roles" and len(kinds) > 1 else None
+    ego = Ego(radii, direction=direction, edges=edges, kinds=known)
+    few = ego.decompose(drawn.graphs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saen.decompositions.ego.MAX_DENSE", -1)
+        assert few == ego.decompose(drawn.graphs)
+
+
 def test_a_loop_never_makes_a_node_its_own_element():
     loop = Graphs.from_edge_lists([[(0, 0), (0, 1)]])
     egos = Ego(radii=(0, 1, 2), node_labels="degree").decompose(loop)

@@ -20,6 +20,7 @@ import argparse
 import importlib
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -35,10 +36,10 @@ from tests.faults.injection import ERRORS, KILLS, Fault, Outcome, run, start
 MODULE = "python -m tests.faults.campaign"
 CAMPAIGNS = {"faults": ERRORS, "kills": KILLS}
 ABOUT = {
-    "faults": "Every system call of a command that opens for writing, writes, syncs, renames or "
-    "removes a file is made to fail, one at a time: with a full disk (half of the write succeeds, "
-    "and the disk stays full), with a permission error and with an I/O error. Calls of libraries "
-    "in C, C++ and Rust are included.",
+    "faults": "System calls of a command that open for writing, write, sync, rename or remove a "
+    "file are made to fail, one at a time: with a full disk (half of the write succeeds, and the "
+    "disk stays full), with a permission error and with an I/O error. Calls of libraries in C, C++ "
+    "and Rust are included.",
     "kills": "At the same system calls the process is killed (SIGKILL, also within a write), "
     "terminated (SIGTERM) or interrupted (SIGINT, Ctrl-C).",
 }
@@ -154,13 +155,14 @@ class Counts:
     outcomes: Counter[str] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
 
-    def to_json(self, campaign: str, every: int) -> dict[str, object]:
+    def to_json(self, campaign: str, only: list[str], every: int) -> dict[str, object]:
         """For docs/reliability.md."""
         places = "all of them" if every == 1 else f"at one of {every} places"
+        chosen = [f"--only {shlex.quote(word)}" for word in only]
         return {
             "campaign": campaign,
-            "command": "make faults" if every == 1 else f"{MODULE} --every {every}",
-            "about": ABOUT[campaign],
+            "command": " ".join([MODULE, *chosen, f"--every {every}"]),
+            "about": f"{ABOUT[campaign]} {tried(every)}",
             "counts": {
                 f"injections ({places})": sum(self.injections.values()),
                 **dict(sorted(self.injections.items())),
@@ -170,6 +172,13 @@ class Counts:
             "found": self.found,
             "found before and fixed": FIXED[campaign],
         }
+
+
+def tried(every: int) -> str:
+    """How many of all faults at all calls a run tries."""
+    if every == 1:
+        return "Every fault was tried at every call."
+    return f"This run tried one in {every} of the pairs of a call and a fault, not all."
 
 
 def tree(folder: Path) -> Tree:
@@ -343,7 +352,8 @@ def main() -> int:
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         for name, counts in result.items():
-            text = json.dumps(counts.to_json(name, options.every), indent=1, ensure_ascii=False)
+            report = counts.to_json(name, options.only, options.every)
+            text = json.dumps(report, indent=1, ensure_ascii=False)
             (options.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     return int(any(counts.found for counts in result.values()))
 

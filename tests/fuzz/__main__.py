@@ -2,7 +2,8 @@
 
 Each kind of file has a process of its own and an equal share of the time, or
 of `--inputs`. What is new in coverage stays in `--folder`, so that the next run starts from it.
-Ends with exit code 1 if a problem was found; its input and traceback are in the folder.
+Ends with exit code 1 if a problem was found; its input and traceback are in the folder. Once it is
+mended, its input goes to the corpus as `fixed-…`, and `mended` in the JSON file names it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def main() -> int:
         print(counted, *results[name]["found"], sep="  ", flush=True)
     report = {
         "campaign": "Hostile files: every reader, guided by coverage (atheris)",
-        "command": "make fuzz",
+        "command": command(options),
         "counts": {
             "inputs": sum(result["inputs"] for result in results.values()),
             "seconds": round(time.monotonic() - start),
@@ -73,6 +74,12 @@ def main() -> int:
     if options.out is not None:
         write_json(options.out, report)
     return 1 if report["found"] else 0
+
+
+def command(options: argparse.Namespace) -> str:
+    """What to type for a run like this one."""
+    words = ["python -m tests.fuzz", *options.kinds, f"--seconds {options.seconds:g}"]
+    return " ".join(words if options.inputs is None else [*words, f"--inputs {options.inputs}"])
 
 
 def fixed_problems() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.fuzz.kinds import KINDS, survive
 
+REPORT = Path(__file__).parents[2] / "docs" / "results" / "reliability" / "fuzz.json"
 CORPUS = sorted(file for file in (Path(__file__).parent / "corpus").glob("*/*"))
 
 
@@ -21,6 +23,13 @@ def test_readers_survive_the_corpus(tmp_path: Path, file: Path) -> None:
 
 def test_corpus_has_good_files_of_every_kind() -> None:
     assert {file.parent.name for file in CORPUS if file.name.startswith("good")} == set(KINDS)
+
+
+def test_problems_reported_as_mended_are_in_the_corpus() -> None:
+    report = json.loads(REPORT.read_text(encoding="utf-8"))
+    mended = report.get("mended", {})
+    assert mended.keys() <= set(report["found"])
+    assert set(mended.values()) <= {f"{file.parent.name}/{file.name}" for file in CORPUS}
 
 
 @pytest.mark.slow

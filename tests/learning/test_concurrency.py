@@ -23,7 +23,9 @@ LIMIT = 120
 
 
 def fitted(seed: int, model: Any = None) -> Any:
-    model = model or saen.SAENClassifier(epochs=3, n_models=1, radii=(0, 1), random_state=seed)
+    if model is None:  # on the CPU: a process forked from one that uses CUDA cannot use it
+        options = {"epochs": 3, "n_models": 1, "radii": (0, 1), "device": "cpu"}
+        model = saen.SAENClassifier(**options, random_state=seed)
     return model.fit(THREADS, THREADS.targets).predict_proba(THREADS)
 
 

@@ -14,7 +14,10 @@ from sklearn.model_selection import PredefinedSplit, cross_val_score
 import saen
 from saen import InputError
 from saen._util.json_files import write_json
+from saen.cluster.executors import SerialExecutor
+from saen.data.nested import NestedData
 from saen.errors import FileError
+from saen.io.networkx import to_networkx
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
@@ -51,6 +54,51 @@ def test_results_do_not_depend_on_how_many_networks_train_at_once(threads):
     ]
     for other in found[1:]:
         np.testing.assert_allclose(other.probabilities, found[0].probabilities, atol=1e-9)
+    assert [set(each.models_at_once.values()) for each in found] == [{1}, {5}, {12}]
+
+
+def test_fixed_begins_all_its_tasks_before_it_waits(threads):
+    class Watched(SerialExecutor):
+        submitted, first = [], 0
+
+        def submit(self, name, *task):
+            self.submitted.append(name)
+            super().submit(name, *task)
+
+        def completed(self):
+            self.first = self.first or len(self.submitted)
+            return super().completed()
+
+    model = saen.SAENRegressor(epochs=1, n_models=1, radii=(0, 1), inner_folds=2)
+    options = {"repeats": 1, "folds": 2, "models_at_once": 1}
+    sizes, executor = threads.sizes.astype(float), Watched()
+    here = cross_validate(model, threads, sizes, **options)
+    found = cross_validate(model, threads, sizes, **options, executor=executor)
+    assert executor.first == len(executor.submitted)
+    stages = dict.fromkeys(name.rpartition("-")[0] for name in executor.submitted)
+    assert list(stages) == ["fixed", "fixed-calibration"]
+    assert np.isfinite(here.radius).all()
+    for name in ("outputs", "radius", "loss", "validation_loss"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(here, name))
+
+
+def test_splits_are_those_of_the_class_names(threads):
+    model = saen.SAENClassifier(epochs=0, n_models=1, radii=(0, 1))
+    y = np.where(threads.targets == "questions", 10, 2)  # as names, in the other order
+    found = cross_validate(model, threads, y, repeats=2, seed=5, test_size=0.25)
+    expected = make_splits(y.astype(str), 2, 10, 5, test_size=0.25)
+    for one, other in zip(found.splits, expected, strict=True):
+        np.testing.assert_array_equal(one[0][1], other[0][1])
+    assert found.radius is None
+    default = cross_validate(model, threads, y)
+    assert [len(folds) for folds in default.splits] == [10] * 10
+
+
+def test_nested_data_are_taken_as_fit_takes_them():
+    nested = NestedData([{"word": ["a"]}, {"word": ["b", "c"]}] * 10)
+    model = saen.SAENClassifier("nested", epochs=0, n_models=1)
+    bags = cross_validate(model, nested, [0, 1] * 10, repeats=1, folds=2)
+    assert bags.outputs.shape == (1, 20, 2)
 
 
 @pytest.mark.parametrize(("stop", "total"), [("fixed", 2 * 2 * 4), ("nested", 20), ("peek", 8)])
@@ -76,8 +124,9 @@ def test_calibration_does_not_split_groups_inside_the_training_part(threads, mon
 
     monkeypatch.setattr(Trainer, "inner_parts", spy)
     model = saen.SAENClassifier(epochs=1, n_models=1, radii=(0, 1))
-    cross_validate(model, threads, threads.targets, repeats=1, folds=2, groups=groups)
-    assert seen
+    found = cross_validate(model, threads, threads.targets, repeats=1, folds=2, groups=groups)
+    seen += [(groups[train], groups[test]) for train, test in found.splits[0]]
+    assert len(seen) > 2
     assert not any(set(train) & set(test) for train, test in seen)
 
 
@@ -157,6 +206,32 @@ def test_nested_chooses_settings_without_the_test_fold(threads):
     )
 
 
+def test_nested_reports_the_levels_of_the_estimator_s_own_decomposition(threads, quick):
+    quick.set_params(radii=(0,), epochs=1, n_models=1)
+    grid = [{"radii": (0, 1)}, {"radii": (0, 2)}]
+    options = {"repeats": 1, "folds": 2}
+    fixed = cross_validate(quick, threads, threads.targets, **options)
+    nested = cross_validate(
+        quick, threads, threads.targets, stop="nested", grid=grid, inner=2, **options
+    )
+    assert nested.levels == fixed.levels
+    np.testing.assert_array_equal(nested.rows, fixed.rows)
+
+
+def test_candidates_of_a_blend_are_those_for_the_data(threads, monkeypatch):
+    seen, listed = [], saen.BlendClassifier.listed
+
+    def spy(blend, data):
+        seen.append(data)
+        return listed(blend, data)
+
+    monkeypatch.setattr(saen.BlendClassifier, "listed", spy)
+    untrained = saen.SAENClassifier(epochs=0, n_models=1, radii=(0, 1))
+    model = saen.BlendClassifier(candidates=[untrained], inner_folds=2)
+    cross_validate(model, to_networkx(threads), threads.targets, repeats=1, folds=2)
+    assert isinstance(seen[0], saen.Graphs)
+
+
 def test_peeking_reports_the_epoch_and_never_does_worse_than_the_last_epoch(threads, quick):
     options = {"repeats": 2, "folds": 3}
     single = quick.set_params(n_models=1, epochs=8)
@@ -178,6 +253,19 @@ def test_a_run_directory_keeps_settings_splits_and_results(threads, quick, tmp_p
             assert (folder / name).stat().st_mtime_ns == written[name]
     np.testing.assert_array_equal(first.probabilities, second.probabilities)
     assert splits_from_json(tmp_path / "run" / "splits.json", 60)
+
+
+def test_a_run_directory_keeps_the_validation_part_under_a_checksum(threads, tmp_path):
+    model = saen.SAENClassifier(epochs=0, n_models=1, radii=(0, 1))
+    part = [np.arange(10, 20)]
+    cross_validate(
+        model, threads, threads.targets, folder=tmp_path, stop="nested",
+        splits=[[(np.arange(20, 60), np.arange(10))]], validation=part,
+        grid=[{"slope": 0.1}, {"slope": 0.2}],
+    )  # fmt: skip
+    kept = splits_from_json(tmp_path / "splits.json", 60)
+    np.testing.assert_array_equal(kept.validation, part)
+    assert "checksum" in json.loads((tmp_path / "splits.json").read_text())
 
 
 def test_a_run_directory_of_other_settings_is_refused(tmp_path):
@@ -254,6 +342,8 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
     [
         ({"patience": 3}, {}, "does not stop early"),
         ({}, {"seed": -1}, "seed must be an integer from 0"),
+        ({}, {"seed": 2**31}, "seed must be an integer from 0 to 2147483647"),
+        ({}, {"seed": 2**31 - 1, "repeats": 0}, "repeats must be an integer ≥ 1"),
         ({}, {"models_at_once": 0}, "models_at_once must be an integer ≥ 1"),
         ({}, {"stop": "nested"}, "at least two settings"),
         ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
@@ -265,6 +355,11 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
 def test_a_protocol_that_makes_no_sense_is_refused(threads, quick, parameters, options, message):
     with pytest.raises(InputError, match=message):
         cross_validate(quick.set_params(**parameters), threads, threads.targets, **options)
+
+
+def test_peeking_at_numbers_is_refused(threads):
+    with pytest.raises(InputError, match="peek looks at accuracies"):
+        cross_validate(saen.SAENRegressor(), threads, threads.sizes, stop="peek")
 
 
 def test_a_run_directory_refuses_other_graphs_and_other_splits(tmp_path):

@@ -150,6 +150,8 @@ def test_inspect_run_directories(tmp_path: Path) -> None:
     groups = [folder / name for name in found["files"] if name.endswith(".saen")]
     kept = inspect_file(groups[0])
     assert (kept["kind"], kept["rows"], kept["networks"]) == ("predictions", 300, 3)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["models_at_once"]["fixed"] == kept["networks"]
     (folder / "summary.json").unlink()
     assert inspect_file(folder)["done"] is False
 

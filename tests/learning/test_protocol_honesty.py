@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, StratifiedShuffleSplit
 
 import saen
 from saen._util.seeds import derive_seed
@@ -136,22 +136,71 @@ def assert_same(evaluation, expected):
     np.testing.assert_allclose(evaluation.outputs, expected, rtol=0, atol=1e-9)
 
 
+# -- calibration and early stopping ------------------------------------------------------------
+
+
+def literal_temperature(inner):
+    """From what networks of every inner part predict for the rest of the training examples."""
+    held_out = [
+        literal_probabilities(
+            part.train,
+            part.test,
+            [(SEED, *part.name, model) for model in range(2)],
+            weights=balanced(CODES[part.train]),
+        )
+        for part in inner
+    ]
+    truth = np.concatenate([CODES[part.test] for part in inner])
+    return temperature_of(np.concatenate(held_out), truth, np.ones(len(truth)))
+
+
 def test_calibration_equals_a_literal_one_inside_the_training_part():
-    model = estimator(inner_folds=3)
+    model = estimator(inner_folds=3, class_weight="balanced")
     found = validated(model)
     for repeat, fold, train_part, test_part in literal_folds():
-        raw = literal_probabilities(train_part, test_part, outer_seeds(repeat, fold))
+        weights = balanced(CODES[train_part])
+        raw = literal_probabilities(
+            train_part, test_part, outer_seeds(repeat, fold), weights=weights
+        )
         inner = model.inner_parts(train_part, CODES, SEED, name=(repeat, fold))
         assert np.array_equal(np.sort(np.concatenate([p.test for p in inner])), train_part)
-        held_out = [
-            literal_probabilities(p.train, p.test, [(SEED, *p.name, m) for m in range(2)])
-            for p in inner
-        ]
-        truth = np.concatenate([CODES[p.test] for p in inner])
-        temperature = temperature_of(np.concatenate(held_out), truth, np.ones(len(truth)))
-        expected = tempered(raw, temperature)
+        expected = tempered(raw, literal_temperature(inner))
         np.testing.assert_allclose(found.outputs[repeat, test_part], expected, rtol=0, atol=1e-6)
     assert found.validation_loss.shape == (5, REPEATS * FOLDS * 3 * 2)
+
+
+def test_calibration_of_fit_equals_a_literal_one():
+    model = estimator(inner_folds=3, class_weight="balanced", random_state=SEED)
+    model.fit(GRAPHS, GRAPHS.targets)
+    inner = model.inner_parts(np.arange(len(GRAPHS)), CODES, SEED)
+    # The data must be such that weights of all examples would show.
+    assert any(not np.allclose(balanced(CODES[part.train]), balanced(CODES)) for part in inner)
+    assert model.temperature_ == pytest.approx(literal_temperature(inner), rel=1e-6)
+
+
+def test_early_stopping_of_fit_equals_literal_loops():
+    epochs, share = 5, 0.3
+    model = estimator(
+        patience=epochs, validation_fraction=share, class_weight="balanced", random_state=SEED
+    ).fit(GRAPHS, GRAPHS.targets)
+    each = model.predict_each(GRAPHS)
+    for number in range(2):
+        state = derive_seed((SEED, number), "held out") % 2**31
+        splitter = StratifiedShuffleSplit(1, test_size=share, random_state=state)
+        train_part, valid = next(splitter.split(CODES, CODES))
+        weights = balanced(CODES[train_part])
+        everything = np.concatenate([valid, np.arange(len(GRAPHS))])
+        curve = []
+        for epoch in range(epochs):
+            rows = literal_probabilities(
+                train_part, everything, [(SEED, number)], until=epoch + 1, weights=weights
+            )
+            loss = log_loss(CODES[valid], rows[: len(valid)], sample_weight=weights[CODES[valid]])
+            curve.append((loss, rows[len(valid) :]))
+        found = np.array(model.history_.validation_loss)[:, number]
+        np.testing.assert_allclose(found, [loss for loss, _ in curve], rtol=0, atol=1e-9)
+        best = curve[int(found.argmin())][1]
+        np.testing.assert_allclose(each[:, number], best, rtol=0, atol=1e-9)
 
 
 # -- fixed -------------------------------------------------------------------------------------

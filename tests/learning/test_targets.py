@@ -84,12 +84,18 @@ def test_names_come_from_a_data_frame_and_are_saved(tmp_path):
 def test_balanced_weights_are_those_of_each_target():
     model = saen.SAENClassifier(**QUICK, class_weight="balanced")
     codes = encode_classes(Y)[1]
-    weights = model.class_weights(codes, np.array([[0, 1]] * 3), np.ones(120))
+    weights = model.class_weights(codes, np.array([[0, 1]] * 3), [np.arange(120)])[:, 0]
     for target in range(3):
         known = codes[codes[:, target] >= 0, target]
         expected = len(known) / (2 * np.bincount(known))
         np.testing.assert_allclose(weights[[target, 3 + target]], expected)
     assert model.fit(THREADS, Y).predict(THREADS).shape == (120, 3)
+
+
+def test_weights_by_name_do_not_need_every_class_in_a_part():
+    model = saen.SAENClassifier(**QUICK, class_weight={"a": 2.0, "c": 3.0})
+    codes, classes = np.array([0, 0, 1, 1, 2]), np.array(["a", "b", "c"])
+    assert model.class_weights(codes, classes, [np.arange(4)]).tolist() == [[2.0], [1.0], [3.0]]
 
 
 def test_early_stopping_works_with_several_targets():

@@ -22,12 +22,41 @@ def test_forward_applies_any_activation(options: dict[str, Any]) -> None:
     assert_close(outputs, network(hierarchy), 1e-12)
 
 
-def test_forward_projects_parts_or_aggregates_them_first_with_the_same_result() -> None:
+@pytest.mark.parametrize("parents", [slice(None), [0], [1]], ids=str)
+def test_forward_projects_parts_or_aggregates_them_first_with_the_same_result(parents: Any) -> None:
     relation = random_hierarchy(5, n_roles=7).relations[0]
+    relation = relation.take(np.arange(relation.n_parents)[parents])
     rng = np.random.default_rng(0)
     h = rng.normal(size=(relation.n_parts, 2, 3))
     layer = _FirstLayer(rng.normal(size=(2, 7, 3, 4)), rng.normal(size=(2, 4)))
-    assert_close(layer._project(relation, h), layer._aggregate(relation, h), 1e-12)
+    projected = layer.sums(relation, relation.parts, layer.mapped(h))
+    assert_close(projected, layer.aggregate(relation, h), 1e-12)
+
+
+@pytest.mark.parametrize("level", [None, 1, 2])
+def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
+    monkeypatch: pytest.MonkeyPatch, level: int | None
+) -> None:
+    hierarchy = random_hierarchy(3)
+    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    by_table, by_layers = TrainedNetworks.of(network), TrainedNetworks.of(network)
+    outputs = by_table.outputs(hierarchy, level)
+    monkeypatch.setattr("saen.network.forward.MAX_TABLE", 0)
+    assert_close(outputs, by_layers.outputs(hierarchy, level), 1e-12)
+    assert by_table._label_table is not None
+    assert by_layers._label_table is None
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("codes", 4096), ("both", 4096), ("both", 0)])
+def test_forward_in_blocks_of_objects_gives_the_same(
+    monkeypatch: pytest.MonkeyPatch, kind: str, longest: int
+) -> None:
+    hierarchy = random_hierarchy(3, n=20, kind=kind)
+    trained = TrainedNetworks.of(make_network(hierarchy, seeds=[0, 1], normalisation="batch"))
+    expected = trained.outputs(hierarchy)
+    monkeypatch.setattr("saen.network.forward.MAX_BLOCK", 1)
+    monkeypatch.setattr("saen.network.forward.MAX_ROW_ENTRIES", longest)
+    assert_close(trained.outputs(hierarchy), expected, 1e-12)
 
 
 def test_forward_keeps_the_type_of_the_parameters_and_rounds_as_torch_does() -> None:

@@ -111,9 +111,12 @@ def distinct_with_inverse(values: Array) -> tuple[Array, NDArray[np.int64]]:
     """
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
+        if 0 <= low <= high < 8 * len(values):
+            low = 0  # nothing to subtract
         if high - low < 8 * len(values):
             wide = values.astype(np.uint64 if values.dtype == np.uint64 else np.int64, copy=False)
-            places = (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
+            shifted = wide - wide.dtype.type(low) if low else wide
+            places = shifted.astype(np.int64, copy=False)
             present = np.zeros(high - low + 1, dtype=np.bool_)
             present[places] = True
             distinct = (np.flatnonzero(present).astype(wide.dtype) + wide.dtype.type(low)).astype(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from dataclasses import fields
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,7 +84,9 @@ class Dataset(Collection):
             vars(self)[key] = frozen(value) if isinstance(value, np.ndarray) else value
 
     def _with(self, **changes: Any) -> Self:
-        return self._unchecked(**{**vars(self), **changes})
+        # Without what an object remembers beside its fields, which changes may make untrue.
+        own = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
+        return self._unchecked(**{**own, **changes})
 
     def with_targets(self, targets: ArrayLike | None) -> Self:
         """The same examples with other targets (or none)."""

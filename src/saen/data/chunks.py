@@ -233,4 +233,4 @@ def physical_memory() -> float:
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # not on Windows
-        return float("inf")
+        return np.inf

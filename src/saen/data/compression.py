@@ -247,7 +247,7 @@ def compute_cd(matrix: Any) -> tuple[sparse.csr_array, sparse.csr_array]:
 def _cd(inverse: Ints, n_unique: int) -> tuple[sparse.csr_array, sparse.csr_array]:
     n = len(inverse)
     D = sparse.csr_array((np.ones(n), (np.arange(n), inverse)), shape=(n, n_unique))
-    sizes = np.bincount(inverse, minlength=n_unique)
+    sizes = np.bincount(inverse)
     C = sparse.csr_array((1.0 / sizes[inverse], (inverse, np.arange(n))), shape=(n_unique, n))
     return C, D
 
@@ -372,8 +372,7 @@ def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
     both = merge([compress(one), compress(other)])
     return all(
         np.array_equal(
-            np.bincount(both.unique_of(level)[:size], minlength=both.hierarchy.sizes[level]),
-            np.bincount(both.unique_of(level)[size:], minlength=both.hierarchy.sizes[level]),
+            np.bincount(both.unique_of(level)[:size]), np.bincount(both.unique_of(level)[size:])
         )
         for level, size in enumerate(one.sizes)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import (
     Array,
+    Ints,
     index_dtype,
     offsets,
     owned,
@@ -314,7 +316,7 @@ class Graphs(Dataset):
     @property
     def n_loops(self) -> int:
         """Self-loops of all graphs."""
-        return int(self._loops().sum())
+        return int(self._loops.sum())
 
     @property
     def n_edges(self) -> int:
@@ -327,6 +329,7 @@ class Graphs(Dataset):
         """Nodes without any edge (a self-loop is one)."""
         return int((self.degrees() == 0).sum())
 
+    @cached_property
     def _loops(self) -> NDArray[np.bool_]:
         """For each node, whether it has a self-loop."""
         has_loop = np.zeros(self.n_nodes, dtype=np.bool_)
@@ -352,6 +355,18 @@ class Graphs(Dataset):
         transposed = sparse.csr_array(matrix.T)
         return transposed if direction == "in" else sparse.csr_array(matrix + transposed)
 
+    def neighbours(self, direction: Direction = "both") -> tuple[Ints, Ints]:
+        """The rows of `adjacency` as pointers, (N + 1,), and sorted nodes, self-loops included.
+
+        >>> pointers, nodes = Graphs.from_edge_lists([[(0, 1), (1, 2)]]).neighbours()
+        >>> nodes[pointers[1] : pointers[2]].tolist()
+        [0, 2]
+        """
+        if not self.directed or direction == "out":
+            return self.indptr, self.indices
+        matrix = self.adjacency(direction)
+        return matrix.indptr, matrix.indices
+
     def degrees(self, direction: Direction = "both") -> NDArray[np.int64]:
         """Degree of every node, shape (N,). A self-loop counts twice, as in networkx.
 
@@ -359,7 +374,7 @@ class Graphs(Dataset):
         """
         out = np.diff(self.indptr)
         if not self.directed:
-            return out + self._loops()
+            return out + self._loops
         into = np.bincount(self.indices, minlength=self.n_nodes)
         return {"out": out, "in": into, "both": out + into}[direction]
 

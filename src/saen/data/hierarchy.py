@@ -256,6 +256,24 @@ class Relation:
             None if self.counts is None else self.counts[entries],
         )
 
+    def span(self, start: int, stop: int) -> Relation:
+        """The parents from `start` to `stop`, over the same parts: no copies.
+
+        >>> Relation([0, 1, 3], [4, 3, 2], [0, 0, 0], ("elem",), n_parts=5).span(1, 2).parts
+        array([3, 2])
+        """
+        if (start, stop) == (0, self.n_parents):
+            return self
+        indptr = self.indptr[start : stop + 1]
+        own = slice(int(indptr[0]), int(indptr[-1]))
+        return replace(
+            self,
+            indptr=indptr - indptr[0],
+            parts=self.parts[own],
+            roles=self.roles[own],
+            counts=None if self.counts is None else self.counts[own],
+        )
+
     def over(self, alphabet: tuple[str, ...]) -> Relation:
         """The same parents over another alphabet; parts in roles that it lacks are left out."""
         if self.alphabet == alphabet:

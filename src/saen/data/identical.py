@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,17 @@ from saen._util.arrays import (
     segment_ids,
     smallest_unsigned,
 )
+from saen._util.lazy import LazyModule
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Relation
 
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = LazyModule("scipy.sparse")
+
 _MAX_SHORT = 8  # entries of rows that are compared as one integer
+_MIN_TRANSPOSED = 10_000  # entries; fewer are sorted before scipy is imported
 _MIN_RADIX_LENGTH = 64  # entries of a row from which on a radix sort is faster
 _SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
 
@@ -96,7 +103,7 @@ class Rows:
         places = np.empty(relation.n_parents, dtype=index_dtype(relation.n_parents))
         first = n_rows = 0
         for lengths, _, _, own in blocks:
-            np.add(own, n_rows, out=places[first : first + len(own)], casting="same_kind")
+            np.add(own, n_rows, out=places[first : first + len(own)])
             first += len(own)
             n_rows += len(lengths)
         lengths, codes, counts = (
@@ -155,7 +162,7 @@ def _without_repeats(
 
     A row is short if its sorted codes are the digits of a 64-bit integer.
     """
-    longest = max(n for n in range(1, _MAX_SHORT + 1) if n == 1 or n_codes**n <= 2**64)
+    longest = max(n for n in range(_MAX_SHORT + 1) if n_codes**n <= 2**64)
     lengths = np.minimum(np.diff(indptr), longest + 1).astype(np.uint8)
     kept = [np.flatnonzero(lengths > longest)]
     places = np.empty(len(lengths), dtype=np.int32)
@@ -165,14 +172,14 @@ def _without_repeats(
         own = np.flatnonzero(lengths == length)
         starts = indptr[own]
         columns = [codes[starts + place] for place in range(length)]
-        for first in range(length if length > 2 else length - 1):  # odd-even transposition sort
+        for first in range(length):  # odd-even transposition sort
             for place in range(first % 2, length - 1, 2):
                 pair = columns[place : place + 2]
                 columns[place : place + 2] = np.minimum(*pair), np.maximum(*pair)
-        words = np.zeros(len(own), dtype=np.uint64)
-        for column in columns:
+        words = columns[0].astype(np.uint64) if columns else np.zeros(len(own), dtype=np.uint64)
+        for column in columns[1:]:
             words *= np.uint64(n_codes)
-            words += column.astype(np.uint64, copy=False)
+            words += column
         groups, members = _numbered(words)
         places[own] = groups + np.int32(n_kept)
         kept.append(own[members])
@@ -184,12 +191,20 @@ def _without_repeats(
     return offsets(sizes), codes[ranges(indptr[rows], sizes)], places
 
 
-def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.int64]]:
+def _numbered(values: NDArray[np.uint64]) -> tuple[Ints, Ints]:
     """The group of every value, and a member of every group of equal values."""
-    dense = int(values.max(initial=0)) < len(values)
-    groups: Ints = distinct_with_inverse(values)[1] if dense else codes_in_order(values)
-    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-    members[groups] = np.arange(len(values))
+    width = index_dtype(len(values))
+    positions = np.arange(len(values), dtype=width)
+    n_values = int(values.max(initial=0)) + 1
+    if n_values <= len(values):  # a table of all values
+        places = values.view(np.int64)
+        members = np.full(n_values, -1, dtype=width)
+        members[places] = positions
+        present = members >= 0
+        return (np.cumsum(present, dtype=width) - 1)[places], members[present]
+    groups = codes_in_order(values)
+    members = np.empty(int(groups.max(initial=-1)) + 1, dtype=width)
+    members[groups] = positions
     return groups, members
 
 
@@ -198,6 +213,18 @@ def _merge_entries(
 ) -> tuple[Ints, Ints, Ints]:
     """Sort the codes of every row and count equal ones: (row lengths, codes, counts)."""
     n_rows = len(indptr) - 1
+    ascending = np.ones(len(codes) + 1, dtype=np.bool_)
+    np.greater(codes[1:], codes[:-1], out=ascending[1:-1])
+    ascending[indptr] = True
+    if ascending.all():  # as in shards that are merged: their unique objects keep their order
+        merged = np.ones(len(codes), np.uint8) if counts is None else narrow(counts)
+        return np.diff(indptr), codes, merged
+    if max(n_codes, _MIN_TRANSPOSED) <= len(codes):  # sorted by transposing a matrix twice
+        data = np.ones(len(codes), np.int32) if counts is None else counts.astype(np.int64)
+        columns = codes.astype(np.int32)
+        matrix = sparse.csr_array((data, columns, indptr), shape=(n_rows, n_codes)).tocsc().tocsr()
+        matrix.sum_duplicates()
+        return np.diff(matrix.indptr), matrix.indices, narrow(matrix.data)
     width = np.dtype(np.uint32 if n_rows * n_codes < 2**32 else np.int64)  # fewer bytes to sort
     base = np.arange(n_rows, dtype=width) * width.type(n_codes)
     keys = np.repeat(base, np.diff(indptr))
@@ -257,7 +284,7 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             order = np.argsort(keys[members, 0])
             rank = np.empty_like(order)
             rank[order] = np.arange(len(order))
-            return rank[codes], members[order]
+            return rank[codes], members[order].astype(np.int64)
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = _changes(keys[order, 0]) | _changes(keys[order, 1])
     groups = np.empty(len(keys), dtype=np.int64)

@@ -15,6 +15,8 @@ Value = int | str | tuple[Any, ...]
 
 UNSEEN = -1
 """The code of a value that a fitted vocabulary does not hold."""
+MAX_LOOKED_UP = 128
+"""Rows that are looked up one by one: numpy takes longer to find their distinct values."""
 
 
 class Vocabulary(Sequence[Value]):
@@ -40,14 +42,20 @@ class Vocabulary(Sequence[Value]):
 
         One column gives plain values, several give tuples. Columns are arrays of shape (n,).
         """
+        _check_columns(columns)
         local, values = _distinct(columns)
         vocabulary = cls(values)
         return vocabulary, vocabulary.codes(values)[local]
 
     def encode(self, columns: Sequence[Array]) -> NDArray[np.int32]:
         """The code of every row, shape (n,); `UNSEEN` for a row that is not in the vocabulary."""
-        local, values = _distinct(columns)
-        return self.codes(values)[local]
+        _check_columns(columns)
+        if len(columns[0]) <= MAX_LOOKED_UP:
+            values = [column.tolist() for column in columns]
+            rows = values[0] if len(values) == 1 else zip(*values, strict=True)
+            return np.array([self._codes.get(row, UNSEEN) for row in rows], dtype=np.int32)
+        local, distinct = _distinct(columns)
+        return self.codes(distinct)[local]
 
     def union(self, other: Vocabulary) -> Vocabulary:
         """All values of both."""
@@ -99,17 +107,22 @@ class Vocabulary(Sequence[Value]):
         return cls(values)
 
 
-def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]:
-    """Row codes into a list of distinct values."""
+def _check_columns(columns: Sequence[Array]) -> None:
+    """Raise unless these are flat columns of labels, equally long."""
     if not columns:
         raise InputError("a label needs at least one column")
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    parts: list[tuple[NDArray[np.int64], list[Any]]] = []
     for column in columns:
-        if column.ndim != 1 or len(column) != len(codes):
+        if column.ndim != 1 or len(column) != len(columns[0]):
             raise InputError(f"label columns must be flat and equally long, not {column.shape}")
         if column.dtype.kind not in "Uiu":
             raise InputError(f"labels must be integers or strings, not {column.dtype}")
+
+
+def _distinct(columns: Sequence[Array]) -> tuple[NDArray[np.int64], list[Value]]:
+    """Row codes into a list of distinct values."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    parts: list[tuple[NDArray[np.int64], list[Any]]] = []
+    for column in columns:
         uniques, inverse = distinct_with_inverse(column)
         if parts:
             _, codes = distinct_with_inverse(codes * max(len(uniques), 1) + inverse)

@@ -42,6 +42,8 @@ else:
     sparse = LazyModule("scipy.sparse")
 
 ROLES = ("root", "elem")
+MAX_DENSE = 64
+"""Nodes up to which their distances are a dense matrix: making a sparse one takes longer."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,11 @@ class Ego(GraphDecomposition):
     def decompose(self, graphs: Graphs) -> Hierarchy:
         """The hierarchy of these graphs; once fitted, other labels and kinds of edge are unseen."""
         links = self._links(graphs)
-        if links is None and self.edges != "objects" and not uses_distance(self.node_labels):
+        simple = self.edges != "objects" and not uses_distance(self.node_labels)
+        once = links is None or not graphs.directed or self.direction != "both"
+        if simple and once and graphs.n_nodes <= MAX_DENSE:
+            bottom, egos = self.bottom(graphs), self._few_ego_graphs(graphs, links)
+        elif simple and links is None:
             bottom, egos = self.bottom(graphs), self._ego_graphs(graphs)
         else:
             bottom, egos = self._detailed(graphs, links, 0, graphs.n_nodes)
@@ -150,33 +156,63 @@ class Ego(GraphDecomposition):
 
     def _root_costs(self, graphs: Graphs) -> NDArray[np.float64]:
         """The same per node, shape (N,)."""
-        adjacency = graphs.adjacency(self.direction)
+        pointers, nodes = graphs.neighbours(self.direction)
+        near = np.diff(pointers)
+        twice = graphs.directed and self.reads_kinds  # neighbours both ways
         ball = np.ones(graphs.n_nodes)
         total = np.zeros(graphs.n_nodes)
         for radius in range(max(self.radii) + 1):
             if radius == 1:
-                ball = 1.0 + np.diff(adjacency.indptr)
+                ball = 1.0 + near
             elif radius > 1:
-                reached = ball + adjacency.astype(np.float32) @ ball
+                reached = ball + segment_reduce(np.add, ball[nodes], pointers)
                 ball = np.minimum(reached, np.repeat(graphs.sizes, graphs.sizes))
             if radius in self.radii:
                 total += ball
                 if self.edges == "objects":
                     total += _max_edges(graphs, ball)
-                elif self.reads_kinds and radius:  # neighbours both ways stand twice
-                    total += graphs.degrees(self.direction) - np.diff(adjacency.indptr)
+                elif twice and radius:
+                    total += graphs.degrees(self.direction) - near
         return total
+
+    def _few_ego_graphs(self, graphs: Graphs, links: KnownLinks | None) -> Relation:
+        """R_1 of few nodes, from the matrix of their distances; links join a pair once."""
+        n = graphs.n_nodes
+        pointers, nodes = graphs.neighbours(self.direction)
+        ball, step = np.eye(n, dtype=np.float32), np.eye(n, dtype=np.float32)
+        step[segment_ids(pointers), nodes] = 1
+        distances = (ball == 0).astype(np.int64)  # the number of balls that a node is not in
+        roles = distances.copy()
+        for _ in range(max(self.radii)):
+            ball = np.minimum(ball @ step, 1)
+            distances += ball == 0
+        if links is not None:
+            distances[distances == 1] = max(self.radii) + 1  # kinds that are not known
+            distances[links.nodes, links.neighbours] = 1
+            roles[links.nodes, links.neighbours] = len(ROLES) + links.codes
+        within = distances[:, None] <= np.array(self.radii)[:, None]
+        roots, _, parts = within.nonzero()
+        alphabet = ROLES if links is None else ROLES + links.roles
+        return Relation(
+            offsets(within.sum(axis=2).ravel()),
+            parts,
+            roles[roots, parts].astype(smallest_unsigned(len(alphabet) - 1)),
+            alphabet,
+            n,
+        )
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
         """R_1: nodes within every radius of every node, rows interleaved by node, roots first."""
         n, width = graphs.n_nodes, len(self.radii)
-        adjacency = graphs.without_loops().adjacency(self.direction)
+        proper = graphs.without_loops()
         around: dict[int, tuple[Ints, Ints]] = {}
         if 1 in self.radii:
-            around[self.radii.index(1)] = adjacency.indptr, adjacency.indices
+            around[self.radii.index(1)] = proper.neighbours(self.direction)
         far = [radius for radius in self.radii if radius > 1]
-        for radius, ball in zip(far, _balls(adjacency, far, 0, n), strict=True):
-            around[self.radii.index(radius)] = _without_roots(ball)
+        if far:
+            balls = _balls(proper.adjacency(self.direction), far, 0, n)
+            for radius, ball in zip(far, balls, strict=True):
+                around[self.radii.index(radius)] = _without_roots(ball)
         lengths = np.ones((n, width), dtype=np.int64)
         for place, (pointers, _) in around.items():
             lengths[:, place] += np.diff(pointers)
@@ -266,8 +302,6 @@ def _balls(
 
     Every node is in its own ball, so self-loops change nothing.
     """
-    if not radii:
-        return []
     n = adjacency.shape[0]
     identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
     step = adjacency + identity

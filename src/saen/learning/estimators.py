@@ -110,25 +110,21 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         self.classes_ = classes
         self.target_names_ = names or []
         weights = sample_weights(sample_weight, len(codes))
-        return self._fit(
-            X,
-            loss.Task.classification(
-                codes,
-                weights,
-                n_classes=n_classes,
-                class_weights=self.class_weights(codes, self.classes_, weights[:, 0]),
-            ),
-        )
+        return self._fit(X, loss.Task.classification(codes, weights, n_classes=n_classes))
 
-    def class_weights(self, codes: Array, classes: Array, weights: Floats) -> Floats | None:
-        """The factor of every class in the loss, from the examples with a weight.
+    def class_weights(self, codes: Array, classes: Array, parts: Sequence[Array]) -> Floats | None:
+        """The factor of every class in the loss of networks trained on these parts of the examples.
 
-        Shape (C,); for t targets (2t,), the first classes of all before the second ones. It is 1,
-        and of no effect, for classes without such examples.
+        Shape (C, parts); for t targets (2t, parts), the first classes of all before the second
+        ones. Examples outside a part have no say in its factors.
         """
         if self.class_weight is None:
             return None
-        return class_factors(self.class_weight, codes, classes, weights).T.ravel()
+        factors = [class_factors(self.class_weight, codes[part], classes) for part in parts]
+        return np.column_stack([each.T.ravel() for each in factors])
+
+    def _class_weights(self, task: Task, parts: Sequence[Array]) -> Floats | None:
+        return self.class_weights(task.targets, self.classes_, parts)
 
     def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
         self.temperature_ = 1.0

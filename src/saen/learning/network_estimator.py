@@ -177,7 +177,7 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         return inner_parts(Part(name, train, train[:0]), targets, number, state, groups)
 
     def _fit(self, X: Data, task: Task) -> Self:
-        """Train on `task`, whose weights have shape (n, 1)."""
+        """Train on `task`, whose weights have shape (n, 1); classes get their weights here."""
         data = self._some_data(X)
         if len(task.targets) != len(data):
             raise InputError(f"{len(data)} examples, but {len(task.targets)} targets")
@@ -195,11 +195,12 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         if self.patience is not None:
             held_out = self._held_out(task, seed)
             weights, validation = weights * ~held_out, weights * held_out
+        factors = self._class_weights(task, [column > 0 for column in weights.T])
         with _training_bar(self.epochs, self.progress, self.callback) as epoch_done:
             self.history_ = training.train(
                 self.network_,
                 plan.compressed,
-                replace(task, weights=weights, validation=validation),
+                replace(task, weights=weights, validation=validation, class_weights=factors),
                 plan.settings,
                 min_count=self.min_count,
                 checkpoint=self.checkpoint,
@@ -250,7 +251,7 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         if not parts:
             return
         until = int(np.median(self.best_epoch_))  # as the networks kept of their training
-        weights = task.class_weights
+        factors = self._class_weights(task, [part.train for part in parts])
         file = None if self.checkpoint is None else Path(self.checkpoint)
         total = self.epochs * self.n_models * len(parts)
         with bar("calibrating", total, self.progress) as update, warnings.catch_warnings():
@@ -264,12 +265,7 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
 
             results = ensemble.PartTraining(
                 replace(plan, settings=replace(plan.settings, patience=None)),
-                replace(
-                    task,
-                    class_weights=None
-                    if weights is None
-                    else np.repeat(weights[:, None], len(parts), axis=1),
-                ),
+                replace(task, class_weights=factors),
                 parts,
                 seed=seed,
                 until=until,
@@ -287,6 +283,10 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
             validation_accuracy=results.test_accuracy.tolist(),
         )
         self._calibrate(parts, results.outputs, task)
+
+    def _class_weights(self, task: Task, parts: Sequence[Array]) -> Floats | None:
+        """The factors of classes for networks trained on these parts of the data, (C, parts)."""
+        return None
 
     @abstractmethod
     def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:

@@ -208,7 +208,7 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
         """The weights (n,) of the examples times those of their classes, (n,) or (n, t)."""
         if self.class_weight is None:
             return weights
-        factors = class_factors(self.class_weight, codes, classes, weights)
+        factors = class_factors(self.class_weight, codes[weights > 0], classes)
         if codes.ndim == 1:
             return weights * factors[codes]
         return weights[:, None] * np.take_along_axis(factors.T, np.maximum(codes, 0), axis=0)

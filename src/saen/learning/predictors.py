@@ -74,24 +74,23 @@ class NumberPredictor(IntervalMixin, RegressorMixin):
         return float(np.mean([r2_score(a[i], b[i], sample_weight=weights[i]) for a, b, i in known]))
 
 
-def class_factors(class_weight: Any, codes: Array, classes: Array, weights: Floats) -> Floats:
-    """The factor of every class, from the examples with a weight, (C,), or (t, 2) of t targets.
+def class_factors(class_weight: Any, codes: Array, classes: Array) -> Floats:
+    """The factor of every class, from the examples that count, (C,), or (t, 2) of t targets.
 
-    It is 1, and of no effect, for classes without such examples. `class_weight` is as for
-    scikit-learn, `codes` are (n,), or (n, t) with -1 where a target is unknown.
+    `class_weight` is as for scikit-learn, `codes` are (n,), or (n, t) with -1 where a target is
+    unknown. A class without examples has no effect, and no influence if weights are balanced.
 
     >>> codes, classes = np.array([0, 0, 0, 1]), np.array(["a", "b"])
-    >>> class_factors("balanced", codes, classes, np.ones(4)).round(2).tolist()
+    >>> class_factors("balanced", codes, classes).round(2).tolist()
     [0.67, 2.0]
     """
     if codes.ndim == 2:
         columns = zip(codes.T, classes, strict=True)
-        return np.stack(
-            [class_factors(class_weight, c, own, weights * (c >= 0)) for c, own in columns]
-        )
-    seen = codes[weights > 0]
-    known = np.unique(seen)
+        return np.stack([class_factors(class_weight, c[c >= 0], own) for c, own in columns])
     factors = np.ones(len(classes))
-    if class_weight is not None:
-        factors[known] = compute_class_weight(class_weight, classes=classes[known], y=classes[seen])
+    if isinstance(class_weight, dict):
+        factors[:] = compute_class_weight(class_weight, classes=classes, y=classes)
+    elif class_weight is not None:
+        known = np.unique(codes)
+        factors[known] = compute_class_weight(class_weight, classes=known, y=codes)
     return factors

@@ -111,19 +111,10 @@ class Classes(Problem):
         return loss.Task.classification(
             self.targets,
             n_classes=self.classes.shape[-1],
-            class_weights=self._class_weights(estimator, parts),
+            class_weights=estimator.class_weights(
+                self.targets, self.classes, [part.train for part in parts]
+            ),
         )
-
-    def _class_weights(self, estimator: SAENClassifier, parts: Sequence[Part]) -> Floats | None:
-        """From every part's own training examples, (C, parts)."""
-        if estimator.class_weight is None:
-            return None
-        columns = []
-        for part in parts:
-            weights = np.zeros(len(self.targets))
-            weights[part.train] = 1.0
-            columns.append(estimator.class_weights(self.targets, self.classes, weights))
-        return np.column_stack(columns)  # type: ignore[arg-type]
 
     def predictions(self, outputs: Sequence[Floats], parts: Sequence[Part]) -> list[Floats]:
         """Mean probabilities."""
