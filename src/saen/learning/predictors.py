@@ -92,10 +92,7 @@ def class_factors(class_weight: Any, codes: Array, classes: Array) -> Floats:
         columns = zip(codes.T, classes, strict=True)
         return np.stack([class_factors(class_weight, c[c >= 0], own) for c, own in columns])
     for name, weight in class_weight.items() if isinstance(class_weight, dict) else ():
-        if (
-            not isinstance(weight, int | float | np.floating | np.integer)
-            or not 0 <= weight <= MAX_CLASS_WEIGHT
-        ):
+        if not isinstance(weight, int | float | np.number) or not 0 <= weight <= MAX_CLASS_WEIGHT:
             raise InputError(
                 f"class_weight: the weight of {name!r} must be a number from 0 to "
                 f"{MAX_CLASS_WEIGHT:g}"
