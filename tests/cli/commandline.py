@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 from unittest.mock import patch
@@ -37,7 +36,6 @@ def fails(*arguments: Any) -> str:
     errors = io.StringIO()
     with (
         patch("sys.argv", ["saen", *map(str, arguments)]),
-        patch("os._exit", sys.exit),  # which leaves without waiting for threads of other tests
         redirect_stdout(io.StringIO()),
         redirect_stderr(errors),
         pytest.raises(SystemExit) as stopped,

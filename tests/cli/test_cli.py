@@ -81,6 +81,8 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
         (("compress", "threads", "--node-labels", "degre"), "did you mean degree?"),
         (("compress", "threads", "--decomposition", "ergo"), "did you mean ego?"),
         (("compress", "threads", "--node-labels", "node"), "have no node labels"),
+        (("evaluate", "threads", "--epochs", "9" * 400), "The 'epochs' parameter"),
+        (("train", "threads", "--models", "9" * 400, "--out", "m.saen"), "The 'n_models' param"),
         (("draw", "threads", "--graph", "300"), "there is no graph 300: the graphs are 0 … 299"),
         (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
         (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),

@@ -51,7 +51,6 @@ def test_predictions_reach_a_stream_that_lacks_their_characters(
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, "ascii", write_through=True))
     monkeypatch.setattr("sys.stderr", io.TextIOWrapper(errors, "ascii", write_through=True))
     monkeypatch.setattr("sys.argv", ["saen", "predict", str(model), str(data)])
-    monkeypatch.setattr("os._exit", sys.exit)  # which does not wait for threads of other tests
     with pytest.raises(SystemExit) as stopped:
         main()
     assert not stopped.value.code, errors.getvalue()

@@ -227,7 +227,12 @@ def _preset(path: Path) -> None:
     preset = load_preset(str(path))
     settings = preset.settings("MUTAG")
     for choice in preset.choices()[:3]:
-        preset.classifier(**{**settings, **choice}).validate()
+        model = preset.classifier(**{**settings, **choice})
+        model.validate()
+        json.dumps({**settings, **choice})  # as runs record them
+        if isinstance(model, SAENClassifier):
+            model.training_settings(10).rate(1)
+            model.architecture(Ego(radii=(0, 1)).decompose(toy_graphs()), 2)
 
 
 def _run(path: Path) -> None:

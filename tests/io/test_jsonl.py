@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from saen import FileError, Graphs, load_dataset
 from saen.io.loading import read_graphs
+from saen.io.nested import read_nested
 from saen.io.records import SkippedWarning
 from saen.io.writing import write_graphs
 from tests.io.refusals import bad_file
@@ -50,6 +51,18 @@ def as_line(plain: PlainGraphs, graph: int, ids: bool, objects: bool) -> dict[st
     if plain.targets is not None:
         line["label"] = plain.targets[graph]
     return line
+
+
+@pytest.mark.parametrize(
+    ("read", "known"), [(read_graphs, {"nodes": 1, "edges": []}), (read_nested, {"parts": {}})]
+)
+def test_jsonl_another_key_on_every_line_is_refused(
+    tmp_path: Path, read: Any, known: dict[str, Any]
+) -> None:
+    """Columns of keys that no model reads would take space and time quadratic in the lines."""
+    file = written(tmp_path, *(known | {f"k{line}": 1} for line in range(1100)))
+    with pytest.raises(FileError, match=r"x\.jsonl.*: 1,100 different keys that no model reads"):
+        read(file)
 
 
 @given(plain_graphs(), st.booleans(), st.booleans())

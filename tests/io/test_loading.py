@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 import warnings
@@ -14,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 
 from saen import Ego, Graphs, load, save
 from saen.data.nested import NestedData
@@ -35,6 +40,7 @@ GRAPHS = Graphs.from_edge_lists([[(0, 1)], []], sizes=[2, 1], targets=[0, 1])
 
 # What the tests were started with: each of them hides it from itself.
 DATA = os.environ.get("SAEN_DATA", "")
+BASE_URL = catalog_module.BASE_URL
 
 
 def zipped(name: str = "toy", parts: dict[str, str] = TOY) -> bytes:
@@ -62,6 +68,7 @@ class Site:
     status: int = 200
     seconds_per_byte: float = 0
     announces: bool = True
+    length: str = ""
     asked: list[str] = field(default_factory=list)
 
 
@@ -87,7 +94,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             content = site.files.get(self.path)
             self.send_response(404 if content is None else site.status)
             if site.announces:
-                self.send_header("Content-Length", str(len(content or b"")))
+                self.send_header("Content-Length", site.length or str(len(content or b"")))
             self.end_headers()
             sent = (content or b"")[: len(content or b"") - site.missing_bytes]
             with suppress(ConnectionError):  # of a reader who has had enough
@@ -330,6 +337,13 @@ def test_load_a_broken_transfer_leaves_nothing_behind(site: Site, cache: Path) -
     assert load_dataset("toy") == GRAPHS
 
 
+@pytest.mark.parametrize("length", ["abc", "SIZE, SIZE", "-1", "9" * 5000])
+def test_load_a_length_that_is_no_number_is_ignored(site: Site, length: str) -> None:
+    site.files["/toy.zip"] = zipped()
+    site.length = length.replace("SIZE", str(len(zipped())))
+    assert load_dataset("toy") == GRAPHS
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -385,6 +399,50 @@ def test_load_the_known_content_is_known_however_it_is_packed(
         assert load_dataset("toy") == GRAPHS
 
 
+def test_load_a_redirect_from_https_to_http_is_refused(
+    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert BASE_URL.startswith("https://")
+    site.files["/toy.zip"] = zipped()
+    send = HTTPAdapter.send
+
+    def redirect(adapter: HTTPAdapter, request: Any, **options: Any) -> requests.Response:
+        if request.url.startswith("http:"):
+            return send(adapter, request, **options)
+        response = requests.Response()
+        response.status_code, response.raw = 302, io.BytesIO()
+        response.url, response.request = request.url, request
+        response.headers["Location"] = f"{site.url}/toy.zip"
+        return response
+
+    monkeypatch.setattr(HTTPAdapter, "send", redirect)
+    monkeypatch.setattr(catalog_module, "BASE_URL", BASE_URL)
+    with pytest.raises(DatasetNotFoundError, match="redirects to an address that is not HTTPS"):
+        load_dataset("toy")
+    assert files_in(cache) == []
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_load_a_site_with_a_certificate_of_its_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "certificate.pem"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command = ["openssl", "req", "-x509", *curve, *names, *files]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        monkeypatch.setattr(catalog_module, "BASE_URL", f"https://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(DatasetNotFoundError, match=r"the download failed \(SSLError\)"):
+            load_dataset("toy")
+        thread.join()
+
+
 @pytest.mark.parametrize("announces", [True, False])
 def test_load_a_download_that_is_too_large_is_refused(
     site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch, announces: bool
@@ -406,6 +464,26 @@ def test_load_a_download_that_takes_too_long_is_given_up(
         load_dataset("toy")
     assert time.monotonic() - before < 2
     assert files_in(cache) == []
+
+
+def test_load_what_a_killed_download_left_is_removed_by_the_next(
+    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.files |= {"/toy.zip": zipped(), "/toy2.zip": zipped()}
+    reader, folders = catalog_module.read_tu, []
+
+    def read_tu(file: Path, **options: Any) -> Graphs:
+        folders.append(file.parent)
+        return reader(file, **options)
+
+    monkeypatch.setattr(catalog_module, "read_tu", read_tu)
+    load_dataset("toy")
+    dead = 2**31 - 1  # no system gives a process this number
+    left = folders[0].with_name(folders[0].name.replace(f"-{os.getpid()}-", f"-{dead}-"))
+    left.mkdir()
+    (left / "half.zip").write_bytes(b"PK")
+    load_dataset("toy2")
+    assert not left.exists()
 
 
 @pytest.mark.skipif(not DATA, reason="set SAEN_DATA to the folder of the benchmark datasets")

@@ -450,7 +450,16 @@ def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
         ({"hidden": [[4], [4]]}, "hidden needs 3 lists of sizes, one per level, not [[4], [4]]"),
         ({"hidden": "large"}, "The 'hidden' parameter of SAENClassifier must be"),
         ({"radii": "large"}, "The 'radii' parameter of SAENClassifier must be a str"),
-        ({"hidden": [[4], [0], [4]]}, "layer sizes must be at least 1"),
+        ({"hidden": [[4], [0], [4]]}, "layer sizes must be 1 … 10,000"),
+        ({"hidden": [[10**30], [4], [4]]}, "layer sizes must be 1 … 10,000"),
+        ({"hidden": [["a"], [4], [4]]}, "hidden has a list of layer sizes per level"),
+        ({"hidden": [4, 4, 4]}, "hidden has a list of layer sizes per level"),
+        *(
+            ({name: 10**400}, f"The '{name}' parameter of SAENClassifier must be")
+            for name in ("epochs", "n_models", "min_count", "learning_rate", "weight_decay")
+        ),
+        ({"class_weight": {"questions": 10**400}}, "class_weight: the weight of 'questions' must"),
+        ({"class_weight": {"questions": "a"}}, "class_weight: the weight of 'questions' must"),
         ({"dropout": 1.5}, "The 'dropout' parameter of SAENClassifier must be a float"),
         ({"normalisation": "layer"}, "The 'normalisation' parameter of SAENClassifier must be"),
         ({"epochs": -1}, "The 'epochs' parameter of SAENClassifier must be an int in the range"),

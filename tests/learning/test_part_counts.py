@@ -485,6 +485,7 @@ def test_both_halves_of_a_key_must_agree(masks, monkeypatch):
         ({"encoding": "binary"}, "The 'encoding' parameter of PartCounts must be"),
         ({"levels": [7]}, r"levels of parts are 0 … 1, not \[7\]"),
         ({"min_graphs": 0}, "The 'min_graphs' parameter of PartCounts must be"),
+        ({"n_features": 2**62}, "The 'n_features' parameter of PartCounts must be"),
     ],
 )
 def test_wrong_arguments_are_refused(settings, message):

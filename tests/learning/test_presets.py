@@ -14,7 +14,11 @@ from saen.learning.presets import load_preset
     ("text", "message"),
     [
         (f"[defaults]\nepochs = {'9' * 5000}", "not valid TOML"),
-        ("a = " + "[" * 100_000, "not valid TOML"),
+        (f"[defaults]\nepochs = 0x{'f' * 5000}", "an integer does not fit into 64 bits"),
+        (f"[grid]\nhidden = [[[{10**30}], [2]]]", "an integer does not fit into 64 bits"),
+        ("defaults" + ".a" * 1200 + " = 1", "nested too deeply"),
+        ("a" + ".a" * 20_000 + " = 1", "a preset has at most 32,768 bytes"),
+        ("a = " + "[" * 30_000, "not valid TOML"),
         ("[defaults]\nlayers = 3", "layers must be a list of sizes per level"),
         ("[defaults]\nlayers = []", "layers must be a list of sizes per level"),
         ("[grid]\nlayers = [3]", "layers must be a list of sizes per level"),

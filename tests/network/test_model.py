@@ -63,7 +63,7 @@ def test_network_outputs_pass_through_the_activation_only_if_asked() -> None:
             {"layers": ((2,), (), (2,))},
             "3 levels need as many non-empty lists of layer sizes, found ((2,), (), (2,))",
         ),
-        ({"layers": ((2,), (0,), (2,))}, "layer sizes must be at least 1: ((2,), (0,), (2,))"),
+        ({"layers": ((2,), (0,), (2,))}, "layer sizes must be 1 … 10,000: ((2,), (0,), (2,))"),
         ({"normalisation": "layer"}, "normalisation is one of batch, none, not 'layer'"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, not 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, not -0.1"),

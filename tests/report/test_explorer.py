@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from saen.errors import MissingExtraError
 from saen.report import explorer_data
 from saen.report.explorer import check_bokeh
 from tests.cli.commandline import fails, run
+from tests.report.hostile import TAG, hostile_dataset
 from tests.report.html_reader import read_html
 
 pytest.importorskip("bokeh", reason="needs the extra 'explore'")
@@ -176,21 +178,27 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def page(browser, folder):
-    """The page, opened; every complaint and every request fails the test."""
+@contextmanager
+def opened_page(browser, file):
+    """A page, opened; every complaint and every request fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     complaints, requests = [], []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
     opened.on("request", lambda request: requests.append(request.url))
-    opened.goto((folder / "page.html").as_uri())
+    opened.goto(file.as_uri())
     opened.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     yield opened
     assert complaints == []
-    assert [r for r in requests if not r.startswith("blob:")] == [(folder / "page.html").as_uri()]
+    assert [r for r in requests if not r.startswith("blob:")] == [file.as_uri()]
     context.close()
+
+
+@pytest.fixture
+def page(browser, folder):
+    with opened_page(browser, folder / "page.html") as opened:
+        yield opened
 
 
 @pytest.mark.slow
@@ -263,6 +271,22 @@ def test_two_graphs_side_by_side_by_keyboard(page):
     page.evaluate("Bokeh.documents[0].get_model_by_name('nodes-b').selected.indices = [0]")
     assert "parts around node 0" in page.locator("#status").inner_text()
     assert page.locator("#conflicts tbody tr").count() == 1
+
+
+@pytest.mark.slow
+def test_a_page_of_hostile_data_runs_and_loads_nothing(browser, tmp_path):
+    data, model, file = hostile_dataset(tmp_path), tmp_path / "model.saen", tmp_path / "page.html"
+    quick = ("--preset", "modern", "--epochs", 1, "--models", 1, "--no-holdout")
+    run("train", data, "--out", model, *quick)
+    run("explore", model, data, "--out", file)
+    with opened_page(browser, file) as page:
+        page.get_by_role("button", name="beside").first.click()
+        page.locator("#parts tbody tr:first-child button").first.click()
+        page.evaluate("Bokeh.documents[0].get_model_by_name('nodes-a').selected.indices = [0]")
+        page.locator("#search").fill("alert")
+        assert page.locator("[onerror], [onmouseover], img, a[href^=javascript]").count() == 0
+        assert page.title() != "ran"
+        assert TAG[:30] in page.locator("#examples").inner_text()  # it is there, as text
 
 
 @pytest.mark.slow

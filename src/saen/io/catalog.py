@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import time
 import tomllib
 import warnings
@@ -20,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import platformdirs
 
-from saen._util.atomic import expand_user
+from saen._util.atomic import expand_user, make_folder, scratch_folder
 from saen._util.progress import bar
 from saen._util.strings import human_bytes
 from saen.data.graphs import Graphs
@@ -164,18 +163,17 @@ def download(
         raise DownloadError("not a name that the TUDataset site uses")
     url, final = f"{BASE_URL}/{name}.zip", download_path(name)
     try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}.")
-    except OSError as error:
+        make_folder(final.parent)
+        with scratch_folder(final) as folder:
+            file = _retrieve(url, folder, progress)
+            graphs = _read_checked(file, url, entry, directed, target)
+            file.chmod(0o644)  # temporary files are private, a cache need not be
+            file.replace(final)
+    except (OSError, FileError) as error:
+        reason = getattr(error, "strerror", None) or getattr(error, "reason", error)
         raise DownloadError(
-            f"{url}: {final.parent} is not writable ({error.strerror}); "
-            "set SAEN_CACHE to a folder that is"
+            f"{url}: {final.parent} is not writable ({reason}); set SAEN_CACHE to a folder that is"
         ) from error
-    with scratch as folder:
-        file = _retrieve(url, Path(folder), progress)
-        graphs = _read_checked(file, url, entry, directed, target)
-        file.chmod(0o644)  # temporary files are private, a cache need not be
-        file.replace(final)
     return graphs
 
 
@@ -199,13 +197,19 @@ def _retrieve(url: str, folder: Path, progress: bool | None) -> Path:
 
 
 def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None:
-    """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`."""
+    """Write what is at a URL to a file, up to `MAX_BYTES` and for up to `MAX_SECONDS`.
+
+    A URL of HTTPS may redirect to others of HTTPS only.
+    """
     import requests
 
     deadline = time.monotonic() + MAX_SECONDS
     with requests.get(url, stream=True, timeout=(10, 60)) as response:
         response.raise_for_status()
-        announced = int(response.headers.get("Content-Length", 0))
+        visited = [url, *(each.url for each in response.history), response.url]
+        if url.startswith("https:") and not all(each.startswith("https:") for each in visited):
+            raise DownloadError(f"{url}: the site redirects to an address that is not HTTPS")
+        announced = _announced(response.headers.get("Content-Length", ""))
         received = 0
         with (
             bar(Path(url).name, announced, progress) as update,
@@ -222,6 +226,11 @@ def _fetch(url: str, output_file: str, _: Any, *, progress: bool | None) -> None
                 update(received)
     if received < announced:
         raise requests.exceptions.ConnectionError("the connection was closed")
+
+
+def _announced(length: str) -> int:
+    """The bytes that a site says it sends, 0 if it says nothing that can be understood."""
+    return int(length) if re.fullmatch("[0-9]{1,18}", length) else 0
 
 
 def _read_checked(

@@ -36,6 +36,8 @@ EDGE_COLUMNS = ("edge_labels", "edge_attributes")
 
 MAX_TARGET_LENGTH = 1000  # the array of targets is as wide as the longest
 _MAX_LISTED = 5
+_FREE_CELLS = 1_000_000
+_MAX_CELLS_PER_VALUE = 100
 
 _NO_COUNTS = np.empty(0, dtype=np.int64)
 _KINDS = {"i": "integer", "U": "string"}
@@ -254,6 +256,12 @@ def extra_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     ([1.0, nan, 2.5], ['x', '3', '[1]'])
     """
     names = dict.fromkeys(name for row in rows for name in row)
+    n_values = sum(map(len, rows))
+    if len(names) * len(rows) > max(_FREE_CELLS, _MAX_CELLS_PER_VALUE * n_values):
+        raise InputError(
+            f"{len(names):,} different keys that no model reads, each on few lines: write them as "
+            "one object under one key"
+        )
     return {name: _plain_column([row.get(name) for row in rows]) for name in names}
 
 
@@ -462,9 +470,11 @@ class Records:
     def _extra(self, blocks: Sequence[Block]) -> dict[str, Array]:
         if not any(block.extra for block in blocks):
             return {}
-        columns = extra_columns(
-            [extra for block in blocks for extra in (block.extra or [{}] * len(block.sizes))]
-        )
+        rows = [extra for block in blocks for extra in (block.extra or [{}] * len(block.sizes))]
+        try:
+            columns = extra_columns(rows)
+        except InputError as error:
+            raise FileError(str(error), path=blocks[0].path) from None
         for name, column in columns.items():
             self._check_width(f"values of {name!r}", [column])
         return columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,11 @@ else:  # fitting needs torch, predicting on a CPU does not
         LazyModule(f"saen.network.{name}") for name in ("ensemble", "model", "training")
     )
 
-_COUNT = Interval(Integral, 1, None, closed="left")
+MAX_MODELS, MAX_EPOCHS = 10_000, 1_000_000
+"""More would not end, or not fit into memory: a slip, or a preset by somebody else."""
+
+_COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
+_MAX_RATE = 1e30  # well within float32
 
 
 class InterruptedTrainingWarning(UserWarning):
@@ -73,12 +78,12 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
     normalisation: str = _parameter("batch", StrOptions(set(NORMALISATIONS)))
     dropout: float = _parameter(0.0, Interval(Real, 0, 1, closed="left"))
     output_activation: bool = _parameter(False, "boolean")
-    n_models: int = _parameter(3, _COUNT)
-    epochs: int = _parameter(40, Interval(Integral, 0, None, closed="left"))
+    n_models: int = _parameter(3, Interval(Integral, 1, MAX_MODELS, closed="both"))
+    epochs: int = _parameter(40, Interval(Integral, 0, MAX_EPOCHS, closed="both"))
     batch_size: int | str = _parameter("auto", _COUNT, StrOptions({"auto", "all"}))
-    learning_rate: float = _parameter(0.01, Interval(Real, 0, None, closed="neither"))
+    learning_rate: float = _parameter(0.01, Interval(Real, 0, _MAX_RATE, closed="right"))
     schedule: str = _parameter("cosine", StrOptions({"constant", "cosine"}))
-    weight_decay: float = _parameter(0.0, Interval(Real, 0, None, closed="left"))
+    weight_decay: float = _parameter(0.0, Interval(Real, 0, _MAX_RATE, closed="both"))
     min_count: int = _parameter(1, _COUNT)
     patience: int | None = _parameter(None, _COUNT, None)
     validation_fraction: float = _parameter(0.1, Interval(Real, 0, 1, closed="neither"))
@@ -106,6 +111,12 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
     def validate(self) -> None:
         """Raise `InputError` for an argument of the wrong type or out of range."""
         super().validate()
+        sizes = [] if isinstance(self.hidden, str) else self.hidden
+        if not all(
+            isinstance(level, list | tuple) and all(isinstance(size, Integral) for size in level)
+            for level in sizes
+        ):
+            raise InputError(f"hidden has a list of layer sizes per level, not {self.hidden}")
         choose_device(self.device)
 
     # -- fitting -----------------------------------------------------------------------------

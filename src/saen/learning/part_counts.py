@@ -413,6 +413,8 @@ def _narrow(matrix: sparse.csr_array) -> sparse.csr_array:
 
 # -- the transformer ---------------------------------------------------------------------------
 
+MAX_FEATURES = 1 << 26
+"""Columns that parts are hashed to: a linear model keeps half a gigabyte of weights for them."""
 _AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 ENCODINGS = ("counts", "unary")
 
@@ -429,7 +431,9 @@ class CountSettings(Decomposing):
     encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
     max_count: int | None = parameter(None, _AT_LEAST_ONE, None)
     max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
-    n_features: int | None = parameter(None, _AT_LEAST_ONE, None)
+    n_features: int | None = parameter(
+        None, Interval(Integral, 1, MAX_FEATURES, closed="both"), None
+    )
     norm: str | None = parameter("l2", StrOptions({"l2"}), None)
     min_graphs: int = parameter(1, _AT_LEAST_ONE)
 

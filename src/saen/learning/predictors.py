@@ -12,8 +12,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats
+from saen.errors import InputError
 from saen.learning.calibration import IntervalMixin
 from saen.learning.targets import Targets, as_numbers, given, known_targets
+
+MAX_CLASS_WEIGHT = 1e30
+"""Well within float32."""
 
 
 class ClassPredictor(ClassifierMixin):
@@ -87,6 +91,12 @@ def class_factors(class_weight: Any, codes: Array, classes: Array) -> Floats:
     if codes.ndim == 2:
         columns = zip(codes.T, classes, strict=True)
         return np.stack([class_factors(class_weight, c[c >= 0], own) for c, own in columns])
+    for name, weight in class_weight.items() if isinstance(class_weight, dict) else ():
+        if not isinstance(weight, int | float | np.number) or not 0 <= weight <= MAX_CLASS_WEIGHT:
+            raise InputError(
+                f"class_weight: the weight of {name!r} must be a number from 0 to "
+                f"{MAX_CLASS_WEIGHT:g}"
+            )
     factors = np.ones(len(classes))
     if isinstance(class_weight, dict):
         factors[:] = compute_class_weight(class_weight, classes=classes, y=classes)

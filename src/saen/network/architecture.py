@@ -16,6 +16,8 @@ from saen.errors import InputError
 NORMALISATIONS = ("batch", "none")
 EPSILON = 1e-5
 """Added to the variances that normalisation divides by."""
+MAX_UNITS = 10_000
+"""Of a layer: the weights between two such layers take 400 MB."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Architecture:
                 f"{len(self.roles) + 1} levels need as many non-empty lists of layer sizes, "
                 f"found {self.layers}"
             )
-        if any(size < 1 for sizes in self.layers for size in sizes):
-            raise InputError(f"layer sizes must be at least 1: {self.layers}")
+        if not all(1 <= size <= MAX_UNITS for sizes in self.layers for size in sizes):
+            raise InputError(f"layer sizes must be 1 … {MAX_UNITS:,}: {self.layers}")
         if self.normalisation not in NORMALISATIONS:
             raise InputError(
                 f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}"

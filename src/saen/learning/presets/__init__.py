@@ -31,6 +31,8 @@ from saen.learning.part_counts_models import (
 )
 
 NAMES = ("best", "modern", "paper", "counts")
+MAX_BYTES = 32_768
+"""Of a file: longer ones could take minutes to parse."""
 MAX_CHOICES = 10_000
 """Combinations of a grid: more could neither be tried nor listed."""
 Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
@@ -97,7 +99,8 @@ def load_preset(name_or_path: str) -> Preset:
             f"choose from {', '.join(NAMES)}, or give a .toml file"
         )
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(_text(path))
+        _check_integers(document, path)
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
     except RecursionError:
@@ -107,6 +110,23 @@ def load_preset(name_or_path: str) -> Preset:
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror})", path=path) from None
     return _checked(path.stem, document, str(path))
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise FileError(f"a preset has at most {MAX_BYTES:,} bytes", path=path)
+    return content.decode()
+
+
+def _check_integers(value: Any, path: Path) -> None:
+    """Raise `FileError` for an integer of more than 64 bits, which no setting can have."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise FileError("an integer does not fit into 64 bits", path=path)
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_integers(each, path)
 
 
 def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
