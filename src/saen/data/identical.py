@@ -179,7 +179,7 @@ def _without_repeats(
         words = columns[0].astype(np.uint64) if columns else np.zeros(len(own), dtype=np.uint64)
         for column in columns[1:]:
             words *= np.uint64(n_codes)
-            words += column
+            words += column.astype(np.uint64, copy=False)
         groups, members = _numbered(words)
         places[own] = groups + np.int32(n_kept)
         kept.append(own[members])
