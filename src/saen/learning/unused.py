@@ -12,7 +12,6 @@ from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.io.loading import data_kind
 from saen.io.rdkit import SMILES
-from saen.learning.blend import BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.preparation import DecompositionSpec
 
@@ -56,6 +55,8 @@ def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
     >>> unused_by(SAENClassifier(), bond), unused_by(BlendClassifier(), bond)
     (['node attributes are not used (use them with --node-labels node,attributes)'], [])
     """
+    from saen.learning.blend import BlendEstimator  # imports scikit-learn
+
     if not isinstance(data, Graphs):
         return unused_information(data, None, **columns)
     blended = isinstance(estimator, BlendEstimator)
