@@ -280,7 +280,7 @@ def test_models_count_degrees_of_neighbours():
 def test_models_are_reported_with_score_and_time():
     row = {"score": 0.5, "seconds": {"total": 2.0}, "cpu_seconds": 1.5}
     found = {"MUTAG": {"one": row, "two": {"failed": "no memory"}}, models.MOLECULES: {"one": row}}
-    page = models.markdown({"rows": found, "machine": {}})
+    page = models.markdown({"rows": found, "machine": {"cores": 2}})
     assert "50.0 %" in page
     assert "0.500" in page
     assert "no memory" in page
