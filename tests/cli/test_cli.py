@@ -105,7 +105,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, saen.io.threads as d, saen.learning.jobs.compress as c\n"
         "def stream(*_):\n    print('ready', flush=True)\n"
-        "    yield d.generate_threads(4000, average_nodes=200)\n"
+        "    while True:\n        yield d.generate_threads(4000, average_nodes=200)\n"
         "c.stream_dataset = stream\n"
         "from saen.cli import main\n"
         f"sys.argv = ['saen', 'compress', 'threads', '--out', {str(out)!r}]\n"
