@@ -206,17 +206,44 @@ def best_one(metric: Metric) -> Rule:
 
 
 def blend(trials: Trials, problem: Problem) -> Floats:
-    """The rule that blends candidates: see `blend_weights`."""
+    """The rule that blends candidates by their losses: see `blend_weights`."""
     pairs = zip(trials.held_out, trials.truth, strict=True)
     columns = [blend_weights(rows, partial(problem.losses, truth)) for rows, truth in pairs]
     return np.stack(columns, axis=1)
 
 
+def blend_by(metric: Metric, splits: Sequence[Sequence[Part]]) -> Rule:
+    """The rule that blends candidates by a metric, of equal scores by their losses.
+
+    `splits` are the inner parts of every part. The score of a blend is the mean over them: each is
+    predicted by other models, whose outputs have other scales and are not to be ranked together.
+    """
+
+    def rule(trials: Trials, problem: Problem) -> Floats:
+        columns = []
+        for rows, truth, inner in zip(trials.held_out, trials.truth, splits, strict=True):
+            sizes = [len(part.test) for part in inner]
+            places = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+            goodness = partial(_mean_goodness, metric, truth, places)
+            columns.append(blend_weights(rows, partial(problem.losses, truth), goodness))
+        return np.stack(columns, axis=1)
+
+    return rule
+
+
+def _mean_goodness(
+    metric: Metric, truth: Array, folds: Sequence[Ints], predictions: Floats
+) -> Floats:
+    """The goodness of predictions (k, n, …), the mean over folds where it is defined, (k,)."""
+    scores = [[metric(truth[fold], rows[fold]) for fold in folds] for rows in predictions]
+    return metric.goodness(_mean_of_known(np.array(scores)))
+
+
 def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
     """The best setting (row) for every part (column), (parts,); the first of equal ones.
 
-    `scores` decide and `ties` among equal scores, of which small parts have many; more is better,
-    NaN is worst.
+    `scores` (settings, parts), or (settings,) of one part, decide, and `ties` among equal scores,
+    of which small parts have many; more is better, NaN is worst.
 
     >>> choose_best(np.array([[0.5, 0.7], [0.5, 0.6]]), np.array([[-2.0, -2.0], [-1.0, -1.0]]))
     array([1, 0])
@@ -227,12 +254,17 @@ def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
     return best
 
 
-def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Floats:
+def blend_weights(
+    predictions: Floats,
+    losses: Callable[[Floats], Floats],
+    goodness: Callable[[Floats], Floats] | None = None,
+) -> Floats:
     """Weights of predictions (candidates, n, …), by greedy selection with replacement.
 
     The prediction that lowers the mean loss of the average most is added to it, again and again
     (Caruana et al., ICML 2004); its weight is the share of the rounds that selected it.
-    `losses` maps predictions (k, n, …) to losses (k, n).
+    `losses` maps predictions (k, n, …) to losses (k, n). With `goodness`, which maps them to
+    scores (k,), the score decides, and the loss among equal scores, as in `choose_best`.
 
     >>> truth = np.array([0.0, 1.0])
     >>> blend_weights(np.array([[-1.0, 0.0], [1.0, 2.0]]), lambda rows: (rows - truth) ** 2)
@@ -241,7 +273,9 @@ def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Fl
     counts = np.zeros(len(predictions))
     total = np.zeros_like(predictions[0])
     for number in range(1, GREEDY_ROUNDS + 1):
-        best = losses((total + predictions) / number).mean(axis=1).argmin()
+        average = (total + predictions) / number
+        scores = np.zeros(len(predictions)) if goodness is None else goodness(average)
+        best = choose_best(scores, -losses(average).mean(axis=1))
         counts[best] += 1
         total = total + predictions[best]
     weights: Floats = counts / GREEDY_ROUNDS
