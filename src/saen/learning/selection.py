@@ -222,9 +222,10 @@ def blend_by(metric: Metric, splits: Sequence[Sequence[Part]]) -> Rule:
     def rule(trials: Trials, problem: Problem) -> Floats:
         columns = []
         for rows, truth, inner in zip(trials.held_out, trials.truth, splits, strict=True):
-            sizes = [len(part.test) for part in inner]
-            places = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-            goodness = partial(_mean_goodness, metric, truth, places)
+            ends = np.cumsum([0, *(len(part.test) for part in inner)])
+            assert ends[-1] == len(truth)  # as `try_candidates` puts them one after another
+            folds = [slice(a, b) for a, b in pairwise(ends)]
+            goodness = partial(_mean_goodness, metric, truth, folds)
             columns.append(blend_weights(rows, partial(problem.losses, truth), goodness))
         return np.stack(columns, axis=1)
 
@@ -232,7 +233,7 @@ def blend_by(metric: Metric, splits: Sequence[Sequence[Part]]) -> Rule:
 
 
 def _mean_goodness(
-    metric: Metric, truth: Array, folds: Sequence[Ints], predictions: Floats
+    metric: Metric, truth: Array, folds: Sequence[slice], predictions: Floats
 ) -> Floats:
     """The goodness of predictions (k, n, …), the mean over folds where it is defined, (k,)."""
     scores = [[metric(truth[fold], rows[fold]) for fold in folds] for rows in predictions]
