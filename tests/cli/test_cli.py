@@ -65,6 +65,7 @@ def test_evaluating_gives_accuracy_ceilings_and_twins():
     assert report["protocol"] == {"repeats": 2, "folds": 3, "stop": "fixed"}
     assert report["settings"]["epochs"] == 2
     assert len(report["accuracy"]["per_repeat"]) == 2
+    assert report["majority"] == 0.5
     assert report["ceiling_folds"] >= report["ceiling"]
     assert 0 <= report["duplicates"]["share"] <= 1
 

@@ -130,6 +130,17 @@ def test_jsonl_labels_are_classes_unless_one_has_a_fraction(
         np.testing.assert_array_equal(targets, expected)
 
 
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [([True, False], ["True", "False"]), ([[True, 0], [None, 1]], [["True", "0"], ["", "1"]])],
+)
+def test_jsonl_true_and_false_are_classes(tmp_path: Path, targets: Any, expected: Any) -> None:
+    file = tmp_path / "x.jsonl"
+    lines = (json.dumps({"nodes": 1, "edges": [], "target": target}) for target in targets)
+    file.write_text("\n".join(lines))
+    assert load_dataset(file).targets.tolist() == expected
+
+
 def test_jsonl_identical_edges_are_merged(tmp_path: Path) -> None:
     file = written(tmp_path, {"nodes": 2, "edges": [[0, 1], [1, 0], [0, 1], [1, 1], [1, 1]]})
     assert read_graphs(file) == Graphs.from_edge_lists([[(0, 1), (1, 1)]])
@@ -199,8 +210,8 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
         ({"nodes": 1, "edges": [], "target": [[1]]}, "the target must be a string or a number, "
                                                    "not [[1]]"),
-        ({"nodes": 1, "edges": [], "target": True}, "the target must be a string or a number, not "
-                                                    "True"),
+        ({"nodes": 1, "edges": [], "target": {}}, "the target must be a string or a number, not "
+                                                  "{}"),
         ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
         ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the targets contains a null character"),
         ({"nodes": 1, "edges": [], "label": 1, "target": 1}, "both 'target' and its alias 'label'"),
@@ -345,7 +356,7 @@ def test_several_targets_are_a_list(tmp_path: Path) -> None:
     np.testing.assert_array_equal(values, [[0.5, np.nan], [2, 1]])
 
 
-@pytest.mark.parametrize("target", [[], [[1]], [True], [{}]])
+@pytest.mark.parametrize("target", [[], [[1]], [{}]])
 def test_lists_that_are_not_targets_are_refused(tmp_path: Path, target: Any) -> None:
     file = written(tmp_path, {"nodes": 1, "edges": [], "target": target})
     assert "the target must be a string or a number" in bad_file(file)

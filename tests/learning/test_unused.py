@@ -1,9 +1,10 @@
 """Nothing in the data is ignored in silence; what is asked for must be there."""
 
 import numpy as np
+import pytest
 
-from saen import Ego, Graphs, NestedData, make_decomposition
-from saen.learning.unused import unused_information
+from saen import BlendClassifier, Ego, Graphs, NestedData, make_decomposition
+from saen.learning.unused import unused_by, unused_information
 
 EDGES = [[(0, 1), (1, 2)]]
 
@@ -13,8 +14,8 @@ def unused(graphs, **settings):
     return [line.partition(" are ")[0].partition(" not ")[0] for line in lines]
 
 
-def test_unused_names_everything_that_ego_ignores():
-    graphs = Graphs.from_edge_lists(
+def everything() -> Graphs:
+    return Graphs.from_edge_lists(
         EDGES,
         directed=True,
         node_labels=["a", "b", "c"],
@@ -22,14 +23,24 @@ def test_unused_names_everything_that_ego_ignores():
         edge_labels=["x", "y"],
         edge_attributes=np.zeros((2, 1)),
     ).with_extra({"mass": [1.0]})
-    everything = ["edge labels", "edge directions", "edge attributes"]
-    everything += ["node labels", "node attributes", "1 column"]
-    assert unused(graphs, node_labels="degree") == everything
+
+
+def test_unused_names_everything_that_ego_ignores():
+    graphs = everything()
+    expected = ["edge labels", "edge directions", "edge attributes"]
+    expected += ["node labels", "node attributes", "1 column"]
+    assert unused(graphs, node_labels="degree") == expected
     assert unused(graphs, node_labels="node,attributes", edges="roles") == [
         "edge attributes",
         "1 column",
     ]
     assert unused(graphs, node_labels="node,attribute-bins:2", edges="bins") == ["1 column"]
+
+
+@pytest.mark.parametrize("budget", ["quick", "normal"])
+def test_unused_by_a_blend_is_what_validate_says(budget: str) -> None:
+    graphs = everything()
+    assert unused_by(BlendClassifier(budget=budget), graphs) == unused_information(graphs, None)
 
 
 def test_unused_is_empty_where_there_is_nothing_to_ignore():

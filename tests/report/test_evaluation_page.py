@@ -94,6 +94,7 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     others = [metric.title for metric in CLASSIFICATION_METRICS.values()][1:]
     assert len(others) == 6
     assert all(title in said["other scores"] for title in others)
+    assert said["majority baseline"] == "accuracy 50.00 %"
     assert said["ceiling"].startswith(f"{100 * report['ceiling']:.1f} %")
     assert f"{100 * report['ceiling_folds']:.2f} % with one model per fold" in said["ceiling"]
     assert said["duplicates"].startswith(f"{100 * duplicates['share']:.1f} %")

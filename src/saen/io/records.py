@@ -213,7 +213,7 @@ def one_way_nodes(adjacency: sparse.csr_array[Any]) -> Array:
 
 
 def _target_array(targets: Sequence[Any]) -> Array:
-    """Classes, or real numbers if one of them has a fraction.
+    """Classes, or real numbers if one of them has a fraction; true and false are text.
 
     Several targets of each graph give a table; missing classes in it are empty strings, which
     makes strings of the others too, and missing numbers NaN.
@@ -223,7 +223,7 @@ def _target_array(targets: Sequence[Any]) -> Array:
         values = [value for target in targets for value in _several(target)]
     shape = (len(targets), -1) if isinstance(targets[0], list) else (len(targets),)
     known = [value for value in values if value is not None]
-    if not any(isinstance(value, str) for value in known):
+    if not any(isinstance(value, str | bool) for value in known):
         if not all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in known):
             return np.array(values, dtype=np.float64).reshape(shape)  # None becomes NaN
         whole = [None if value is None else int(value) for value in values]
@@ -330,7 +330,9 @@ def check_target(value: object) -> None:
     if isinstance(value, str):
         check_text([value], "targets")
         return
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return
+    if not isinstance(value, int | float):
         raise InputError(f"the target must be a string or a number, not {value!r:.80}")
     if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
         raise InputError("the target does not fit into 64 bits")

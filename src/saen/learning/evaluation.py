@@ -202,7 +202,12 @@ class Evaluation:
         if self.targets.ndim == 2:
             return {"duplicates": {"share": float(duplicates[tested].mean())}}
         correct = self.predictions == self.targets
+        baseline = [
+            np.mean(self.targets[test] == _most_frequent(self.targets[train]))
+            for _, _, train, test in self._folds()
+        ]
         return {
+            "majority": float(np.mean(baseline)),
             "ceiling": ceiling(self.rows, self.targets),
             "ceiling_folds": self.fold_ceiling(),
             "duplicates": {
@@ -237,6 +242,11 @@ class Evaluation:
     def _test_share(self) -> float:
         """Test examples per training example, the mean over folds."""
         return float(np.mean([len(test) / len(train) for _, _, train, test in self._folds()]))
+
+
+def _most_frequent(targets: Array) -> Any:
+    classes, counts = np.unique(targets, return_counts=True)
+    return classes[counts.argmax()]
 
 
 def _mean(values: NDArray[np.bool_]) -> float | None:

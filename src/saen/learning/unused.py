@@ -10,10 +10,7 @@ from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
-from saen.io.loading import data_kind
 from saen.io.rdkit import SMILES
-from saen.learning.defaults import DECOMPOSITION_OF
-from saen.learning.preparation import DecompositionSpec
 
 
 def unused_information(
@@ -64,14 +61,6 @@ def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
     resolved = (each.spec.resolve(data).resolved(data) for each in readers)
     first, *others = (unused_information(data, each, **columns) for each in resolved)
     return [line for line in first if all(line in lines for lines in others)]
-
-
-def unused_by_default(source: str, data: Any, *, smiles: str | None = None) -> list[str]:
-    """What a model with default settings would ignore of the data at a path, in one line each."""
-    if not isinstance(data, Graphs) or not len(data):
-        return unused_information(data, None, smiles=smiles)
-    spec = DecompositionSpec(DECOMPOSITION_OF.get(data_kind(source), "ego"), radii=(0, 1))
-    return unused_information(data, spec.resolve(data).resolved(data), smiles=smiles)
 
 
 def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:

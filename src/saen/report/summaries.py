@@ -140,6 +140,7 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     if evaluation.classes is None:
         lines["mean baseline"] = f"mean absolute error {document['mae_of_mean']:.4g}"
     elif "ceiling" in document:
+        lines["majority baseline"] = f"accuracy {100 * document['majority']:.2f} %"
         candidates = sum("candidate" in each for each in evaluation.tried)
         lines["ceiling"] = (
             f"{describe_ceiling(document['ceiling'], candidates=candidates)} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -47,7 +48,7 @@ from saen.learning.preparation import (
 )
 from saen.learning.presets import Classifier, Model
 from saen.learning.runs import digest, open_run, versions
-from saen.learning.splits import hold_out_splitter
+from saen.learning.splits import SmallClassWarning, hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_by
 
@@ -296,28 +297,34 @@ def _file_digest(path: Path) -> str:
 
 
 def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int64]:
-    """The examples to test on, stratified by class."""
+    """The examples to test on, stratified by class if each class can be on both sides.
+
+    Otherwise they are random ones, after one of each class, which training keeps.
+    """
     if not 0 < share < 1:
         raise InputError(f"test_size must be between 0 and 1, not {share:g}")
     state = derive_seed(seed, "hold out") % 2**31
     n, n_test = len(y), int(np.ceil(share * len(y)))
     advice = "choose another --test-size, or --no-holdout"
+    refusal = InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
     stratified = y.dtype.kind != "f" and y.ndim == 1
-    if not stratified:
-        if n_test < 2 or n - n_test < 2:
-            raise InputError(f"cannot hold out {n_test} of {n} {takes}: {advice}")
-    else:
+    if not stratified and min(n_test, n - n_test) < 2:
+        raise refusal
+    if stratified:
         classes, counts = np.unique(y, return_counts=True)
-        if counts.min() < 2:
-            raise InputError(
-                f"class {classes[counts.argmin()]} has 1 member, but both the training and the "
-                "held-out part need one: leave the class out, or use --no-holdout"
+        if counts.min() < 2 or min(n_test, n - n_test) < len(classes):
+            shuffled = np.random.default_rng(state).permutation(n)
+            rest = np.delete(shuffled, np.unique(y[shuffled], return_index=True)[1])
+            if len(rest) < n_test:
+                raise refusal
+            reason = (
+                f"class {str(classes[counts.argmin()])!r} has 1 member"
+                if counts.min() < 2
+                else f"{len(classes)} classes, but {n_test} of {n} {takes} are held out"
             )
-        if min(n_test, n - n_test) < len(classes):
-            raise InputError(
-                f"cannot hold out {n_test} of {n} {takes} with some of each of the "
-                f"{len(classes)} classes on both sides: {advice}"
-            )
+            message = f"{reason}: the held-out part is random, not stratified by class"
+            warnings.warn(message, SmallClassWarning, stacklevel=2)
+            return np.sort(rest[:n_test])
     split = hold_out_splitter(n_test, state, stratified)
     test: NDArray[np.int64] = next(split.split(np.empty(n), y))[1]
     return np.sort(test)

@@ -11,7 +11,7 @@ from saen.data.nested import NestedData
 from saen.errors import FileError
 from saen.io.loading import data_kind, load_data
 from saen.io.reading import ReadOptions
-from saen.learning.unused import unused_by_default
+from saen.learning.unused import unused_information
 
 MAX_LINES = 5
 """Lines that are listed of one complaint."""
@@ -22,7 +22,7 @@ class ValidationReport:
     """What `validate_dataset` found.
 
     - `data`: what could be read, None if nothing could;
-    - `unused`: what a model with default settings would ignore, in one line each;
+    - `unused`: what no model reads, in one line each;
     - `problems`: by file and line, those with the same reason in the same file together.
     """
 
@@ -80,7 +80,8 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
     groups: dict[tuple[str, str], list[FileError]] = {}
     for each in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
         groups.setdefault((str(each.path), each.reason), []).append(each)
-    unused = unused_by_default(source, data, smiles=reading.smiles)
+    # The preset `best` reads all labels, attributes and directions; others say what they do not.
+    unused = unused_information(data, None, smiles=reading.smiles)
     return ValidationReport(data, unused, [*groups.values()])
 
 
