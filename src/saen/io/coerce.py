@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from saen.data.documents import Documents
@@ -34,11 +36,15 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
     if hasattr(first, "adjacency") and hasattr(first, "nodes"):
         from saen.io.networkx import from_networkx
 
-        return from_networkx(items)
+        graphs = from_networkx(items)
+        _warn_unread(items)
+        return graphs
     if hasattr(first, "GetAtoms"):
         from saen.io.rdkit import from_rdkit
 
         return from_rdkit(items)
+    if hasattr(X, "columns"):
+        raise InputError("X is a table: pass its column of graphs, or for SMILES saen.from_smiles")
     if isinstance(first, str) and not isinstance(X, str):
         raise InputError("X holds strings: if they are SMILES, pass saen.from_smiles(X)")
     if isinstance(X, NestedData | Documents):
@@ -51,3 +57,21 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
         f"or a saen.Hierarchy, not {type(X).__name__}"
     )
+
+
+def _warn_unread(graphs: Sequence[Any]) -> None:
+    """Warn of attributes of networkx graphs that are read only where they are named."""
+    nodes = {key for graph in graphs for _, data in graph.nodes(data=True) for key in data}
+    edges = {key for graph in graphs for *_, data in graph.edges(data=True) for key in data}
+    unread = [
+        f"{what} {key!r}"
+        for what, keys in (("node", nodes), ("edge", edges))
+        for key in sorted(map(str, keys - {"label"}))
+    ]
+    if unread:
+        warnings.warn(
+            f"attributes of networkx graphs not read: {', '.join(unread)[:200]} (only 'label' is; "
+            "saen.from_networkx reads those that you name)",
+            UserWarning,
+            stacklevel=2,
+        )
