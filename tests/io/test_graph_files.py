@@ -274,6 +274,15 @@ def test_a_folder_without_graphs_says_what_was_expected(tmp_path: Path) -> None:
         f"{tmp_path}: no graphs in this folder: expected TUDataset files (NAME_A.txt, …) or "
         "one graph per file (.graphml, .gml, .edgelist, .edges, .txt)"
     )
+    (tmp_path / "ring").mkdir()
+    put(tmp_path / "ring", a_edgelist="0 1")
+    assert refusal(FileError, load_dataset, tmp_path).endswith(
+        "; folders in it (ring) are not read: move their files here"
+    )
+    put(tmp_path, a_csv="", toy_edges_csv="")
+    assert refusal(FileError, load_dataset, tmp_path).endswith(
+        f"; did you mean {tmp_path / 'toy_edges.csv'}?"
+    )
     (tmp_path / "inner").mkdir()
     put(tmp_path / "inner", MUTAG_A_txt="")
     with pytest.raises(FileError, match=r"did you mean .*inner\?"):

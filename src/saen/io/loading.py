@@ -454,7 +454,7 @@ def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
     if path.is_dir() and not _is_tu_folder(path) and not any(path.glob("*/*_A.txt")):
         raise FileError(
             "no graphs in this folder: expected TUDataset files (NAME_A.txt, …) or one graph per "
-            f"file ({', '.join(ONE_GRAPH_SUFFIXES)})",
+            f"file ({', '.join(ONE_GRAPH_SUFFIXES)}){_elsewhere(path)}",
             path=path,
         )
     tu = _tu_options(path.name, options)
@@ -469,6 +469,18 @@ def _load_path(path: Path, cache: bool, options: ReadOptions) -> Graphs:
     graphs = read_tu(path, **tu)
     _store_parsed(graphs, parsed)
     return graphs
+
+
+def _elsewhere(folder: Path) -> str:
+    """Where a folder without graphs of its own has some: a file, or folders in it."""
+    inside = sorted(folder.iterdir())
+    files = [file for file in inside if file.is_file() and _is_readable(file)]
+    if files:
+        edges = [file for file in files if file.stem.endswith("edges")]
+        return f"; did you mean {(edges or files)[0]}?"
+    below = [each.name for each in inside if each.is_dir() and _holds_graphs(each)]
+    names = ", ".join(below[:3])
+    return f"; folders in it ({names}) are not read: move their files here" if below else ""
 
 
 def _load_stored(path: Path, takes: str, options: ReadOptions) -> Any:
