@@ -207,7 +207,8 @@ def plot_level_sizes(levels: Sequence[dict[str, Any]], what: str) -> Figure:
 
 def _draw_curves(axes: Axes, curves: Mapping[str, Floats], unit: str) -> None:
     for (name, values), colour in zip(curves.items(), CATEGORIES, strict=False):
-        shown = evenly_spaced(len(values), MAX_EPOCHS)
+        measured = np.flatnonzero(np.isfinite(values).any(axis=1))
+        shown = measured[evenly_spaced(len(measured), MAX_EPOCHS)]
         low, middle, high = np.nanquantile(values[shown], (0.1, 0.5, 0.9), axis=1)
         axes.fill_between(shown + 1, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(shown + 1, middle, color=colour, label=name)
