@@ -393,7 +393,8 @@ def _normalised_layer(
 
     n, d, n_models = a.shape
     rows = SMALL_ROWS if n <= SMALL_ROWS else MAX_NORMALISED_ROWS
-    kernels.normalised_layer[(n_models,)](
+    n_programs = 1 if gradient is None else -(-d // MAX_WIDTH)
+    kernels.normalised_layer[(n_models, n_programs)](
         a, uses, weight, bias, None if seen is None else seen.view(torch.uint8), norm.mean.shape[2],
         norm.mean, norm.variance, norm.started.view(torch.uint8),
         out, y, gradient, of_weight, of_bias, n, n_models, d, weight.shape[2],
