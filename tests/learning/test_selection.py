@@ -1,13 +1,25 @@
 """Weights of blends, and the best of some settings."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import saen
 from saen.learning.metrics import find_metric
-from saen.learning.selection import GREEDY_ROUNDS, Trials, blend, blend_by, blend_weights
-from saen.learning.trainers import Classes, Numbers
+from saen.learning.preparation import Preparations
+from saen.learning.selection import (
+    GREEDY_ROUNDS,
+    Candidate,
+    Inner,
+    Trials,
+    blend,
+    blend_by,
+    blend_weights,
+    try_candidates,
+)
+from saen.learning.trainers import Classes, Numbers, Trainer
 from saen.network.settings import Part
 
 
@@ -52,6 +64,25 @@ def test_blend_weights_are_shares_and_never_worse_than_the_best_candidate(rows):
     assert squares(truth)(weights @ rows).mean() <= alone.min() * 1.1 + 1e-9
 
 
+def test_curves_of_trials_end_with_the_loss_of_what_they_predicted():
+    threads = saen.generate_threads(40, average_nodes=8, seed=1)
+    network = saen.SAENClassifier(epochs=23, n_models=1, radii=(0, 1), random_state=0)
+    counts = saen.PartCountsClassifier("neighbourhoods(depth=1)", C=1.0, depth=1)
+    candidates = [Candidate({}, each, each) for each in (counts, network)]
+    trainer = Trainer(Preparations(threads), Classes(threads.targets))
+    parts = [Part((0, i), np.arange(20) + 20 * i, np.empty(0, np.int64)) for i in range(2)]
+    inner = Inner(find_metric("accuracy", regression=False), 2)
+    trials = try_candidates(trainer, candidates, parts, inner)
+    assert list(trials.curves) == [1]
+    for part, history in enumerate(trials.curves[1]):
+        measured = [epoch for epoch, row in enumerate(history.validation_loss, 1) if row[0]]
+        assert measured == [*range(2, 23, 2), 23]
+        for fold, where in enumerate(trials.folds[part]):
+            rows, truth = trials.held_out[part][1:, where], trials.truth[part][where]
+            expected = log_losses(truth)(rows).mean()
+            assert history.validation_loss[-1][fold] == pytest.approx(expected, rel=1e-4)
+
+
 # -- by a metric -------------------------------------------------------------------------------
 
 
@@ -60,12 +91,10 @@ def weights_of(rows, truth, metric=None, folds=1):
     numbers = truth.dtype.kind == "f"
     problem = Numbers(truth) if numbers else Classes(truth)
     unused = np.zeros((len(rows), 1))
-    trials = Trials([rows], [truth], unused, unused, [], {})
-    rule = blend
-    if metric is not None:
-        tests = np.split(np.arange(len(truth)), folds)
-        inner = [Part((0, i), np.empty(0, np.int64), test) for i, test in enumerate(tests)]
-        rule = blend_by(find_metric(metric, regression=numbers), [inner])
+    size = len(truth) // folds
+    slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
+    trials = Trials([rows], [truth], [slices], unused, unused, [], {}, {})
+    rule = blend if metric is None else blend_by(find_metric(metric, regression=numbers))
     return rule(trials, problem)[:, 0]
 
 

@@ -43,7 +43,7 @@ from saen.learning.selection import (
     try_candidates,
 )
 from saen.learning.targets import Targets, given, sample_weights
-from saen.learning.trainers import Classes, Estimator, Numbers, Problem, Trainer
+from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
 from saen.network.settings import Part
 
@@ -103,20 +103,12 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             for number, each in enumerate(self.candidates)
         ]
 
-    def rule(
-        self,
-        problem: Problem,
-        parts: Sequence[Part],
-        inner: Inner,
-        seed: int,
-        metric: str | None = None,
-    ) -> Rule:
+    def rule(self, metric: str | None = None) -> Rule:
         """How candidates are weighed: by the blend's own metric, else by `metric`, else by loss."""
         name = metric if self.metric is None else self.metric
         if name is None:
             return blend
-        splits = [inner.parts(part, problem.targets, seed) for part in parts]
-        return blend_by(find_metric(name, regression=problem.classes is None), splits)
+        return blend_by(find_metric(name, regression=isinstance(self, RegressorMixin)))
 
     @property
     def spec(self) -> DecompositionSpec:
@@ -165,7 +157,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             )
             prefix = "" if checkpoint is None else f"{checkpoint.stem}-"
             trials = try_candidates(trainer, candidates, [part], inner, prefix)
-        share = self.rule(problem, [part], inner, seed)(trials, problem)
+        share = self.rule()(trials, problem)
         self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
         self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
         self.members_ = []
@@ -183,6 +175,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
             fit_or_interrupt(member, prepared, y, weights[:, 0])
+            if index in trials.curves:
+                member.inner_history_ = trials.curves[index][0]
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],

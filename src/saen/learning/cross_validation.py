@@ -12,7 +12,7 @@ Three ways to stop:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ from saen.learning.trainers import (
     Progress,
     Trainer,
 )
-from saen.network.settings import Part
+from saen.network.settings import Part, curve_step, join_curves
 
 STOPS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]
@@ -158,7 +158,7 @@ def cross_validate(
     if isinstance(estimator, BlendEstimator):
         stop, inside = "nested", Inner(score, estimator.inner_folds, validation, within)
         candidates = estimator.listed(data)
-        rule = estimator.rule(problem, parts, inside, seed, metric)
+        rule = estimator.rule(metric)
     else:
         settings = [clone(estimator).set_params(**each) for each in grid]
         candidates = [Candidate(*each) for each in zip(grid, settings, settings, strict=True)]
@@ -262,7 +262,8 @@ def _fixed(
     trainer.expect(estimator, len(parts) + sum(map(len, inner)))
     flat = [part for each in inner for part in each]
     trainer.start("fixed", estimator, parts)
-    trainer.start("fixed-calibration", estimator, flat, test_curves=True)
+    every = 0 if isinstance(estimator, PartCountsEstimator) else curve_step(estimator.epochs)
+    trainer.start("fixed-calibration", estimator, flat, test_every=every)
     tested = trainer.train("fixed", estimator, parts)
     if not isinstance(estimator, PartCountsEstimator):
         tested = trainer.calibrate_networks("fixed", estimator, inner, tested)
@@ -285,6 +286,12 @@ def _nested(
             np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
         ]
         tested = trainer.calibrated(tested, held_out, trials.truth)
+    watched = [
+        trials.curves[index][column].validation_loss
+        for index, column in zip(*np.nonzero(weights), strict=True)
+        if index in trials.curves
+    ]
+    tested = replace(tested, validation_loss=join_curves(watched) if watched else None)
     tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
     if isinstance(estimator, BlendEstimator):
         return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)
@@ -298,7 +305,7 @@ def _peek(trainer: Trainer, estimator: Estimator, parts: Sequence[Part], _: _Pro
     assert isinstance(estimator, SAENClassifier)
     single = clone(estimator).set_params(n_models=1)
     trainer.expect(single, 2 * len(parts))
-    watched = trainer.train_networks("peek", single, parts, test_curves=True)[1]
+    watched = trainer.train_networks("peek", single, parts, test_every=1)[1]
     assert watched.test_accuracy is not None
     epoch = int(watched.test_accuracy.mean(axis=1).argmax()) + 1
     tested = trainer.train_networks("peeked", single, parts, until=epoch)[0]
