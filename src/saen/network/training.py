@@ -304,8 +304,8 @@ class _Run:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
         if self.task.loss != "squares" and fused.can_fuse_loss(outputs):
-            of_outputs = fused.loss(outputs, batch.targets, self.totals)
-            gradients = torch.autograd.grad(outputs, self.adam.parameters, of_outputs)
+            loss = fused.loss(outputs, batch.targets, self.totals)
+            gradients = torch.autograd.grad(loss, self.adam.parameters)
         else:
             loss, weight = self.task.losses(outputs, batch.targets)
             mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
