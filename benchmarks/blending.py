@@ -2,7 +2,8 @@
 
 Every rule gets the same predictions of the same candidates on the inner folds of ten training parts
 (seed 100, which no accuracy table uses). It is scored inside them, with weights from two thirds of
-these predictions on the last third, each third in turn, and then on the ten test parts. Writes
+these predictions on the last third, each third in turn, and then on the ten test parts. Rules for
+the length of training, which get networks of fewer epochs too, are scored inside alone. Writes
 docs/results/blending.json and .md; finished networks are kept in .benchmarks/blending.
 """
 
@@ -19,8 +20,9 @@ import numpy as np
 
 import saen
 from benchmarks.measure import ROOT, say
-from saen.learning.candidates import default_candidates
+from saen.learning.candidates import default_candidates, shorter_networks
 from saen.learning.metrics import find_metric
+from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
 from saen.learning.selection import INNER_FOLDS, Inner, blend_weights, try_candidates
 from saen.learning.splits import make_splits
@@ -31,9 +33,12 @@ SEED = 100
 FOLDS = 10
 BEST_FEW = 3
 THIRDS = 3
+LENGTHS = ("all epochs", "half of the epochs", "a quarter of the epochs")
 
 Losses = Callable[[Floats], Floats]
 """Log losses (k, n) of predictions (k, n, C)."""
+Rule = Callable[[Floats, Any, Losses], Floats]
+"""Weights (k,) from predictions (k, n, C), what is true (n,), and losses."""
 
 
 def _one(index: Any, n: int) -> Floats:
@@ -63,7 +68,7 @@ def _greedy_by_accuracy(rows: Floats, truth: Any, losses: Losses) -> Floats:
     return blend_weights(rows, errors)
 
 
-RULES: dict[str, Callable[[Floats, Any, Losses], Floats]] = {
+RULES: dict[str, Rule] = {
     "best one by accuracy": _best_by_accuracy,
     "best one by log loss": _best_by_loss,
     f"mean of the best {BEST_FEW} by log loss": _mean_of_few,
@@ -73,17 +78,34 @@ RULES: dict[str, Callable[[Floats, Any, Losses], Floats]] = {
 }
 
 
+def best_lengths(origin: Any) -> Rule:
+    """Of rows with the same `origin`, (k,), the one of least loss; these, greedily by log loss."""
+
+    def rule(rows: Floats, truth: Any, losses: Losses) -> Floats:
+        own = np.where(origin == np.unique(origin)[:, None], losses(rows).mean(axis=1), np.inf)
+        best = own.argmin(axis=1)
+        return np.eye(len(rows))[best].T @ blend_weights(rows[best], losses)
+
+    return rule
+
+
 def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
-    """Test accuracy of every candidate and of every rule, in percent."""
+    """Accuracy of every candidate and of every rule, in percent."""
     graphs = saen.load_dataset(name)
     folder.mkdir(parents=True, exist_ok=True)
     candidates = default_candidates(graphs, device=device)
+    n = len(candidates)
+    networks = [i for i in range(n) if isinstance(candidates[i].estimator, NetworkEstimator)]
+    half, quarter = (shorter_networks(candidates, divisor) for divisor in (2, 4))
+    origin = np.array([*range(n), *networks, *networks])
+    length = np.repeat(range(len(LENGTHS)), [n, len(half), len(quarter)])
     problem = Classes(graphs.targets)
     trainer = Trainer(Preparations(graphs), problem, SEED, folder=folder)
     splits = make_splits(problem.labels.astype(str), 1, FOLDS, SEED)[0]
     parts = [Part((0, fold), *map(np.asarray, split)) for fold, split in enumerate(splits)]
     inner = Inner(find_metric(None, regression=False), INNER_FOLDS)
-    trials = try_candidates(trainer, candidates, parts, inner)
+    trials = try_candidates(trainer, [*candidates, *half, *quarter], parts, inner)
+    held_out = [rows[:n] for rows in trials.held_out]
     tested = [
         trials.tested[index].outputs
         if index in trials.tested
@@ -100,17 +122,19 @@ def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
         pairs = zip(mixed, truths, strict=True)
         return 100 * float(np.mean([(rows.argmax(axis=1) == y).mean() for rows, y in pairs]))
 
-    def weights_by(rule: Callable[[Floats, Any, Losses], Floats]) -> Floats:
-        pairs = zip(trials.held_out, trials.truth, strict=True)
+    def weights_by(rule: Rule) -> Floats:
+        pairs = zip(held_out, trials.truth, strict=True)
         columns = [rule(rows, y, partial(problem.losses, y)) for rows, y in pairs]
         return np.stack(columns, axis=1)
 
-    def inside(rule: Callable[[Floats, Any, Losses], Floats]) -> dict[str, float]:
+    def inside(rule: Rule, held_out: list[Floats], calibrate: bool = False) -> dict[str, float]:
         accuracies, losses = [], []
-        for rows, y in zip(trials.held_out, trials.truth, strict=True):
+        for given, y in zip(held_out, trials.truth, strict=True):
             third = np.random.default_rng(SEED).permutation(len(y)) % THIRDS
             for number in range(THIRDS):
-                use, score = third != number, third == number
+                use, score, rows = third != number, third == number, given
+                if calibrate:
+                    rows = np.stack([problem.calibrated(e, e[use], y[use])[0] for e in given])
                 weights = rule(rows[:, use], y[use], partial(problem.losses, y[use]))
                 mixed = np.tensordot(weights, rows[:, score], 1)
                 accuracies.append((mixed.argmax(axis=1) == y[score]).mean())
@@ -118,7 +142,7 @@ def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
         return {"accuracy": 100 * float(np.mean(accuracies)), "log_loss": float(np.mean(losses))}
 
     alone = np.eye(len(candidates))[..., None].repeat(len(parts), axis=2)
-    result: dict[str, Any] = {"candidates": {}, "rules": {}}
+    result: dict[str, Any] = {"candidates": {}, "rules": {}, "lengths": {}}
     for index, candidate in enumerate(candidates):
         result["candidates"][candidate.name["candidate"]] = {
             "inner": 100 * float(trials.scores[index].mean()),
@@ -128,19 +152,39 @@ def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
         weights = weights_by(rule)
         mean = dict(zip(result["candidates"], weights.mean(axis=1).tolist(), strict=True))
         result["rules"][title] = {
-            "inside": inside(rule),
+            "inside": inside(rule, held_out),
             "test": accuracy(weights),
             "weights": mean,
         }
+    for number, title in enumerate(LENGTHS):
+        which = (length == number) & np.isin(origin, networks)
+        result["lengths"][f"networks alone, {title}"] = {
+            "accuracy": 100 * float(trials.scores[which].mean()),
+            "log_loss": float(trials.losses[which].mean()),
+        }
+    greedy = RULES["greedy by log loss"]
+    result["lengths"] |= {
+        "blend, all epochs": inside(greedy, held_out),
+        "blend, each candidate's length by its own log loss": inside(
+            best_lengths(origin), trials.held_out
+        ),
+        "blend, all epochs and a quarter as candidates": inside(
+            greedy, [rows[length != 1] for rows in trials.held_out]
+        ),
+        "blend, all lengths as candidates": inside(greedy, trials.held_out),
+        "blend, all lengths, calibrated first": inside(greedy, trials.held_out, calibrate=True),
+    }
     return result
 
 
 def report(document: dict[str, Any]) -> str:
     """The results as a page."""
     heading = [f"| rule | {' | '.join(document)} |", f"|---|{'---:|' * len(document)}"]
+    inside = "{log_loss:.3f}, {accuracy:.1f}".format
 
-    def rows(cell: Callable[[dict[str, Any]], str]) -> list[str]:
-        each = {t: [cell(found["rules"][t]) for found in document.values()] for t in RULES}
+    def rows(cell: Callable[[dict[str, Any]], str], kind: str = "rules") -> list[str]:
+        titles = next(iter(document.values()))[kind]
+        each = {t: [cell(found[kind][t]) for found in document.values()] for t in titles}
         return [f"| {title} | {' | '.join(cells)} |" for title, cells in each.items()]
 
     lines = [
@@ -154,7 +198,7 @@ def report(document: dict[str, Any]) -> str:
         "third: log loss, and accuracy in percent.",
         "",
         *heading,
-        *rows(lambda rule: "{log_loss:.3f}, {accuracy:.1f}".format(**rule["inside"])),
+        *rows(lambda rule: inside(**rule["inside"])),
         "",
         "On the test parts: accuracy in percent.",
         "",
@@ -165,6 +209,17 @@ def report(document: dict[str, Any]) -> str:
     for candidate in dict.fromkeys(name for found in candidates for name in found):
         scores = (f"{f[candidate]['test']:.1f}" if candidate in f else "" for f in candidates)
         lines.append(f"| only {candidate} | {' | '.join(scores)} |")
+    lines += [
+        "",
+        "## Length of training",
+        "",
+        "Inside the training parts, as above; all networks are also trained for a half and for a",
+        "quarter of their epochs. Blends are greedy by log loss. Calibrated first: every candidate",
+        "has a temperature from the two thirds. Networks alone: their mean.",
+        "",
+        *heading,
+        *rows(lambda rule: inside(**rule), "lengths"),
+    ]
     return "\n".join(lines) + "\n"
 
 

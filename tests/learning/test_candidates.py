@@ -32,6 +32,28 @@ def test_candidates_have_a_forest_where_examples_are_few(monkeypatch):
     assert "part counts, forest" not in names(threads, budget="thorough")
 
 
+@pytest.mark.parametrize("data", [saen.generate_threads(20, seed=1), None])
+def test_candidates_have_a_quarter_of_the_epochs_too_where_the_budget_is_thorough(data):
+    networks = {
+        each.name["candidate"]: each
+        for each in default_candidates(data, budget="thorough")
+        if isinstance(each.estimator, saen.SAENClassifier)
+    }
+    full = [name for name in networks if "epochs" not in name]
+    assert len(networks) == 2 * len(full) > 0
+    for name in full:
+        epochs = networks[name].estimator.epochs // 4
+        short = networks[f"{name}, {epochs} epochs"]
+        assert (short.estimator.epochs, short.trial.epochs, short.trial.n_models) == (
+            epochs,
+            epochs,
+            1,
+        )
+        own = networks[name].estimator.get_params()
+        assert short.estimator.get_params() == {**own, "epochs": epochs}
+    assert not any("epochs" in name for name in names(data))
+
+
 def test_candidates_use_edge_labels_and_directions_as_roles():
     plain = graphs(node_labels=list("CCCCOC"))
     bonds = graphs(node_labels=list("CCCCOC"), edge_labels=["single", "double"] * 2)

@@ -25,6 +25,8 @@ LARGE = 2000
 EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
 """Of networks over ego graphs, by the size of the collection; at most, of those over
 neighbourhoods, which cost several times as much."""
+SHORTER = 4
+"""With `thorough`, all networks are also tried with their epochs divided by this."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
 triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
@@ -67,11 +69,12 @@ def default_candidates(
     else:
         listed = _for_graphs(data)
     affordable = BUDGETS[: BUDGETS.index(budget) + 1]
-    return [
+    candidates = [
         named_candidate(each.name, _estimator(each, numbers, device))
         for each in listed
         if each.budget in affordable
     ]
+    return candidates + (shorter_networks(candidates, SHORTER) if budget == "thorough" else [])
 
 
 def too_many(data: Any) -> str | None:
@@ -94,6 +97,24 @@ def named_candidate(name: str, estimator: Estimator) -> Candidate:
     network = isinstance(estimator, NetworkEstimator)
     trial = clone(estimator).set_params(n_models=1) if network else estimator
     return Candidate({"candidate": name}, estimator, trial)
+
+
+def shorter_networks(candidates: list[Candidate], divisor: int) -> list[Candidate]:
+    """The networks among some candidates with fewer epochs, which their names say.
+
+    >>> networks = named_candidate("networks", SAENClassifier(epochs=30))
+    >>> [each.name["candidate"] for each in shorter_networks([networks], 4)]
+    ['networks, 7 epochs']
+    """
+    return [
+        named_candidate(
+            f"{each.name['candidate']}, {epochs} epochs",
+            clone(each.estimator).set_params(epochs=epochs),
+        )
+        for each in candidates
+        if isinstance(each.estimator, NetworkEstimator)
+        for epochs in [each.estimator.epochs // divisor]
+    ]
 
 
 def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
