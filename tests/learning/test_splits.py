@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 import saen
 from saen import InputError
@@ -353,6 +354,30 @@ def test_inner_parts_are_inner_folds_of_the_training_part():
     for each, (fit, check) in zip(inner, folds, strict=True):
         assert each.train.tolist() == part.train[fit].tolist()
         assert each.test.tolist() == part.train[check].tolist()
+
+
+@pytest.mark.parametrize("classes", [(-1, 1), ("b", "a", "c"), (True, False), range(20)])
+def test_stratified_folds_are_those_of_scikit_learn(classes):
+    rng = np.random.default_rng(len(classes))
+    for folds, state in ((2, 0), (3, 1), (10, 7)):
+        y = np.repeat(list(classes), rng.integers(1, 30, size=len(classes)) + folds)
+        y = np.append(rng.permutation(y), y[:1])
+        reference = StratifiedKFold(folds, shuffle=True, random_state=state)
+        pairs = zip(
+            fold_splitter(folds, state, stratified=True).split(y, y),
+            reference.split(y, y),
+            strict=True,
+        )
+        for ours, theirs in pairs:
+            assert [part.tolist() for part in ours] == [part.tolist() for part in theirs]
+
+
+def test_stratified_folds_with_a_rare_class_are_those_of_scikit_learn():
+    y = np.array([0] * 9 + [1] + [2] * 2)[np.random.default_rng(3).permutation(12)]
+    with pytest.warns(UserWarning, match="least populated"):
+        theirs = list(StratifiedKFold(4, shuffle=True, random_state=5).split(y, y))
+    for (_, ours), (_, test) in zip(inner_folds(y, 4, state=5), theirs, strict=True):
+        assert ours.tolist() == test.tolist()
 
 
 def test_splitters_need_groups_only_if_asked():

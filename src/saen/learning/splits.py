@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Ints, codes_in_order
 from saen._util.json_files import read_json
+from saen._util.lazy import LazyModule
 from saen.errors import FileError, InputError
 from saen.network.settings import Part
+
+if TYPE_CHECKING:
+    from sklearn import model_selection
+else:
+    model_selection = LazyModule("sklearn.model_selection")
 
 Fold = tuple[Ints, Ints]
 """Training and test examples of one fold."""
@@ -130,18 +127,51 @@ def _has_classes(targets: Array) -> bool:
 
 
 def fold_splitter(folds: int, state: int, stratified: bool, grouped: bool = False) -> Any:
-    """scikit-learn's splitter into shuffled folds."""
-    plain = StratifiedKFold if stratified else KFold
-    by_group = StratifiedGroupKFold if stratified else GroupKFold
-    kind = by_group if grouped else plain
+    """A splitter into shuffled folds, scikit-learn's or its equal."""
+    if stratified and not grouped:
+        return StratifiedFolds(folds, state)
+    by_group = model_selection.StratifiedGroupKFold if stratified else model_selection.GroupKFold
+    kind = by_group if grouped else model_selection.KFold
     return kind(folds, shuffle=True, random_state=state)
 
 
 def hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: bool = False) -> Any:
     """scikit-learn's splitter that holds out one random part: a share, or so many examples."""
-    ungrouped = StratifiedShuffleSplit if stratified else ShuffleSplit
-    kind = GroupShuffleSplit if grouped else ungrouped
+    plain = model_selection.ShuffleSplit
+    ungrouped = model_selection.StratifiedShuffleSplit if stratified else plain
+    kind = model_selection.GroupShuffleSplit if grouped else ungrouped
     return kind(1, test_size=test_size, random_state=state)
+
+
+@dataclass(frozen=True)
+class StratifiedFolds:
+    """The folds of `StratifiedKFold(folds, shuffle=True, random_state=state)`, the usual ones.
+
+    To import scikit-learn's takes as long as a short evaluation: it comes with all of its metrics,
+    searches and plots.
+
+    >>> [test.tolist() for _, test in StratifiedFolds(2, 0).split(None, np.array([7, 7, 3, 3]))]
+    [[1, 2], [0, 3]]
+    """
+
+    folds: int
+    state: int
+
+    def split(self, X: Any, y: Array, groups: None = None) -> Iterator[Fold]:
+        """Training and test indices of every fold; X and groups are not read."""
+        codes = codes_in_order(y)
+        dealt, rng = np.sort(codes), np.random.RandomState(self.state)
+        counts = [
+            np.bincount(dealt[i :: self.folds], minlength=codes.max() + 1)
+            for i in range(self.folds)
+        ]
+        fold_of = np.empty(len(y), dtype=np.int64)
+        for code, sizes in enumerate(np.transpose(counts)):
+            own = np.repeat(np.arange(self.folds), sizes)
+            rng.shuffle(own)
+            fold_of[codes == code] = own
+        for fold in range(self.folds):
+            yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
 
 
 def _split(splitter: Any, y: Array, groups: Array | None) -> list[Fold]:
