@@ -239,6 +239,75 @@ def test_blend_evaluation_resumes(tmp_path, monkeypatch):
     assert again.chosen == first.chosen
 
 
+def counts_of_depths():
+    return [
+        saen.PartCountsClassifier(f"neighbourhoods(depth={depth})", C=C, depth=depth)
+        for depth, C in ((1, 0.01), (1, 10.0), (2, 0.1))
+    ]
+
+
+def test_blend_by_a_metric_in_fit_and_in_evaluation():
+    rng = np.random.default_rng(2)
+    noisy = rng.random(60) < 0.3
+    y = np.where(noisy, rng.permutation(THREADS.targets), THREADS.targets)
+    options = {"repeats": 1, "folds": 2}
+    blend = saen.BlendClassifier(candidates=counts_of_depths(), inner_folds=2)
+    own = clone(blend).set_params(metric="roc_auc")
+    model, plain = own.fit(THREADS, y), clone(blend).fit(THREADS, y)
+    assert [each["weight"] for each in model.tried_] != [each["weight"] for each in plain.tried_]
+    prepared = blend.prepare(THREADS)
+    by_loss, asked, by_own, both = (
+        cross_validate(each, prepared, y, metric=metric, **options)
+        for each, metric in (
+            (blend, None),
+            (blend, "roc_auc"),
+            (own, None),
+            (own, "accuracy"),
+        )
+    )
+    assert asked.chosen == by_own.chosen
+    assert [e.metric for e in (by_loss, asked, by_own)] == ["accuracy", "roc_auc", "roc_auc"]
+
+    def weights(evaluation):
+        return [each["weight"] for each in evaluation.tried]
+
+    assert weights(asked) != weights(by_loss)
+    # What is shown is one thing, what the blend was asked to weigh by another.
+    assert both.metric == "accuracy"
+    assert weights(both) == weights(asked)
+
+
+def test_blend_refuses_a_metric_of_another_task():
+    with pytest.raises(InputError, match=r"metric for classes is one of accuracy, .*, not 'mae'"):
+        saen.BlendClassifier(metric="mae").fit(THREADS, THREADS.targets)
+    with pytest.raises(InputError, match="metric for real numbers is one of mae"):
+        saen.BlendRegressor(metric="f1").fit(THREADS, THREADS.sizes)
+
+
+def test_blend_metric_is_a_setting_of_runs_presets_and_models(tmp_path, monkeypatch):
+    data, run = tmp_path / "own.saen", tmp_path / "run"
+    saen.save(THREADS, data)
+    listed = saen.BlendClassifier(candidates=counts_of_depths()).listed(THREADS)
+    monkeypatch.setattr(BlendEstimator, "listed", lambda *_: listed)
+    job = Job(str(data), "best")
+    plain = evaluate_dataset(job, Protocol(repeats=1, folds=2), run)
+    assert (plain.recorded["metric"], "metric" in plain.recorded["settings"]) == ("accuracy", False)
+    with pytest.raises(InputError, match=r"other settings \(settings\)"):
+        evaluate_dataset(job, Protocol(repeats=1, folds=2, metric="accuracy"), run)
+    preset = tmp_path / "by-f1.toml"
+    preset.write_text('model = "blend"\n[defaults]\nmetric = "f1"\n')
+    report = evaluate_dataset(Job(str(data), str(preset)), Protocol(repeats=1, folds=2))
+    assert (report.recorded["metric"], report.evaluation.metric) == ("f1", "f1")
+    out = tmp_path / "model.saen"
+    trained = invoke("train", data, "--preset", preset, "--no-holdout", "--out", out)
+    assert "inner F1 (macro)" in trained.stdout
+    assert saen.load(out).metric == "f1"
+    printed = invoke("inspect", out).stdout
+    assert "weights by" in printed
+    assert "F1 (macro)" in printed
+    assert "inner f1" in printed
+
+
 def test_blend_has_no_epoch_to_peek_at():
     with pytest.raises(InputError, match="no epoch"):
         cross_validate(saen.BlendClassifier(), THREADS, THREADS.targets, stop="peek")
@@ -281,7 +350,10 @@ def test_train_uses_the_best_by_default(few_candidates, tmp_path):
     header = table.read_text().splitlines()[0]
     assert header == "id,prediction,p_discussion,p_questions,agreement"
     assert "of this blend" in invoke("explain", out, "threads", "--graph", 3).output
-    invoke("inspect", out)
+    found = json.loads(invoke("inspect", out, "--json").stdout)
+    assert found["weights_by"] == "log loss"
+    assert found["members"][0]["inner_accuracy"] > 0.5
+    assert set(found["tried"][0]) == {"candidate", "inner_accuracy", "weight"}
 
 
 def test_training_page_of_a_blend_shows_the_curves_of_its_networks(tmp_path, monkeypatch):
@@ -348,7 +420,8 @@ def test_blend_of_several_targets_with_gaps(numbers, tmp_path):
         getattr(saen, f"PartCounts{kind}")("neighbourhoods(depth=1)", C=1.0, depth=1),
         getattr(saen, f"SAEN{kind}")(epochs=2, n_models=1, radii=(0,)),
     ]
-    blend = getattr(saen, f"Blend{kind}")(candidates=own, inner_folds=2)
+    metric = "mae" if numbers else "roc_auc"
+    blend = getattr(saen, f"Blend{kind}")(candidates=own, inner_folds=2, metric=metric)
     model = clone(blend).fit(graphs, table)
     assert model.score(graphs, table) > 0.6
     model.save(tmp_path / "model.saen")
@@ -357,5 +430,6 @@ def test_blend_of_several_targets_with_gaps(numbers, tmp_path):
     assert again.target_names_ == ["0", "1"]
     assert explain(again, graphs, 1, target="1").target == 1
     evaluation = cross_validate(blend, graphs, table, repeats=1, folds=2)
+    assert evaluation.metric == metric
     assert evaluation.outputs.shape == (1, 40, 2)
     assert set(evaluation.target_scores()) == {"0", "1"}

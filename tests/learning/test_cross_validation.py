@@ -193,6 +193,8 @@ def test_nested_chooses_settings_without_the_test_fold(threads):
     found = cross_validate(base, threads, threads.targets, **options)
     assert all(choice in grid for choice in found.chosen)
     assert {"epochs": 12} in found.chosen  # untrained networks lose on any inner split
+    trained = found.chosen.count({"epochs": 12})
+    assert found.curves["inner validation"].shape == (12, 3 * trained)
     # Other targets in a test fold must not change what is chosen for it or what it predicts.
     test = splits[0][0][1]
     changed = threads.targets.copy()

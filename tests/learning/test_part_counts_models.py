@@ -386,7 +386,7 @@ def test_commands_take_the_preset(tmp_path, monkeypatch):
     trained = run("train", "threads", "--preset", "quick.toml", "-o", "m.saen")
     assert trained["depth"] == 1
     assert trained["held_out"]["accuracy"] > 0.7
-    assert "inner score" in invoke("inspect", "m.saen").stdout
+    assert "inner log loss" in invoke("inspect", "m.saen").stdout
     invoke("predict", "m.saen", "threads", "-o", "p.csv")
     assert (tmp_path / "p.csv").read_text().startswith("id,prediction,p_discussion,p_questions\n")
     invoke("embed", "m.saen", "threads", "-o", "e.npy")

@@ -1,11 +1,26 @@
 """Weights of blends, and the best of some settings."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from saen.learning.selection import blend_weights
+import saen
+from saen.learning.metrics import find_metric
+from saen.learning.preparation import Preparations
+from saen.learning.selection import (
+    GREEDY_ROUNDS,
+    Candidate,
+    Inner,
+    Trials,
+    blend,
+    blend_by,
+    blend_weights,
+    try_candidates,
+)
+from saen.learning.trainers import Classes, Numbers, Trainer
+from saen.network.settings import Part
 
 
 def squares(truth):
@@ -47,3 +62,146 @@ def test_blend_weights_are_shares_and_never_worse_than_the_best_candidate(rows):
     alone = squares(truth)(rows).mean(axis=1)
     # Greedy steps come close to the optimum, which is no worse than the best alone.
     assert squares(truth)(weights @ rows).mean() <= alone.min() * 1.1 + 1e-9
+
+
+def test_curves_of_trials_end_with_the_loss_of_what_they_predicted():
+    threads = saen.generate_threads(40, average_nodes=8, seed=1)
+    network = saen.SAENClassifier(epochs=23, n_models=1, radii=(0, 1), random_state=0)
+    counts = saen.PartCountsClassifier("neighbourhoods(depth=1)", C=1.0, depth=1)
+    candidates = [Candidate({}, each, each) for each in (counts, network)]
+    trainer = Trainer(Preparations(threads), Classes(threads.targets))
+    parts = [Part((0, i), np.arange(20) + 20 * i, np.empty(0, np.int64)) for i in range(2)]
+    inner = Inner(find_metric("accuracy", regression=False), 2)
+    trials = try_candidates(trainer, candidates, parts, inner)
+    assert list(trials.curves) == [1]
+    for part, history in enumerate(trials.curves[1]):
+        measured = [epoch for epoch, row in enumerate(history.validation_loss, 1) if row[0]]
+        assert measured == [*range(2, 23, 2), 23]
+        for fold, where in enumerate(trials.folds[part]):
+            rows, truth = trials.held_out[part][1:, where], trials.truth[part][where]
+            expected = log_losses(truth)(rows).mean()
+            assert history.validation_loss[-1][fold] == pytest.approx(expected, rel=1e-4)
+
+
+# -- by a metric -------------------------------------------------------------------------------
+
+
+def weights_of(rows, truth, metric=None, folds=1):
+    """The weights of one part whose held-out examples are in equal inner folds."""
+    numbers = truth.dtype.kind == "f"
+    problem = Numbers(truth) if numbers else Classes(truth)
+    unused = np.zeros((len(rows), 1))
+    size = len(truth) // folds
+    slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
+    trials = Trials([rows], [truth], [slices], unused, unused, [], {}, {})
+    rule = blend if metric is None else blend_by(find_metric(metric, regression=numbers))
+    return rule(trials, problem)[:, 0]
+
+
+def slow_greedy(rows, key):
+    """Shares of the rounds in which the best sum by `key` was that with each candidate."""
+    chosen = []
+    for _ in range(GREEDY_ROUNDS):
+        averages = [np.mean([*rows[chosen], each], axis=0) for each in rows]
+        chosen.append(max(range(len(rows)), key=lambda i: key(averages[i])))
+    return np.bincount(chosen, minlength=len(rows)) / GREEDY_ROUNDS
+
+
+def pairs_in_order(truth, scores):
+    """ROC-AUC: the share of pairs of both classes whose scores are in order, half of equal ones."""
+    differences = scores[truth == 1][:, None] - scores[truth == 0]
+    return (np.sign(differences) / 2 + 0.5).mean()
+
+
+def of_two_classes(positive):
+    return np.stack([1 - positive, positive], axis=-1)
+
+
+def noisy_candidates(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % 2)
+    noise = rng.normal(size=(4, n)) * np.array([0.8, 1.0, 1.5, 4.0])[:, None]
+    return of_two_classes(1 / (1 + np.exp(-(2 * truth - 1 + noise)))), truth
+
+
+def test_blend_by_a_metric_is_a_literal_greedy_selection():
+    rows, truth = noisy_candidates()
+    loss = log_losses(truth)
+
+    def key(average):
+        folds = zip(np.split(truth, 3), np.split(average[:, 1], 3), strict=True)
+        score = np.mean([pairs_in_order(y, scores) for y, scores in folds])
+        return round(score, 9), -loss(average[None]).mean()
+
+    weights = weights_of(rows, truth, "roc_auc", folds=3)
+    np.testing.assert_allclose(weights, slow_greedy(rows, key))
+    assert (weights > 0).sum() > 1
+    assert not np.array_equal(weights, weights_of(rows, truth))
+
+
+def test_blend_without_a_metric_selects_by_loss_alone():
+    rows, truth = noisy_candidates()
+    loss = log_losses(truth)
+    counts, total = np.zeros(4), np.zeros_like(rows[0])
+    for number in range(1, GREEDY_ROUNDS + 1):
+        best = loss((total + rows) / number).mean(axis=1).argmin()
+        counts[best] += 1
+        total = total + rows[best]
+    np.testing.assert_array_equal(weights_of(rows, truth), counts / GREEDY_ROUNDS)
+
+
+def test_blend_by_roc_auc_prefers_the_right_order_to_sure_probabilities():
+    truth = np.arange(40) % 2
+    order = 0.5 + 1e-3 * (2 * truth - 1)  # nothing wrong, nothing sure
+    sure = np.where(np.arange(40) < 36, truth, 1 - truth) * 0.8 + 0.1
+    rows = of_two_classes(np.stack([sure, order]))
+    assert weights_of(rows, truth).tolist() == [1, 0]
+    weights = weights_of(rows, truth, "roc_auc")
+    assert pairs_in_order(truth, weights @ rows[..., 1]) == 1
+    assert weights[1] == 1
+
+
+def test_blend_by_a_metric_takes_the_lesser_loss_of_equal_scores():
+    truth = np.arange(40) % 2
+    positive = np.stack([0.5 + each * (2 * truth - 1) for each in (0.1, 0.3, 0.2)])
+    assert weights_of(of_two_classes(positive), truth, "accuracy").tolist() == [0, 1, 0]
+
+
+def test_blend_by_a_metric_does_not_compare_predictions_across_inner_folds():
+    truth = np.arange(40) % 2
+    shifted = np.repeat([0.1, 0.8], 20) + 0.1 * truth  # in order within each fold
+    flawed = np.where(np.arange(40) % 20 < 17, truth, 1 - truth) * 0.8 + 0.1
+    rows = of_two_classes(np.stack([flawed, shifted]))
+    apart, together = (weights_of(rows, truth, "roc_auc", folds=n)[1] for n in (2, 1))
+    assert apart > 0.8 > together
+
+
+def test_blend_by_a_metric_that_is_not_defined_goes_by_loss():
+    rows, truth = noisy_candidates()
+    rows, truth = rows[:, np.argsort(truth, kind="stable")], np.sort(truth)
+    np.testing.assert_array_equal(
+        weights_of(rows, truth, "roc_auc", folds=2), weights_of(rows, truth)
+    )
+    # Of three folds only the one in the middle has both classes: it decides alone.
+    middle = slice(20, 40)
+    loss = log_losses(truth)
+
+    def key(average):
+        score = pairs_in_order(truth[middle], average[middle, 1])
+        return round(score, 9), -loss(average[None]).mean()
+
+    found = weights_of(rows, truth, "roc_auc", folds=3)
+    np.testing.assert_allclose(found, slow_greedy(rows, key))
+
+
+def test_blend_of_numbers_by_mae_forgives_one_large_error():
+    truth = np.linspace(0, 1, 50)
+    far = truth + np.where(np.arange(50) == 7, 9.0, 0.01)
+    rows = np.stack([truth + 0.5, far])
+
+    def key(average):
+        return -round(np.abs(average - truth).mean(), 9), -np.square(average - truth).mean()
+
+    weights = weights_of(rows, truth, "mae")
+    np.testing.assert_allclose(weights, slow_greedy(rows, key))
+    assert weights[1] > 0.5 > weights_of(rows, truth)[1]

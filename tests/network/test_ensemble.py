@@ -134,8 +134,10 @@ def test_parts_are_trained_until_the_epoch_that_is_asked_for():
 
 
 def test_curves_on_tests_are_measured_on_request():
-    results = PartTraining(make_plan(), TASK, PARTS, test_curves=True).run()
+    results = PartTraining(make_plan(), TASK, PARTS, test_every=2).run()
     assert results.test_accuracy.shape == results.loss.shape == (3, 6)
+    assert np.isnan(results.test_loss[0]).all()
+    assert np.isfinite(results.test_loss[1:]).all()
     final = (results.outputs[0][:, 0, 0] > 0) == CODES[PARTS[0].test]
     assert results.test_accuracy[-1, 0] == pytest.approx(final.mean())
 

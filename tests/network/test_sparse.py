@@ -58,9 +58,16 @@ def test_sparse_products_take_dense_factors_that_are_not_contiguous(dtype):
 def test_sparse_transposes_of_many_rows_are_split_into_blocks(dtype):
     generator = np.random.default_rng(0)
     n, m = MAX_CACHED_ROWS + 1, 3
-    counts = sparse.random_array((n, m), density=0.9, rng=generator, format="csr")
+    columns = [
+        sparse.random_array((n, 1), density=density, rng=generator) for density in (0.3, 0.9, 0.5)
+    ]
+    counts = sparse.hstack(columns, format="csr")
     matrix = SparseMatrix.from_scipy(sparse.csr_array(counts), dtype, CPU)
-    assert matrix.T.n_blocks == (-(-n // ROWS_PER_BLOCK) if dtype == torch.float32 else 1)
+    split = dtype == torch.float32
+    assert matrix.T.n_blocks == (-(-n // ROWS_PER_BLOCK) if split else 1)
+    if split:  # every block begins with the fullest row, and that with all rows that there are
+        in_order = np.flatnonzero(np.diff(counts.indptr)[:ROWS_PER_BLOCK])
+        assert matrix.T.csr.col_indices()[: len(in_order)].tolist() == in_order.tolist()
     numbers = generator.standard_normal((n, 4))
     expected = counts.T @ numbers
     product = matrix.T @ torch.from_numpy(numbers).to(dtype)

@@ -392,6 +392,24 @@ def test_history_has_a_row_per_epoch_and_a_column_per_model(hierarchy: Hierarchy
     assert history.loss == []
 
 
+def test_validation_is_measured_after_every_so_many_epochs_and_the_last(
+    hierarchy: Hierarchy,
+) -> None:
+    task = random_task(1, N, len(SEEDS))
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=5, batch_size=8)
+    _, always = trained(hierarchy, task, settings)
+    _, some = trained(hierarchy, task, settings, run={"validate_every": 2})
+    assert some.loss == always.loss
+    for epoch, row in enumerate(some.validation_loss, start=1):
+        known = always.validation_loss[epoch - 1]
+        assert row == (known if epoch in (2, 4, 5) else [None] * len(SEEDS))
+    _, patient = trained(hierarchy, task, replace(settings, patience=5), run={"validate_every": 2})
+    assert patient.validation_loss == always.validation_loss
+    with refuses("validate_every must be an integer ≥ 1, not 0"):
+        trained(hierarchy, task, settings, run={"validate_every": 0})
+
+
 @pytest.mark.parametrize("loss", ["binary", "classes"])
 def test_history_has_the_loss_and_accuracy_of_the_training_examples(
     hierarchy: Hierarchy, loss: str

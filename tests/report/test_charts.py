@@ -41,3 +41,11 @@ def test_plot_curves_shows_networks_that_train_for_different_epochs() -> None:
     assert curves.shape == (5, 3)
     [median] = plot_curves({"training": curves}, "loss").axes[0].lines
     assert np.array_equal(median.get_ydata(), np.ones(5))
+
+
+def test_plot_curves_draws_straight_lines_between_measurements() -> None:
+    nan = np.nan
+    curves = np.array([[nan, nan], [4.0, nan], [nan, 3.0], [2.0, nan], [nan, 1.0]])
+    [median] = plot_curves({"inner validation": curves}, "loss").axes[0].lines
+    assert median.get_xdata().tolist() == [2, 3, 4, 5]
+    assert median.get_ydata().tolist() == [4.0, 3.0, 2.0, 1.0]

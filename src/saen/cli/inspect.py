@@ -42,9 +42,8 @@ def command(
                 out.add_row(f"{key}: {inner}", _shown(item))
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for number, item in enumerate(value):
-                words = ", ".join(
-                    f"{k} {_shown(v)}" for k, v in item.items() if v not in ([], None)
-                )
+                known = {k.replace("_", " "): v for k, v in item.items() if v not in ([], None)}
+                words = ", ".join(f"{k} {_shown(v)}" for k, v in known.items())
                 out.add_row(f"{key}: {number}", words)
         else:
             out.add_row(key.replace("_", " "), _shown(value))

@@ -115,8 +115,8 @@ Metric = Annotated[
     | None,
     typer.Option(
         help="The metric shown first, used to select under nested: accuracy, balanced_accuracy, "
-        "f1, roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2. Weights of "
-        "blends and settings of part counts are chosen by log loss (squared error) in any case."
+        "f1, roc_auc, average_precision, log_loss or mcc; for numbers mae, rmse or r2. It also "
+        "decides the weights of blends, which otherwise come from log losses (squared errors)."
     ),
 ]
 Epochs = Annotated[int | None, typer.Option(help="Epochs of training instead of the preset's.")]

@@ -25,6 +25,7 @@ from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.identical import merge_objects
 from saen.data.vocabulary import Vocabulary
+from saen.decompositions.ball_bits import list_balls, n_words
 from saen.decompositions.ball_counts import BallCounts
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
@@ -44,6 +45,10 @@ else:
 ROLES = ("root", "elem")
 MAX_DENSE = 64
 """Nodes up to which their distances are a dense matrix: making a sparse one takes longer."""
+MIN_PER_WORD = 7
+"""Nodes in a ball, per 64 of its graph, from which on bits are faster than a sparse matrix."""
+SAMPLE = 1 << 8
+"""Graphs whose balls are estimated to choose between the two."""
 
 
 @dataclass(frozen=True)
@@ -202,9 +207,17 @@ class Ego(GraphDecomposition):
         )
 
     def _ego_graphs(self, graphs: Graphs) -> Relation:
-        """R_1: nodes within every radius of every node, rows interleaved by node, roots first."""
+        """R_1: nodes within every radius of every node, rows interleaved by node."""
         n, width = graphs.n_nodes, len(self.radii)
         proper = graphs.without_loops()
+        if max(self.radii) > 1 and self._fills_words(graphs):
+            near = proper.neighbours(self.direction)
+            indptr, parts, roots = list_balls(
+                *near, graphs.node_offsets, self.radii, index_dtype(n)
+            )
+            others = np.ones(len(parts), dtype=np.bool_)
+            others[roots] = False
+            return Relation(indptr, parts, others.view(np.uint8), ROLES, n)
         around: dict[int, tuple[Ints, Ints]] = {}
         if 1 in self.radii:
             around[self.radii.index(1)] = proper.neighbours(self.direction)
@@ -231,6 +244,13 @@ class Ego(GraphDecomposition):
                 own = pointers[first : last + 1]
                 parts[ranges(starts[first:last], np.diff(own))] = members[own[0] : own[-1]]
         return Relation(indptr, parts, others.view(np.uint8), ROLES, n)  # root: 0, elem: 1
+
+    def _fills_words(self, graphs: Graphs) -> bool:
+        """Whether balls are large parts of their graphs, by the bounds of some of the graphs."""
+        sample = graphs[:: len(graphs) // SAMPLE + 1]
+        entries = self._root_costs(sample).sum() / max(sample.n_nodes, 1) * graphs.n_nodes
+        words = int(graphs.sizes @ n_words(graphs.node_offsets)) * len(self.radii)
+        return bool(entries >= MIN_PER_WORD * words)
 
     def _detailed(
         self, graphs: Graphs, links: KnownLinks | None, start: int, stop: int

@@ -36,7 +36,9 @@ from saen.learning.selection import (
     INNER_FOLDS,
     Candidate,
     Inner,
+    Rule,
     blend,
+    blend_by,
     describe_tried,
     try_candidates,
 )
@@ -66,6 +68,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     decomposition: str = parameter("auto", str)
     budget: str = parameter("normal", StrOptions(set(BUDGETS)))
     inner_folds: int = parameter(INNER_FOLDS, Interval(Integral, 2, None, closed="left"))
+    metric: str | None = parameter(None, str, None)
     device: str = parameter("auto", str, runtime=True)
     checkpoint: str | Path | None = parameter(None, str, Path, None, runtime=True)
     random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
@@ -80,6 +83,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         """Raise `InputError` for an argument of the wrong type or out of range."""
         super().validate()
         choose_device(self.device)
+        find_metric(self.metric, regression=isinstance(self, RegressorMixin))
         if not isinstance(self.candidates, str) and not len(self.candidates):
             raise InputError("a blend needs at least one candidate")
 
@@ -98,6 +102,13 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             named_candidate(f"{number}: {type(each).__name__}", each)
             for number, each in enumerate(self.candidates)
         ]
+
+    def rule(self, metric: str | None = None) -> Rule:
+        """How candidates are weighed: by the blend's own metric, else by `metric`, else by loss."""
+        name = metric if self.metric is None else self.metric
+        if name is None:
+            return blend
+        return blend_by(find_metric(name, regression=isinstance(self, RegressorMixin)))
 
     @property
     def spec(self) -> DecompositionSpec:
@@ -134,7 +145,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         seed = integer_seed(self.random_state) % 2**31
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
         part = Part((0, 0), np.flatnonzero(weights[:, 0] > 0), np.zeros(0, dtype=np.int64))
-        metric = find_metric(None, regression=problem.classes is None)
+        metric = find_metric(self.metric, regression=problem.classes is None)
+        inner = Inner(metric, self.inner_folds)
         with bar("candidates", 1, self.progress) as update:
             trainer = Trainer(
                 preparations,
@@ -144,10 +156,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 progress=lambda done, total: update(done, total=total),
             )
             prefix = "" if checkpoint is None else f"{checkpoint.stem}-"
-            trials = try_candidates(
-                trainer, candidates, [part], Inner(metric, self.inner_folds), prefix
-            )
-        share = blend(trials, problem)
+            trials = try_candidates(trainer, candidates, [part], inner, prefix)
+        share = self.rule()(trials, problem)
         self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
         self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
         self.members_ = []
@@ -165,6 +175,8 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
             fit_or_interrupt(member, prepared, y, weights[:, 0])
+            if index in trials.curves:
+                member.inner_history_ = trials.curves[index][0]
             self.members_.append(
                 Member(
                     self.tried_[index]["candidate"],
@@ -240,9 +252,9 @@ class BlendClassifier(ClassPredictor, BlendEstimator):
     """Classify graphs and other structured data with the best of several models, averaged.
 
     Networks and linear models over part counts are tried on inner folds of the training examples;
-    greedy selection on their log loss gives every candidate a weight. Those with a weight are
-    fitted on all training examples, and their probabilities averaged. Of several targets, all have
-    the same members and weights.
+    greedy selection by log loss, or by `metric`, gives every candidate a weight. Those with a
+    weight are fitted on all training examples, and their probabilities averaged. Of several
+    targets, all have the same members and weights.
 
     Parameters
     ----------
@@ -252,13 +264,15 @@ class BlendClassifier(ClassPredictor, BlendEstimator):
         and neighbourhoods.
     budget : for `auto` candidates: `quick`, `normal` or `thorough`, from few to many.
     inner_folds : of the training examples, to compare candidates on.
+    metric : what decides the weights, see `saen.learning.metrics`: the mean over inner folds, and
+        the log loss where it is equal or not defined. By default the log loss alone.
     device : of the `auto` candidates' networks: `auto`, `cpu`, `cuda`, ….
     checkpoint : what is finished is kept in files beside this one, and a second `fit` resumes.
     random_state : an integer gives the same result every time.
     progress : show progress bars (None: on a terminal).
 
-    After `fit`: `classes_`, `members_` (name, fitted estimator, weight and inner accuracy, largest
-    weight first) and `tried_` (all candidates).
+    After `fit`: `classes_`, `members_` (name, fitted estimator, weight and inner score, largest
+    weight first) and `tried_` (all candidates). Inner scores are by `metric`, else accuracies.
 
     >>> import saen
     >>> threads = saen.generate_threads(60, average_nodes=20, seed=1)
@@ -307,8 +321,9 @@ class BlendClassifier(ClassPredictor, BlendEstimator):
 class BlendRegressor(NumberPredictor, BlendEstimator):
     """Predict real numbers with the best of several models, averaged.
 
-    Parameters and attributes as for `BlendClassifier`; squared errors decide, and the inner
-    scores are mean absolute errors. `y` has shape (n,), or (n, k) with NaN where unknown.
+    Parameters and attributes as for `BlendClassifier`; without a `metric`, squared errors decide,
+    and the inner scores are mean absolute errors. `y` has shape (n,), or (n, k) with NaN where
+    unknown.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)

@@ -12,7 +12,7 @@ Three ways to stop:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ from saen.learning.selection import (
     Inner,
     Rule,
     best_one,
-    blend,
     describe_members,
     describe_tried,
     train_chosen,
@@ -61,7 +60,7 @@ from saen.learning.trainers import (
     Progress,
     Trainer,
 )
-from saen.network.settings import Part
+from saen.network.settings import Part, curve_step, join_curves
 
 STOPS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]
@@ -110,7 +109,8 @@ def cross_validate(
     stop : `fixed`, `nested` or `peek`, see the module; a blend is always `nested`.
     grid : under `nested`, the settings to choose from.
     metric : what decides under `nested`, see `saen.learning.metrics`; by default accuracy, or the
-        mean absolute error of numbers.
+        mean absolute error of numbers. The weights of a blend are decided by its own `metric`, else
+        by this one, and by the log loss or squared error if neither is given.
     inner : under `nested`, the folds of each training part on which settings are compared (of a
         blend, its own `inner_folds`).
     models_at_once : networks trained side by side, by default as many as fit; for part counts,
@@ -129,7 +129,8 @@ def cross_validate(
     """
     _check_protocol(estimator, stop, grid, inner, models_at_once, seed)
     problem: Problem = (Numbers if is_regressor(estimator) else Classes)(y)
-    score = find_metric(metric, regression=problem.classes is None)
+    own = estimator.metric if isinstance(estimator, BlendEstimator) else None
+    score = find_metric(own if metric is None else metric, regression=problem.classes is None)
     preparations = X
     if not isinstance(X, Preparations):
         preparations = Preparations(as_data(X, estimator.spec.takes))
@@ -147,21 +148,22 @@ def cross_validate(
         check_validation(validation, splits, len(targets))
     if folder is not None:
         write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)), sealed=True)
-    rule: Rule
-    if isinstance(estimator, BlendEstimator):
-        stop, inner = "nested", estimator.inner_folds
-        candidates, rule = estimator.listed(data), blend
-    else:
-        settings = [clone(estimator).set_params(**each) for each in grid]
-        candidates = [Candidate(*each) for each in zip(grid, settings, settings, strict=True)]
-        rule = best_one(score)
-    within = None if groups is None else np.asarray(groups)
-    protocol = _Protocol(candidates, rule, Inner(score, inner, validation, within))
     parts = [
         Part((repeat, fold), np.asarray(train), np.asarray(test))
         for repeat, each in enumerate(splits)
         for fold, (train, test) in enumerate(each)
     ]
+    within = None if groups is None else np.asarray(groups)
+    rule: Rule
+    if isinstance(estimator, BlendEstimator):
+        stop, inside = "nested", Inner(score, estimator.inner_folds, validation, within)
+        candidates = estimator.listed(data)
+        rule = estimator.rule(metric)
+    else:
+        settings = [clone(estimator).set_params(**each) for each in grid]
+        candidates = [Candidate(*each) for each in zip(grid, settings, settings, strict=True)]
+        inside, rule = Inner(score, inner, validation, within), best_one(score)
+    protocol = _Protocol(candidates, rule, inside)
     tasks = None if executor is None else Tasks(executor)
     trainer = Trainer(preparations, problem, seed, models_at_once, folder, progress, tasks)
     outer = _PROTOCOLS[stop](trainer, estimator, parts, protocol)
@@ -260,7 +262,8 @@ def _fixed(
     trainer.expect(estimator, len(parts) + sum(map(len, inner)))
     flat = [part for each in inner for part in each]
     trainer.start("fixed", estimator, parts)
-    trainer.start("fixed-calibration", estimator, flat, test_curves=True)
+    every = 0 if isinstance(estimator, PartCountsEstimator) else curve_step(estimator.epochs)
+    trainer.start("fixed-calibration", estimator, flat, test_every=every)
     tested = trainer.train("fixed", estimator, parts)
     if not isinstance(estimator, PartCountsEstimator):
         tested = trainer.calibrate_networks("fixed", estimator, inner, tested)
@@ -268,7 +271,10 @@ def _fixed(
 
 
 def _nested(
-    trainer: Trainer, estimator: Estimator, parts: Sequence[Part], protocol: _Protocol
+    trainer: Trainer,
+    estimator: Estimator | BlendEstimator,
+    parts: Sequence[Part],
+    protocol: _Protocol,
 ) -> _Outer:
     """Every part is predicted by what did best on inner folds of its training examples."""
     candidates = protocol.candidates
@@ -280,8 +286,14 @@ def _nested(
             np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
         ]
         tested = trainer.calibrated(tested, held_out, trials.truth)
+    watched = [
+        trials.curves[index][column].validation_loss
+        for index, column in zip(*np.nonzero(weights), strict=True)
+        if index in trials.curves
+    ]
+    tested = replace(tested, validation_loss=join_curves(watched) if watched else None)
     tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
-    if protocol.rule is blend:
+    if isinstance(estimator, BlendEstimator):
         return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)
     best = weights.argmax(axis=0).tolist()
     chosen = [{**candidates[i].name, **inside[i][column]} for column, i in enumerate(best)]
@@ -293,7 +305,7 @@ def _peek(trainer: Trainer, estimator: Estimator, parts: Sequence[Part], _: _Pro
     assert isinstance(estimator, SAENClassifier)
     single = clone(estimator).set_params(n_models=1)
     trainer.expect(single, 2 * len(parts))
-    watched = trainer.train_networks("peek", single, parts, test_curves=True)[1]
+    watched = trainer.train_networks("peek", single, parts, test_every=1)[1]
     assert watched.test_accuracy is not None
     epoch = int(watched.test_accuracy.mean(axis=1).argmax()) + 1
     tested = trainer.train_networks("peeked", single, parts, until=epoch)[0]

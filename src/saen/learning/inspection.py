@@ -122,21 +122,31 @@ def _model(header: Header) -> dict[str, Any]:
 
 
 def _blend(document: dict[str, Any]) -> dict[str, Any]:
+    from saen.learning.metrics import find_metric
+
     members = document["members"]
     classes = members[0]["model"].get("classes")
+    chosen = document["parameters"].get("metric")
+    metric = find_metric(chosen, regression=classes is None)
+    loss = "squared error" if classes is None else "log loss"
+    score = f"inner_{metric.name}"
     return {
         "estimator": document["estimator"],
         "classes": None if classes is None else classes["values"],
+        "weights_by": loss if chosen is None else metric.title,
         "members": [
             {
                 "name": each["name"],
                 "weight": each["weight"],
-                "inner_score": each["score"],
+                score: each["score"],
                 "decomposition": (each["model"]["decomposition"] or {}).get("name"),
             }
             for each in members
         ],
-        "tried": document["tried"],
+        "tried": [
+            {score if key == "score" else key: value for key, value in each.items()}
+            for each in document["tried"]
+        ],
         "settings": document["parameters"],
     }
 
@@ -163,12 +173,14 @@ def _counts(header: Header) -> dict[str, Any]:
             "trees": shapes["forest.roots"][0],
             "numbers": nodes * (width + 1),
         }
+    # Minus the mean loss; that of numbers is relative to the variance of their targets.
+    loss = "inner_log_loss" if "classes" in header.document else "inner_relative_squared_error"
     return {
         "parts": shapes["linear.ids"][0],
         **size,
         "depth": known["depth"],
         "C": known["C"],
-        "inner_score": known["score"],
+        loss: None if known["score"] is None else -known["score"],
     }
 
 

@@ -35,7 +35,13 @@ from saen.learning.splits import hold_out_splitter, inner_parts
 from saen.network.architecture import NORMALISATIONS, Architecture
 from saen.network.devices import CPU, choose_device
 from saen.network.forward import TrainedNetworks
-from saen.network.settings import DivergenceWarning, History, Part, Settings
+from saen.network.settings import (
+    DivergenceWarning,
+    History,
+    Part,
+    Settings,
+    curve_step,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -280,19 +286,13 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
                 parts,
                 seed=seed,
                 until=until,
-                test_curves=True,
+                test_every=curve_step(until),
                 # The checkpoint of the networks themselves has been found to belong to this run.
                 folder=None if file is None else file.parent,
                 stage="" if file is None else f"{file.stem}-inner-{len(parts)}",
                 progress=advance,
             ).run()
-        assert results.test_loss is not None
-        assert results.test_accuracy is not None
-        self.inner_history_ = History(
-            loss=results.loss.tolist(),
-            validation_loss=results.test_loss.tolist(),
-            validation_accuracy=results.test_accuracy.tolist(),
-        )
+        self.inner_history_ = results.history(0, results.loss.shape[1])
         self._calibrate(parts, results.outputs, task)
 
     def _class_weights(self, task: Task, parts: Sequence[Array]) -> Floats | None:
@@ -342,7 +342,7 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
 
         With `patience`, that of the lowest loss on the held-out part, else the last one.
         """
-        losses = np.array(self.history_.validation_loss)
+        losses = np.array(self.history_.validation_loss, dtype=np.float64)
         if self.patience is None or len(losses) == 0:
             return np.full(self._network.n_models, len(self.history_.loss))
         best: NDArray[np.int64] = np.argmin(losses, axis=0) + 1

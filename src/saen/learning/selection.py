@@ -22,7 +22,7 @@ from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_parts
 from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer
-from saen.network.settings import Part, join_curves
+from saen.network.settings import History, Part, curve_step, join_curves
 
 INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
@@ -65,17 +65,21 @@ class Trials:
 
     - `held_out`: per part the predictions for all held-out examples, (candidates, n, …);
     - `truth`: per part their targets, (n,);
+    - `folds`: per part which of them each inner fold holds out;
     - `scores`, `losses` (candidates, parts): means over inner folds, NaN where not defined;
     - `chosen`: per candidate and part what the candidate itself chose;
-    - `tested`: what candidates that were trained on all of each part on the way predict.
+    - `tested`: what candidates that were trained on all of each part on the way predict;
+    - `curves`: of the networks of a candidate on the inner folds of every part.
     """
 
     held_out: list[Floats]
     truth: list[Array]
+    folds: list[list[slice]]
     scores: Floats
     losses: Floats
     chosen: list[list[dict[str, Any]]]
     tested: dict[int, PartOutputs]
+    curves: dict[int, list[History]]
 
 
 Rule = Callable[[Trials, Problem], Floats]
@@ -97,8 +101,11 @@ def try_candidates(
     for candidate in candidates:
         trainer.expect(candidate.trial, len(parts if _shares(candidate, inner) else flat))
     for index, candidate in enumerate(candidates):
-        trainer.start(f"{prefix}inner-{index}", candidate.trial, flat)
-    rows, chosen, tested = [], [], {}
+        trainer.start(
+            f"{prefix}inner-{index}", candidate.trial, flat, test_every=_curve_step(candidate)
+        )
+    rows, chosen, tested, curves = [], [], {}, {}
+    first = np.cumsum([0, *map(len, splits)])
     for index, candidate in enumerate(candidates):
         stage = f"{prefix}inner-{index}"
         if _shares(candidate, inner):
@@ -107,9 +114,18 @@ def try_candidates(
             tested[index], by_part = trainer.train_counts(stage, candidate.trial, parts, folds)
             rows.append(np.concatenate(by_part))
             chosen.append(tested[index].chosen)
-        else:
+            continue
+        chosen.append([{}] * len(parts))
+        if isinstance(candidate.trial, PartCountsEstimator):
             rows.append(np.concatenate(trainer.train(stage, candidate.trial, flat).outputs))
-            chosen.append([{}] * len(parts))
+            continue
+        outputs, results = trainer.train_networks(
+            stage, candidate.trial, flat, test_every=_curve_step(candidate)
+        )
+        rows.append(np.concatenate(outputs.outputs))
+        curves[index] = [
+            results.history(a, b) for a, b in pairwise(first * candidate.trial.n_models)
+        ]
     held_out = np.stack(rows)
     truth = np.concatenate([targets[part.test] for part in flat])
     losses = trainer.problem.losses(truth, held_out)
@@ -119,14 +135,15 @@ def try_candidates(
         [[inner.metric(truth[a:b], each[a:b]) for a, b in by_fold] for each in held_out]
     )
     loss = np.stack([losses[:, a:b].mean(axis=1) for a, b in by_fold], axis=1)
-    first = np.cumsum([0, *map(len, splits)])
     return Trials(
         [held_out[:, a:b] for a, b in pairwise(ends)],
         [truth[a:b] for a, b in pairwise(ends)],
+        [_slices([len(part.test) for part in each]) for each in splits],
         np.stack([_mean_of_known(score[:, a:b]) for a, b in pairwise(first)], axis=1),
         np.stack([_mean_of_known(loss[:, a:b]) for a, b in pairwise(first)], axis=1),
         chosen,
         tested,
+        curves,
     )
 
 
@@ -175,6 +192,17 @@ def _shares(candidate: Candidate, inner: Inner) -> bool:
     return isinstance(candidate.trial, PartCountsEstimator) and inner.validation is None
 
 
+def _curve_step(candidate: Candidate) -> int:
+    """Epochs between two measurements on the inner folds; part counts have none."""
+    trial = candidate.trial
+    return 0 if isinstance(trial, PartCountsEstimator) else curve_step(trial.epochs)
+
+
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    """Where segments of these sizes are that follow one another."""
+    return [slice(a, b) for a, b in pairwise(np.cumsum([0, *sizes]).tolist())]
+
+
 def _positions(part: Part, inner: Sequence[Part]) -> list[tuple[Ints, Ints]]:
     """Inner parts as positions within the training examples of a part, which are sorted."""
     order = np.argsort(part.train)
@@ -206,17 +234,42 @@ def best_one(metric: Metric) -> Rule:
 
 
 def blend(trials: Trials, problem: Problem) -> Floats:
-    """The rule that blends candidates: see `blend_weights`."""
+    """The rule that blends candidates by their losses: see `blend_weights`."""
     pairs = zip(trials.held_out, trials.truth, strict=True)
     columns = [blend_weights(rows, partial(problem.losses, truth)) for rows, truth in pairs]
     return np.stack(columns, axis=1)
 
 
+def blend_by(metric: Metric) -> Rule:
+    """The rule that blends candidates by a metric, of equal scores by their losses.
+
+    The score of a blend is the mean over inner folds: each is predicted by other models, whose
+    outputs have other scales and are not to be ranked together.
+    """
+
+    def rule(trials: Trials, problem: Problem) -> Floats:
+        columns = []
+        for rows, truth, folds in zip(trials.held_out, trials.truth, trials.folds, strict=True):
+            goodness = partial(_mean_goodness, metric, truth, folds)
+            columns.append(blend_weights(rows, partial(problem.losses, truth), goodness))
+        return np.stack(columns, axis=1)
+
+    return rule
+
+
+def _mean_goodness(
+    metric: Metric, truth: Array, folds: Sequence[slice], predictions: Floats
+) -> Floats:
+    """The goodness of predictions (k, n, …), the mean over folds where it is defined, (k,)."""
+    scores = [[metric(truth[fold], rows[fold]) for fold in folds] for rows in predictions]
+    return metric.goodness(_mean_of_known(np.array(scores)))
+
+
 def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
     """The best setting (row) for every part (column), (parts,); the first of equal ones.
 
-    `scores` decide and `ties` among equal scores, of which small parts have many; more is better,
-    NaN is worst.
+    `scores` (settings, parts), or (settings,) of one part, decide, and `ties` among equal scores,
+    of which small parts have many; more is better, NaN is worst.
 
     >>> choose_best(np.array([[0.5, 0.7], [0.5, 0.6]]), np.array([[-2.0, -2.0], [-1.0, -1.0]]))
     array([1, 0])
@@ -227,12 +280,17 @@ def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
     return best
 
 
-def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Floats:
+def blend_weights(
+    predictions: Floats,
+    losses: Callable[[Floats], Floats],
+    goodness: Callable[[Floats], Floats] | None = None,
+) -> Floats:
     """Weights of predictions (candidates, n, …), by greedy selection with replacement.
 
     The prediction that lowers the mean loss of the average most is added to it, again and again
     (Caruana et al., ICML 2004); its weight is the share of the rounds that selected it.
-    `losses` maps predictions (k, n, …) to losses (k, n).
+    `losses` maps predictions (k, n, …) to losses (k, n). With `goodness`, which maps them to
+    scores (k,), the score decides, and the loss among equal scores, as in `choose_best`.
 
     >>> truth = np.array([0.0, 1.0])
     >>> blend_weights(np.array([[-1.0, 0.0], [1.0, 2.0]]), lambda rows: (rows - truth) ** 2)
@@ -241,7 +299,9 @@ def blend_weights(predictions: Floats, losses: Callable[[Floats], Floats]) -> Fl
     counts = np.zeros(len(predictions))
     total = np.zeros_like(predictions[0])
     for number in range(1, GREEDY_ROUNDS + 1):
-        best = losses((total + predictions) / number).mean(axis=1).argmin()
+        average = (total + predictions) / number
+        scores = np.zeros(len(predictions)) if goodness is None else goodness(average)
+        best = choose_best(scores, -losses(average).mean(axis=1))
         counts[best] += 1
         total = total + predictions[best]
     weights: Floats = counts / GREEDY_ROUNDS

@@ -37,7 +37,7 @@ from saen.learning.part_counts_models import (
 from saen.learning.preparation import Preparations, Prepared
 from saen.learning.splits import Fold
 from saen.learning.targets import as_numbers, encode_classes, mean_and_scale
-from saen.network.settings import Part
+from saen.network.settings import Part, curve_step
 
 if TYPE_CHECKING:
     from saen.network import ensemble, loss
@@ -193,7 +193,8 @@ class PartOutputs:
     - `loss` (epochs, networks): training curves, none of part counts;
     - `chosen`: what the estimator itself chose inside every part's training examples;
     - `radius`: per part that of the intervals of numbers, once they are calibrated;
-    - `validation_loss` (epochs, networks): curves on inner folds, if they were calibrated there.
+    - `validation_loss` (epochs, networks): curves on inner folds, if there were any, NaN after
+      epochs at which they were not measured.
     """
 
     outputs: list[Floats]
@@ -249,12 +250,12 @@ class Trainer:
         parts: Sequence[Part],
         *,
         until: int | None = None,
-        test_curves: bool = False,
+        test_every: int = 0,
     ) -> tuple[PartOutputs, PartResults]:
         """Predictions for the tests of every part, averaged over its networks, and the details."""
         prepared = self.prepare(estimator)
         start = perf_counter()
-        training = self._training(stage, estimator, prepared, parts, until, test_curves)
+        training = self._training(stage, estimator, prepared, parts, until, test_every)
         result = training.run()
         self.seconds["train"] += perf_counter() - start
         return PartOutputs(self.problem.predictions(result.outputs, parts), result.loss), result
@@ -265,12 +266,12 @@ class Trainer:
         estimator: Estimator,
         parts: Sequence[Part],
         *,
-        test_curves: bool = False,
+        test_every: int = 0,
     ) -> None:
         """Begin the tasks that training of this stage will wait for; part counts have none."""
         if self.tasks is not None and parts and not isinstance(estimator, PartCountsEstimator):
             prepared = self.prepare(estimator)
-            self._training(stage, estimator, prepared, parts, None, test_curves).submit()
+            self._training(stage, estimator, prepared, parts, None, test_every).submit()
 
     def _training(
         self,
@@ -279,7 +280,7 @@ class Trainer:
         prepared: Prepared,
         parts: Sequence[Part],
         until: int | None,
-        test_curves: bool,
+        test_every: int,
     ) -> PartTraining:
         task = self.problem.task(estimator, parts)
         plan = estimator.plan(prepared, task.n_outputs, self.seed)
@@ -291,7 +292,7 @@ class Trainer:
             parts,
             self.seed,
             until,
-            test_curves,
+            test_every,
             size,
             self.folder,
             stage,
@@ -324,7 +325,7 @@ class Trainer:
         if not flat:
             return tested
         held_out, result = self.train_networks(
-            f"{stage}-calibration", estimator, flat, test_curves=True
+            f"{stage}-calibration", estimator, flat, test_every=curve_step(estimator.epochs)
         )
         ends = pairwise(np.cumsum([0, *map(len, inner)]))
         pairs = [

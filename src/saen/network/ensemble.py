@@ -24,7 +24,7 @@ from saen.network.architecture import Architecture
 from saen.network.batches import generator
 from saen.network.loss import Task
 from saen.network.model import SAEN
-from saen.network.settings import DivergenceWarning, History, Part, Settings
+from saen.network.settings import DivergenceWarning, History, Part, Settings, as_rows
 from saen.network.training import outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
@@ -63,13 +63,22 @@ class PartResults:
 
     - `outputs`: per part, of its `n_models` networks on its test examples, (tests, n_models, k);
     - `loss` (epochs, networks): training loss; networks are ordered by part, then model;
-    - `test_accuracy`, `test_loss` (epochs, networks): on the test examples, where asked for.
+    - `test_accuracy`, `test_loss` (epochs, networks): on the test examples, where asked for; NaN
+      after epochs at which they were not measured.
     """
 
     outputs: list[Floats]
     loss: Floats
     test_accuracy: Floats | None
     test_loss: Floats | None
+
+    def history(self, first: int, last: int) -> History:
+        """The curves of some networks, tests as validation."""
+        loss, accuracy = (
+            [] if each is None else as_rows(each[:, first:last])
+            for each in (self.test_loss, self.test_accuracy)
+        )
+        return History(self.loss[:, first:last].tolist(), [], loss, accuracy)
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,8 @@ class PartTraining:
     parts : what to train on and to test on.
     seed : decides, with a part's name and the number of the model, the initial weights.
     until : epochs to train, all of the settings' by default.
-    test_curves : whether to measure loss and accuracy on the test examples after every epoch.
+    test_every : measure loss and accuracy on the test examples after every so many epochs, and
+        the last one; 0 is never.
     group_size : networks side by side; by default `choose_group_size`.
     folder, stage : finished groups are written there, under that name, and taken from there.
     progress : called with the network-epochs done since the last call.
@@ -98,7 +108,7 @@ class PartTraining:
     parts: Sequence[Part]
     seed: int = 0
     until: int | None = None
-    test_curves: bool = False
+    test_every: int = 0
     group_size: int | None = None
     folder: Path | None = None
     stage: str = "networks"
@@ -134,12 +144,14 @@ class PartTraining:
                 collected[part][:, model] = block
 
         def curves(name: str) -> Floats:
-            return np.concatenate(
-                [np.array(getattr(each, name)).reshape(-1, n) for each, n in histories], axis=1
-            )
+            each = [
+                np.array(getattr(history, name), dtype=np.float64).reshape(-1, n)
+                for history, n in histories
+            ]
+            return np.concatenate(each, axis=1)
 
         tests = ("validation_accuracy", "validation_loss")
-        tested = [curves(name) if self.test_curves else None for name in tests]
+        tested = [curves(name) if self.test_every else None for name in tests]
         return PartResults(collected, curves("loss"), *tested)
 
     @cached_property
@@ -152,7 +164,7 @@ class PartTraining:
             name = f"{self.stage}-{first:04d}"
             file = None if self.folder is None else self.folder / f"{name}.saen"
             own = runs[first : first + size]
-            how = self.seed, self.until, self.test_curves
+            how = self.seed, self.until, self.test_every
             groups.append(_Group(name, file, self.plan, self.task, self.parts, own, *how))
         return groups
 
@@ -216,7 +228,7 @@ class _Group:
     runs: Sequence[tuple[int, int]]
     seed: int
     until: int | None
-    test_curves: bool
+    test_every: int
 
     def train_or_read(self, progress: Progress | None) -> tuple[Floats, History]:
         """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
@@ -283,6 +295,7 @@ class _Group:
             min_count=plan.min_count,
             checkpoint=checkpoint,
             until=self.until,
+            validate_every=max(self.test_every, 1),
             progress=epoch_done,
         )
         if history.interrupted:
@@ -302,7 +315,7 @@ class _Group:
             weights[train, position] = self.task.weights[train, 0]
             tested[test, position] = self.task.weights[test, 0]
         own = _task_of(self.task, [part for part, _ in self.runs])
-        return replace(own, weights=weights, validation=tested if self.test_curves else None)
+        return replace(own, weights=weights, validation=tested if self.test_every else None)
 
 
 def _task_of(task: Task, parts: list[int]) -> Task:

@@ -393,7 +393,8 @@ def _normalised_layer(
 
     n, d, n_models = a.shape
     rows = SMALL_ROWS if n <= SMALL_ROWS else MAX_NORMALISED_ROWS
-    kernels.normalised_layer[(n_models,)](
+    n_programs = 1 if gradient is None else -(-d // MAX_WIDTH)
+    kernels.normalised_layer[(n_models, n_programs)](
         a, uses, weight, bias, None if seen is None else seen.view(torch.uint8), norm.mean.shape[2],
         norm.mean, norm.variance, norm.started.view(torch.uint8),
         out, y, gradient, of_weight, of_bias, n, n_models, d, weight.shape[2],
@@ -467,13 +468,32 @@ def can_fuse_loss(outputs: Tensor) -> bool:
 
 
 def loss(outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
-    """The gradient (n, M, k) of the sum of the models' mean losses, by `Task.losses`.
+    """What has the gradient of the sum of the models' mean losses, by `Task.losses`; no value.
 
     - `outputs` (n, M, k);
     - `histograms`: (n, M, k) of classes, or (n, M, 2k) of the two classes of logistic outputs;
     - `totals` (3, M): gets the losses of every model added, their weight and that of the correctly
       classified examples.
     """
+    result: Tensor = _Loss.apply(outputs, histograms, totals)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Loss(torch.autograd.Function):
+    """A scalar, since torch would import half a second of others for gradients that are given."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
+        ctx.save_for_backward(_loss_gradient(outputs, histograms, totals))
+        return outputs.new_empty(())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.saved_tensors[0], None, None
+
+
+def _loss_gradient(outputs: Tensor, histograms: Tensor, totals: Tensor) -> Tensor:
     from saen.network import kernels
 
     z = outputs.detach().transpose(1, 2).contiguous()

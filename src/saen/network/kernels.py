@@ -797,8 +797,11 @@ def normalised_layer(
 
     `out` gets the outputs, at most `B`, or the gradient of a. Normalised is by the moments of all
     rows, weighted by their uses, `B` columns at a time; the running ones move on the way forward.
+    There, one program adds up all columns; gradients have a program for every `B` of them.
     """
     m = tl.program_id(0)
+    first = tl.program_id(1) * B
+    last = d
     i = tl.arange(0, BN)[:, None]
     row, column = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
     in_rows = i < n
@@ -815,8 +818,10 @@ def normalised_layer(
         g = tl.load(gradient + of_outputs, mask=in_outputs, other=0.0)
         is_positive = tl.load(y + of_outputs, mask=in_outputs, other=0.0) > 0
         g = tl.where(is_positive, g, g * slope)
-        tl.store(of_bias + m * o + column, tl.sum(g, 0)[None, :], mask=column < o)
-    for start in range(0, d, B):
+        if first == 0:
+            tl.store(of_bias + m * o + column, tl.sum(g, 0)[None, :], mask=column < o)
+        last = tl.minimum(first + B, d)
+    for start in range(first, last, B):
         j = start + column
         place = (i * d + j) * n_models + m
         h = tl.load(a + place, mask=in_rows & (j < d), other=0.0)

@@ -10,6 +10,9 @@ import numpy as np
 from saen._util.arrays import Floats, Ints
 from saen.errors import InputError
 
+CURVE_POINTS = 10
+"""Of a learning curve on held-out examples, about."""
+
 
 class DivergenceWarning(UserWarning):
     """The training loss of a model never fell below that of a constant prediction."""
@@ -71,16 +74,37 @@ class Part:
 
 @dataclass
 class History:
-    """Per epoch and model, (epochs, M): loss and accuracy in training and on validation."""
+    """Per epoch and model, (epochs, M): loss and accuracy in training and on validation.
+
+    Rows of None are epochs after which the validation was not measured.
+    """
 
     loss: list[list[float]] = field(default_factory=list)
     accuracy: list[list[float]] = field(default_factory=list)
-    validation_loss: list[list[float]] = field(default_factory=list)
-    validation_accuracy: list[list[float]] = field(default_factory=list)
+    validation_loss: list[list[float | None]] = field(default_factory=list)
+    validation_accuracy: list[list[float | None]] = field(default_factory=list)
     interrupted: bool = False
 
 
-def join_curves(curves: Sequence[Floats | list[list[float]]]) -> Floats:
+def curve_step(epochs: int) -> int:
+    """Epochs between two points of a curve of held-out examples, which cost as much as training.
+
+    >>> curve_step(80), curve_step(5)
+    (8, 1)
+    """
+    return max(epochs // CURVE_POINTS, 1)
+
+
+def as_rows(curve: Floats) -> list[list[float | None]]:
+    """A curve (epochs, networks) with NaN where it was not measured, as `History` keeps it.
+
+    >>> as_rows(np.array([[np.nan], [0.5]]))
+    [[None], [0.5]]
+    """
+    return [[None if np.isnan(v) else v for v in row] for row in curve.tolist()]
+
+
+def join_curves(curves: Sequence[Floats | list[list[float]] | list[list[float | None]]]) -> Floats:
     """Curves of several groups of networks, (epochs, networks) each, side by side.
 
     NaN follows the last epoch of a group; one without epochs, as of part counts, has no columns.

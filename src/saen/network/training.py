@@ -60,6 +60,7 @@ def train(
     checkpoint: str | Path | None = None,
     every: int = 10,
     until: int | None = None,
+    validate_every: int = 1,
     progress: Callable[[int, History], object] | None = None,
 ) -> History:
     """Train all models of a network in place.
@@ -72,6 +73,8 @@ def train(
     - `checkpoint`: a file that is rewritten `every` so many epochs. If it exists and belongs to the
       same run, training resumes from it and ends with the weights of an uninterrupted run;
     - `until`: stop after this many epochs of the schedule;
+    - `validate_every`: measure the validation after every so many epochs, and the last one; with
+      `patience` after every one;
     - `progress`: called with the number of epochs done and the history after every epoch; training
       ends early where it returns True.
 
@@ -95,8 +98,9 @@ def train(
     >>> np.shape(history.loss)
     (5, 3)
     """
-    if every < 1:
-        raise InputError(f"every must be an integer ≥ 1, not {every}")
+    for name, number in (("every", every), ("validate_every", validate_every)):
+        if number < 1:
+            raise InputError(f"{name} must be an integer ≥ 1, not {number}")
     hierarchy, top = hierarchy_and_top(data)
     network.architecture.check_fits(hierarchy)
     task.check(len(top), network.n_models)
@@ -122,7 +126,11 @@ def train(
                 run.train_epoch(batches)
                 run.check_finite()
                 if validation_batches is not None:
-                    run.validate(validation_batches)
+                    always = settings.patience is not None or run.epoch == last
+                    if always or run.epoch % validate_every == 0:
+                        run.validate(validation_batches)
+                    else:
+                        run.skip_validation()
                 if checkpoint is not None and run.epoch % every == 0:
                     run.save(checkpoint, fingerprint)
                 run.snapshot()
@@ -296,8 +304,8 @@ class _Run:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
         if self.task.loss != "squares" and fused.can_fuse_loss(outputs):
-            of_outputs = fused.loss(outputs, batch.targets, self.totals)
-            gradients = torch.autograd.grad(outputs, self.adam.parameters, of_outputs)
+            loss = fused.loss(outputs, batch.targets, self.totals)
+            gradients = torch.autograd.grad(loss, self.adam.parameters)
         else:
             loss, weight = self.task.losses(outputs, batch.targets)
             mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
@@ -339,6 +347,11 @@ class _Run:
         for key, tensor in _per_model(self.network).items():
             best = self.best_state.setdefault(key, tensor.clone())
             best[better] = tensor[better]
+
+    def skip_validation(self) -> None:
+        nothing: list[float | None] = [None] * self.network.n_models
+        self.history.validation_loss.append(nothing)
+        self.history.validation_accuracy.append(nothing)
 
     def restore_best(self) -> None:
         """With early stopping, set every model back to its best epoch on validation."""

@@ -207,8 +207,10 @@ def plot_level_sizes(levels: Sequence[dict[str, Any]], what: str) -> Figure:
 
 def _draw_curves(axes: Axes, curves: Mapping[str, Floats], unit: str) -> None:
     for (name, values), colour in zip(curves.items(), CATEGORIES, strict=False):
-        shown = evenly_spaced(len(values), MAX_EPOCHS)
-        low, middle, high = np.nanquantile(values[shown], (0.1, 0.5, 0.9), axis=1)
+        filled = _filled(values)
+        measured = np.flatnonzero(np.isfinite(filled).any(axis=1))
+        shown = measured[evenly_spaced(len(measured), MAX_EPOCHS)]
+        low, middle, high = np.nanquantile(filled[shown], (0.1, 0.5, 0.9), axis=1)
         axes.fill_between(shown + 1, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(shown + 1, middle, color=colour, label=name)
     axes.set(xlabel="epoch", ylabel=unit, ylim=(0, None))
@@ -217,6 +219,16 @@ def _draw_curves(axes: Axes, curves: Mapping[str, Floats], unit: str) -> None:
         for text in axes.legend(frameon=False, fontsize=9).get_texts():
             text.set_parse_math(False)
     open_frame(axes)
+
+
+def _filled(values: Floats) -> Floats:
+    """Curves (epochs, networks) with straight lines between the epochs that were measured."""
+    epochs, out = np.arange(len(values)), np.full(values.shape, np.nan)
+    for network, curve in enumerate(values.T):
+        known = np.flatnonzero(np.isfinite(curve))
+        if len(known):
+            out[:, network] = np.interp(epochs, known, curve[known], left=np.nan, right=np.nan)
+    return out
 
 
 def _draw_confusion(axes: Axes, confusion: NDArray[np.int64], classes: Array) -> None:

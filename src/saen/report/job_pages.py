@@ -109,7 +109,7 @@ def write_evaluation_report(
             "preset": document["preset"],
             "parts": describe_decomposition(decomposition.settings()),
             "epochs are": protocol["stop"],
-            "metric": document["metric"],
+            "scored by": document["metric"],
             "seed": seed,
             "splits": drawn if splits is None else str(splits),
             "checksum of data": document["data"],

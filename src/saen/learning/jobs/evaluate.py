@@ -44,7 +44,7 @@ class Protocol:
     - `repeats`, `folds`: cross-validations, and folds of each;
     - `splits`: a file with splits, instead of folds;
     - `at_once`: networks trained side by side;
-    - `metric`: what decides under `nested`, None for the default;
+    - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
     - `test_size`: test one random part of this share per repeat, instead of folds;
     - `groups`: a column of the table that is evaluated, a file with one line per example, or
       `scaffold`; examples of one group are never on both sides of a split.
@@ -109,9 +109,13 @@ def evaluate_dataset(
     ['interval', 'mean', 'per_repeat', 'std_folds']
     """
     protocol = protocol or Protocol()
-    preset, settings = job.load_preset(), job.settings()
-    if preset.model == "blend" and protocol.stop == "fixed":
-        protocol = replace(protocol, stop="nested")  # which a blend is by nature
+    preset = job.load_preset()
+    if preset.model == "blend":
+        if protocol.stop == "fixed":
+            protocol = replace(protocol, stop="nested")  # which a blend is by nature
+        # A metric that is asked for decides the weights, too, and so is one of the settings.
+        job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
+    settings = job.settings()
     start = perf_counter()
     if preparations is None:
         preparations = Preparations(job.load())
@@ -123,7 +127,8 @@ def evaluate_dataset(
         columns = {"smiles": job.reading.smiles, "groups": protocol.groups}
         for line in unused_by(estimator, data, **columns):
             notify(f"note: {line}")
-    metric = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
+    asked = estimator.metric if isinstance(estimator, BlendEstimator) else protocol.metric
+    metric = find_metric(asked, regression=targets.dtype.kind == "f")
     splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
     groups = None
     if protocol.groups is not None:
@@ -162,7 +167,7 @@ def evaluate_dataset(
                 validation=None if splits is None else splits.validation,
                 stop=protocol.stop,
                 grid=preset.choices(),
-                metric=metric.name,
+                metric=asked,
                 models_at_once=protocol.at_once,
                 folder=folder,
                 progress=progress or (lambda done, total: update(done, total=total)),

@@ -122,7 +122,8 @@ class FitReport:
     @property
     def inner_metric(self) -> str:
         """What the inner scores of a blend's candidates are."""
-        return find_metric(None, regression=self.facts.task == "regression").title
+        name = self.model.metric if isinstance(self.model, BlendEstimator) else None
+        return find_metric(name, regression=self.facts.task == "regression").title
 
     def to_json(self) -> dict[str, Any]:
         """Facts about the data, scores on the held-out part, the model, and times."""
