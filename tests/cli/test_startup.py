@@ -16,6 +16,14 @@ from saen.cli.lazy import load_command
 NETWORKS = {"torch", "sklearn"}
 TABLES = {"pandas", "pyarrow"}
 ARRAYS = {"numpy", "scipy"}
+SELDOM = {
+    *("pandas", "pyarrow", "matplotlib", "jinja2", "pooch", "requests"),
+    *(f"sklearn.{name}" for name in ("ensemble", "linear_model", "svm", "tree")),
+    *("torch._dynamo", "torch._inductor", "sympy"),
+}
+"""What estimators need for some tasks only, and takes as long to import as torch."""
+SCORES = {"scipy.stats", "scipy.optimize", "sklearn.metrics", "sklearn.model_selection"}
+"""What only those need that split or score data."""
 
 
 def imported(code: str, *arguments: str, **environment: str) -> set[str]:
@@ -82,12 +90,19 @@ def test_predicting_on_a_cpu_imports_no_torch(tmp_path: Path) -> None:
     save(threads, data := tmp_path / "threads.saen")
     modules = command_imports("predict", str(model), str(data), "--device", "cpu")
     assert "saen.network.forward" in modules
-    assert "torch" not in modules
+    assert not modules & (SELDOM | SCORES | {"torch"})
 
 
 def test_evaluating_part_counts_imports_no_torch() -> None:
     counts = ("--preset", "counts", "--repeats", "1", "--folds", "2")
     assert "torch" not in command_imports("evaluate", "threads", *counts)
+
+
+def test_evaluating_networks_imports_nothing_that_only_other_tasks_need() -> None:
+    paper = ("--preset", "paper", "--repeats", "1", "--folds", "2", "--epochs", "1")
+    modules = command_imports("evaluate", "threads", *paper, "--device", "cpu")
+    assert {"saen.network.training", "sklearn.base"} <= modules
+    assert not modules & (SELDOM | {"triton"})
 
 
 def test_import_saen_imports_no_arrays() -> None:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 BLOCK = 1 << 18
 """Entries handled at a time: small enough for the cache, large enough for numpy."""
+MIN_HASHED = 1 << 16
+"""Values from which on a hash table is faster than sorting, its library's import apart."""
 
 Array = NDArray[Any]
 Ints = NDArray[np.integer[Any]]
@@ -126,12 +128,15 @@ def distinct_with_inverse(values: Array) -> tuple[Array, NDArray[np.int64]]:
     return np.unique(values, return_inverse=True)
 
 
-def codes_in_order(values: NDArray[np.uint64]) -> Ints:
-    """Equal values numbered by their first appearance, by a hash table.
+def codes_in_order(values: Array) -> Ints:
+    """Equal values (n,) numbered by their first appearance: many uint64 by a hash table.
 
     >>> codes_in_order(np.array([7, 5, 7], np.uint64)).tolist()
     [0, 1, 0]
     """
+    if len(values) < MIN_HASHED or values.dtype != np.uint64:
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return cast(Ints, np.argsort(np.argsort(first))[inverse])
     try:
         pa: Any = import_module("pyarrow")  # imported in a tenth of the time of pandas
     except ImportError:

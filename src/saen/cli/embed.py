@@ -41,6 +41,7 @@ def command(
 
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
+    options.import_estimators()
     from saen.cluster.predict import embed_shards
     from saen.learning.jobs.predict import embed_dataset
 

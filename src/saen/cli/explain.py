@@ -52,6 +52,7 @@ def command(
 
     Example: saen explain model.saen MUTAG --graph 17 --out report.html
     """
+    options.import_estimators()
     from saen.cluster.executors import open_executor
     from saen.explanations.collection import explain_collection
     from saen.explanations.explanation import explain

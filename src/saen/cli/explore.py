@@ -45,6 +45,7 @@ def command(
     """
     import numpy as np
 
+    options.import_estimators()
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.learning.jobs.job import load_input

@@ -304,3 +304,11 @@ def wake(preset: str | None, device: str) -> None:
 
     if preset != "counts":
         devices.wake(device)
+    import_estimators()
+
+
+def import_estimators() -> None:
+    """Import the base of estimators without pandas and scipy.stats, half of what it takes."""
+    from saen._util.lazy import import_without
+
+    import_without("sklearn.base", "pandas", "scipy.stats")

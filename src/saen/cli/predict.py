@@ -58,6 +58,7 @@ def command(
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
+    options.import_estimators()
     from saen.cluster.predict import predict_shards
     from saen.learning.jobs.predict import predict_dataset
     from saen.report.summaries import examples_of

@@ -13,14 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
-from saen._util.lazy import LazyModule
 from saen.errors import InputError
 from saen.io.tables import pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 """Tables that `open_table` writes."""
@@ -91,18 +88,24 @@ def check_format(path: Path, formats: tuple[str, ...]) -> str:
 
 
 def _csv(file: IO[str]) -> Write:
-    started = False
+    started, rows = False, csv.writer(file, lineterminator="\n")
 
     def write(columns: Columns) -> None:
         nonlocal started
-        frame = pd.DataFrame(dict(columns))
-        frame.to_csv(
-            file, header=not started, index=False, float_format=_DIGITS, lineterminator="\n"
-        )
+        if not started:
+            rows.writerow(columns)
+        rows.writerows(zip(*(_csv_cells(column) for column in columns.values()), strict=True))
         file.flush()
         started = True
 
     return write
+
+
+def _csv_cells(column: Array) -> list[Any]:
+    """As pandas writes them, which takes as long to import as to predict: nothing for missing."""
+    if column.dtype.kind == "f":
+        return [_DIGITS % value if value == value else "" for value in column.tolist()]
+    return [value if value == value else "" for value in column.tolist()]
 
 
 def _json_lines(file: IO[str]) -> Write:

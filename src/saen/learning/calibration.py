@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from saen._util.arrays import Array, Floats
@@ -66,6 +65,7 @@ def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> tuple[floa
     >>> bool(fit_temperature(sure, np.array([1, 1, 1, 0] * 25), np.ones(100))[0] > 3)
     True
     """
+    from scipy.optimize import minimize_scalar  # slow to import
 
     def loss(logarithm: float) -> float:
         rows = log_probabilities(logits * np.exp(-logarithm))

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble import RandomForestRegressor
 
 from saen._util.arrays import Array, Floats, Ints
 from saen.errors import InputError
@@ -215,6 +214,8 @@ def grow_numbers(X: sparse.csr_array, y: Floats, weights: Floats) -> Forest:
 
 def _grow(X: sparse.csr_array, y: Floats, weights: Floats, max_features: float | str) -> Forest:
     """Trees that lower the squared error of y (n, width): of classes, this is the Gini impurity."""
+    from sklearn.ensemble import RandomForestRegressor  # slow to import
+
     frequency = np.bincount(X.indices, minlength=X.shape[1])
     columns = np.sort(np.argsort(-frequency, kind="stable")[:MAX_COLUMNS])
     forest = RandomForestRegressor(

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge
-from sklearn.svm import LinearSVC
 
 from saen._util.arrays import Array, Floats, Ints
 from saen.learning.calibration import fit_temperature
@@ -94,6 +92,8 @@ def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) ->
     constant = _constant_classes(X, y, weights, n_classes)
     if constant is not None:
         return Linear(coef, constant)
+    from sklearn.svm import LinearSVC  # slow to import, and not needed for networks
+
     machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
@@ -170,6 +170,8 @@ def _fit_numbers(X: Any, y: Array, weights: Floats, C: float) -> Linear:
     mean = np.average(y, axis=0, weights=weights)
     if X.shape[1] == 0:
         return Linear(np.zeros((y.shape[1], 0)), mean)
+    from sklearn.linear_model import Ridge  # as `LinearSVC`
+
     ridge = Ridge(alpha=1 / C, solver="sparse_cg", tol=RIDGE_TOLERANCE)
     ridge.fit(X, y - mean, sample_weight=weights)
     coef = np.reshape(ridge.coef_, (y.shape[1], -1))

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest
-from scipy.stats import t as student_t
-from sklearn.metrics import (
-    accuracy_score,
-    confusion_matrix,
-    mean_absolute_error,
-    precision_recall_fscore_support,
-    r2_score,
-    root_mean_squared_error,
-)
+from scipy.special import stdtrit
 
 from saen._util.arrays import Array, Floats
+from saen._util.lazy import LazyModule
 from saen.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy import stats
+    from sklearn import metrics as sklearn_metrics
+else:
+    stats, sklearn_metrics = LazyModule("scipy.stats"), LazyModule("sklearn.metrics")
 
 MIN_PROBABILITY = 1e-12
 """Smaller probabilities are raised to this, so that log losses stay finite."""
@@ -137,17 +135,17 @@ def classification_scores(
     repeated = np.tile(targets, len(rows))
     predicted = rows.argmax(axis=-1).ravel()
     labels = np.arange(len(names))
-    precision, recall, _, support = precision_recall_fscore_support(
+    precision, recall, _, support = sklearn_metrics.precision_recall_fscore_support(
         repeated, predicted, labels=labels, zero_division=np.nan
     )
-    correct = int(accuracy_score(repeated, predicted, normalize=False))
-    interval = binomtest(correct, len(repeated)).proportion_ci(0.95, "wilson")
+    correct = int((repeated == predicted).sum())
+    interval = stats.binomtest(correct, len(repeated)).proportion_ci(0.95, "wilson")
     return ClassificationScores(
         accuracy=correct / len(repeated),
         interval=(float(interval.low), float(interval.high)),
         majority=float(support.max() / len(repeated)),
         log_loss=float(log_losses(targets, rows).mean()),
-        confusion=confusion_matrix(repeated, predicted, labels=labels),
+        confusion=sklearn_metrics.confusion_matrix(repeated, predicted, labels=labels),
         recall=recall,
         precision=precision,
         calibration=calibrate(targets, rows),
@@ -425,7 +423,15 @@ def _mcc(codes: Array, rows: Floats) -> float:
 
 
 def _r2(true: Array, predicted: Floats) -> float:
-    return np.nan if (true == true[0]).all() else float(r2_score(true, predicted))
+    return np.nan if (true == true[0]).all() else float(sklearn_metrics.r2_score(true, predicted))
+
+
+def _mae(true: Array, predicted: Floats) -> float:
+    return float(sklearn_metrics.mean_absolute_error(true, predicted))
+
+
+def _rmse(true: Array, predicted: Floats) -> float:
+    return float(sklearn_metrics.root_mean_squared_error(true, predicted))
 
 
 CLASSIFICATION_METRICS = {
@@ -456,10 +462,8 @@ CLASSIFICATION_METRICS = {
 REGRESSION_METRICS = {
     metric.name: metric
     for metric in (
-        Metric("mae", "mean absolute error", mean_absolute_error, False, bounds=(0.0, np.inf)),
-        Metric(
-            "rmse", "root mean squared error", root_mean_squared_error, False, bounds=(0.0, np.inf)
-        ),
+        Metric("mae", "mean absolute error", _mae, False, bounds=(0.0, np.inf)),
+        Metric("rmse", "root mean squared error", _rmse, False, bounds=(0.0, np.inf)),
         Metric("r2", "R²", _r2, bounds=(-np.inf, 1.0)),
     )
 }
@@ -508,6 +512,6 @@ def corrected_interval(
     if n < 2:
         return None
     error = np.sqrt((1 / n + test_share) * values.var(ddof=1))
-    half = float(student_t.ppf(0.975, n - 1) * error)
+    half = float(stdtrit(n - 1, 0.975) * error)
     low, high = np.clip(values.mean() + np.array([-half, half]), *bounds)
     return float(low), float(high)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
@@ -69,6 +68,8 @@ class NumberPredictor(IntervalMixin, RegressorMixin):
 
     def score(self, X: Any, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """R²; of several numbers, the mean of theirs over the examples where known."""
+        from sklearn.metrics import r2_score  # slow to import
+
         true, predicted = as_numbers(given(y)), self.predict(X)
         columns = zip(
             true.reshape(len(true), -1).T, predicted.reshape(len(true), -1).T, strict=True

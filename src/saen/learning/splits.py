@@ -6,24 +6,21 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
+from saen._util.lazy import LazyModule
 from saen.errors import FileError, InputError
 from saen.network.settings import Part
+
+if TYPE_CHECKING:
+    from sklearn import model_selection
+else:
+    model_selection = LazyModule("sklearn.model_selection")
 
 Fold = tuple[Ints, Ints]
 """Training and test examples of one fold."""
@@ -131,16 +128,17 @@ def _has_classes(targets: Array) -> bool:
 
 def fold_splitter(folds: int, state: int, stratified: bool, grouped: bool = False) -> Any:
     """scikit-learn's splitter into shuffled folds."""
-    plain = StratifiedKFold if stratified else KFold
-    by_group = StratifiedGroupKFold if stratified else GroupKFold
+    plain = model_selection.StratifiedKFold if stratified else model_selection.KFold
+    by_group = model_selection.StratifiedGroupKFold if stratified else model_selection.GroupKFold
     kind = by_group if grouped else plain
     return kind(folds, shuffle=True, random_state=state)
 
 
 def hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: bool = False) -> Any:
     """scikit-learn's splitter that holds out one random part: a share, or so many examples."""
-    ungrouped = StratifiedShuffleSplit if stratified else ShuffleSplit
-    kind = GroupShuffleSplit if grouped else ungrouped
+    plain = model_selection.ShuffleSplit
+    ungrouped = model_selection.StratifiedShuffleSplit if stratified else plain
+    kind = model_selection.GroupShuffleSplit if grouped else ungrouped
     return kind(1, test_size=test_size, random_state=state)
 
 

@@ -13,7 +13,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from saen._util.atomic import atomic_write
@@ -21,6 +20,7 @@ from saen._version import __version__
 from saen.report.figures import inline_svg
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 
@@ -75,6 +75,8 @@ def write_page(path: str | Path, template: str, title: str, **context: Any) -> N
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # only for pages
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
         autoescape=True,
