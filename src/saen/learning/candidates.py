@@ -168,8 +168,13 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         yield counts("part counts, attribute bins", binned)
         yield networks("ego networks, attributes", f"{own},attributes", "normal")
     if graphs.edge_attributes is not None:
+        # Bins tell parts apart as labels do: with fine degrees, hardly any two would be the same.
+        coarse = "node" if labelled else "log-degree:1"
         weighted = "neighbourhoods(edges=bins)"
-        yield counts("part counts, edge bins", own, decomposition=weighted)
+        yield counts("part counts, edge bins", coarse, decomposition=weighted)
+        yield networks(
+            "edge networks, attributes", f"{coarse},attributes", "quick", decomposition="edges"
+        )
     if graphs.edge_labels is not None or graphs.directed:
         plain = "neighbourhoods(edges=none)"
         yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
