@@ -148,15 +148,13 @@ def test_groups_are_timed_beside_one_network(document):
         assert row["times_faster"] == pytest.approx(row["alone"] / row["together"])
 
 
-def test_evaluations_run_and_those_of_the_gpu_are_recorded(document):
+def test_evaluations_run_and_are_checked(document):
     part = document["parts"]["evaluations"]
     (row,) = part["rows"]
     assert row["seconds"] > 0
     assert 0 < row["accuracy"] < 1
-    assert {"COLLAB", "DD", "MUTAG"} <= {row["dataset"] for row in part["recorded"]}
-    checks = evaluations._checks([{**row, "dataset": "MUTAG", "seconds": 21.0}], part["recorded"])
-    assert not checks[0]["met"]
-    assert len(checks) == 1 + len(part["recorded"])
+    (check,) = evaluations._checks([{**row, "dataset": "MUTAG", "seconds": 21.0}])
+    assert not check["met"]
 
 
 def test_peers_are_compared_with_saen(document):
