@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
 import os
@@ -47,9 +46,8 @@ def main() -> None:
     _check_streams()
     signal.signal(signal.SIGTERM, _terminated)
     # Imports make hundreds of thousands of objects that stay: collecting garbage among them again
-    # and again, and once more at the end, takes half a second.
+    # and again takes some tenths of a second.
     gc.set_threshold(100_000, 50, 50)
-    atexit.register(gc.freeze)
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     warnings.showwarning = _print_warning
