@@ -66,14 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         say(PARTS[name].TITLE)
         start, before = perf_counter(), os.getloadavg()[0]
         part = PARTS[name].run(settings)
-        if not part.get("rows", True) and document["parts"].get(name, {}).get("rows"):
-            continue  # nothing was measured, for it takes long: a full run's numbers stay
-        document["parts"][name] = {
-            "date": date.today().isoformat(),
-            "wall_seconds": perf_counter() - start,
-            "load_average": {"before": before, "after": os.getloadavg()[0]},
-            **part,
-        }
+        # Where nothing was measured, for it takes long, a full run's numbers stay.
+        if part.get("rows", True) or not document["parts"].get(name, {}).get("rows"):
+            document["parts"][name] = {
+                "date": date.today().isoformat(),
+                "wall_seconds": perf_counter() - start,
+                "load_average": {"before": before, "after": os.getloadavg()[0]},
+                **part,
+            }
         # After every part: an interrupted run keeps what it has.
         report.write(document, PARTS, settings.out)
     print((settings.out / "benchmarks.md").read_text(encoding="utf-8"))
