@@ -66,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         say(PARTS[name].TITLE)
         start, before = perf_counter(), os.getloadavg()[0]
         part = PARTS[name].run(settings)
-        # Where nothing was measured, for it takes long, a full run's numbers stay.
-        if part.get("rows", True) or not document["parts"].get(name, {}).get("rows"):
+        # What only full runs measure stays as one of them left it.
+        if not (part.pop("left_to_full_runs", False) and name in document["parts"]):
             document["parts"][name] = {
                 "date": date.today().isoformat(),
                 "wall_seconds": perf_counter() - start,

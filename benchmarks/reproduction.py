@@ -82,7 +82,7 @@ def run(settings: Settings) -> dict[str, Any]:
     document: dict[str, Any] = {"device": device, "rows": [], "checks": [], "skipped": skipped}
     if device == "cpu" and not (settings.full or settings.quick):
         skipped.append({"what": "the social networks", "reason": "a quarter of an hour: --full"})
-        return document
+        return {**document, "left_to_full_runs": True}
     try:
         if names != [THREADS]:
             measure(parse, datasets=names)
