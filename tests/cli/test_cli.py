@@ -87,7 +87,6 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
         (("draw", "threads", "--graph", "300"), "there is no graph 300: the graphs are 0 … 299"),
         (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
         (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),
-        (("evaluate", "threads", "--folds", "1"), "folds must be an integer ≥ 2"),
         (("draw", "threads", "--out", "/dev/null/x/figure.svg"), "cannot be written"),
         (("reproduce", "parameters", "--out", "/dev/null/x"), "cannot be used as a folder"),
         (("reproduce", "statistics", "--datasets", "nonsense"), "not in the catalog"),

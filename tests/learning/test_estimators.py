@@ -829,3 +829,17 @@ def test_features_have_names_as_scikit_learn_gives_them(threads: Graphs, top: li
     assert model.get_feature_names_out().tolist() == names
     frame = model.set_output(transform="pandas").transform(threads)
     assert list(frame) == names
+
+
+@pytest.mark.parametrize("kind", [SAENClassifier, SAENRegressor])
+def test_numbers_that_do_not_vary_in_training_do_not_spoil_predictions(kind: Any) -> None:
+    """All graphs have eight nodes with one label: whatever sums over these alone is constant."""
+    rng = np.random.default_rng(0)
+    pairs = [(a, b) for a in range(8) for b in range(a)]
+    edges = [[pair for pair in pairs if rng.random() < share] for share in rng.random(80)]
+    graphs = Graphs.from_edge_lists(edges, [8] * 80, node_labels=["C"] * 640)
+    sizes = np.array([len(each) for each in edges])
+    y = (sizes > np.median(sizes)).astype(int) if kind is SAENClassifier else sizes / 10
+    model = kind(n_models=1, inner_folds=0, random_state=0).fit(graphs, y)
+    assert (model.network_.state_dict()["levels.2.norm.variance"] < 1e-9).any()
+    assert model.score(graphs, y) > 0.9

@@ -15,6 +15,7 @@ from tests.references.hierarchies import entries_of
 
 Floats = NDArray[np.float64]
 EPSILON = 1e-5  # added to variances
+CONSTANT = 1e-5  # relative deviations up to which a number did not vary in training
 
 DEVICES = [
     "cpu",
@@ -87,6 +88,8 @@ def forward(
             for column in np.flatnonzero(normalised):
                 x[:, column] -= mean[column]
                 x[:, column] /= np.sqrt(variance[column] + EPSILON)
+                if not training and np.sqrt(variance[column]) <= CONSTANT * abs(mean[column]):
+                    x[:, column] = 0.0
         if level:
             # A role that the model has not seen contributes nothing.
             seen = state[f"levels.{level}.seen"][:, model].astype(bool)

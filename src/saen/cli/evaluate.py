@@ -32,8 +32,10 @@ def command(
             "best is always nested."
         ),
     ] = "fixed",
-    repeats: Annotated[int, typer.Option(help="Cross-validations with different folds.")] = 10,
-    folds: Annotated[int, typer.Option(help="Folds of each cross-validation.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Cross-validations with different folds.")
+    ] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of each cross-validation.")] = 10,
     seed: options.Seed = 0,
     test_size: Annotated[
         float | None, typer.Option(help="Hold out this share once per repeat, instead of folds.")
@@ -52,10 +54,11 @@ def command(
     metric: options.Metric = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
-        int | None, typer.Option("--models", help="Networks to average per fold.")
+        int | None, typer.Option("--models", min=1, help="Networks to average per fold.")
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option(help="Networks trained side by side. [default: as many as fit]")
+        int | None,
+        typer.Option(min=1, help="Networks trained side by side. [default: as many as fit]"),
     ] = None,
     out: Annotated[
         Path | None,

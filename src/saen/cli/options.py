@@ -119,8 +119,10 @@ Metric = Annotated[
         "decides the weights of blends, which otherwise come from log losses (squared errors)."
     ),
 ]
-Epochs = Annotated[int | None, typer.Option(help="Epochs of training instead of the preset's.")]
-Seed = Annotated[int, typer.Option(help="Random seed of splits, weights and batches.")]
+Epochs = Annotated[
+    int | None, typer.Option(min=0, help="Epochs of training instead of the preset's.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed of splits, weights and batches.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 ReportPage = Annotated[
     Path | None,

@@ -38,7 +38,7 @@ def command(
     radii: options.OtherRadii = None,
     epochs: options.Epochs = None,
     models: Annotated[
-        int | None, typer.Option(help="Networks to average. [default: the preset's]")
+        int | None, typer.Option(min=1, help="Networks to average. [default: the preset's]")
     ] = None,
     test_size: Annotated[
         float, typer.Option(help="Share held out to estimate how good the model is.")

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids
 from saen.data.hierarchy import Relation
-from saen.network.architecture import EPSILON
+from saen.network.architecture import CONSTANT, EPSILON
 from saen.network.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
@@ -324,8 +324,9 @@ class RunningMoments(nn.Module):
         return mean, (variance + self.epsilon).rsqrt()
 
     def running(self) -> tuple[Tensor, Tensor]:
-        """Mean and 1 / standard deviation over the training so far."""
-        return self.mean, (self.variance + self.epsilon).rsqrt()
+        """Mean and 1 / standard deviation over the training so far, 0 for what was constant."""
+        varies = self.variance > (CONSTANT * self.mean).square()
+        return self.mean, (self.variance + self.epsilon).rsqrt() * varies
 
     @torch.no_grad()
     def update(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:

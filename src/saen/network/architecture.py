@@ -16,6 +16,10 @@ from saen.errors import InputError
 NORMALISATIONS = ("batch", "none")
 EPSILON = 1e-5
 """Added to the variances that normalisation divides by."""
+CONSTANT = 1e-5
+"""Standard deviations, relative to the mean, up to which a number was the same in all training
+examples but for rounding: outside of training it counts as its mean. Its running mean lags behind
+the weights, and divided by next to nothing that lag would be all that is seen."""
 MAX_UNITS = 10_000
 """Of a layer: the weights between two such layers take 400 MB."""
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from saen._util.arrays import Array, Ints, offsets
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.network.architecture import EPSILON, Architecture, check_state
+from saen.network.architecture import CONSTANT, EPSILON, Architecture, check_state
 
 Floats = NDArray[np.floating[Any]]
 MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
@@ -162,11 +162,12 @@ class TrainedNetworks:
         return _FirstLayer(weight, bias)
 
     def _moments(self, level: int) -> tuple[Floats, Floats]:
-        """Running mean and 1 / standard deviation of a_l, (M, roles, d)."""
+        """Mean of a_l and 1 / standard deviation, 0 for what was constant, (M, roles, d) both."""
         mean, variance = (
             self.state[f"levels.{level}.norm.{key}"].swapaxes(0, 1) for key in ("mean", "variance")
         )
-        return mean, 1 / np.sqrt(variance + self.dtype.type(EPSILON))
+        varies = variance > np.square(self.dtype.type(CONSTANT) * mean)
+        return mean, varies / np.sqrt(variance + self.dtype.type(EPSILON))
 
     def _extract(self, level: int, x: Floats, *, hidden: bool = False) -> Floats:
         """The layers of f_l after the first, (n, M, d); with `hidden` the input of the last."""
