@@ -165,8 +165,6 @@ def test_without_a_hold_out_there_is_no_estimate(data: Path, tmp_path: Path) -> 
         (np.arange(40) / 2, ("--test-size", 0.01),
          "cannot hold out 1 of 40 graphs: choose another --test-size, or --no-holdout"),
         (["a", "b"] * 20, ("--test-size", 1), "test_size must be between 0 and 1, not 1"),
-        (["a", "b"] * 20, ("--epochs", -1), "The 'epochs' parameter of SAENClassifier"),
-        (["a", "b"] * 20, ("--models", 0), "The 'n_models' parameter of SAENClassifier"),
         (["a", "b"] * 20, ("--preset", "moder"), "did you mean modern?"),
         (["a", "b"] * 20, ("-d", "ergo"), "did you mean ego?"),
         (["a", "b"] * 20, ("--radii", "x"), "radii are integers such as 0,1, not 'x'"),
@@ -185,6 +183,16 @@ def test_what_cannot_be_learned_is_said_in_one_line_and_leaves_nothing(
     out = tmp_path / "model.saen"
     assert message in fails("train", path, "-o", out, *options)
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--epochs", -1), ("--models", 0)])
+def test_numbers_out_of_range_are_wrong_usage_before_any_work(
+    option: str, value: int, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saen.learning.jobs.job.load_input", None)  # would be the first to work
+    result = invoke("train", data, "-o", tmp_path / "model.saen", option, value, code=2)
+    assert f"Invalid value for '{option}'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_places_that_cannot_hold_a_model_are_named_before_the_work(
