@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sklearn.utils.estimator_checks as checks
 import torch
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -843,3 +843,27 @@ def test_numbers_that_do_not_vary_in_training_do_not_spoil_predictions(kind: Any
     model = kind(n_models=1, inner_folds=0, random_state=0).fit(graphs, y)
     assert (model.network_.state_dict()["levels.2.norm.variance"] < 1e-9).any()
     assert model.score(graphs, y) > 0.9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attributes_with_a_large_offset_are_learned_and_predicted(dtype: Any) -> None:
+    """Such as Julian dates, which differ by a few parts in a million."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    signal = np.repeat(2 * y - 1, 3) + 0.1 * rng.standard_normal(240)
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1), (1, 2)]] * 80, node_attributes=(2.46e6 + 10 * signal)[:, None].astype(dtype)
+    )
+    model = SAENClassifier(node_labels="attributes", n_models=1, inner_folds=0, random_state=0)
+    assert model.fit(graphs, y).score(graphs, y) > 0.95
+
+
+def test_attributes_that_are_the_same_in_training_do_not_count_in_prediction(
+    threads: Graphs,
+) -> None:
+    attributes = np.column_stack([threads.degrees(), np.full(threads.n_nodes, 2.46e6)])
+    graphs = threads._with(node_attributes=attributes)
+    model = SAENClassifier(node_labels="attributes", epochs=5, n_models=1, random_state=0)
+    model.fit(graphs, graphs.targets)
+    others = graphs._with(node_attributes=attributes + [0, 1000])
+    assert_allclose(model.predict_proba(others), model.predict_proba(graphs), rtol=1e-5)

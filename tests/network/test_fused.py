@@ -92,7 +92,7 @@ def test_normalised_layer_its_gradients_and_running_moments(device, shape, small
     n, d, m, _ = shape
     if n == 1:
         g.zero_()  # one example has no variance: its gradient is rounding, a thousandfold
-    norm = RunningMoments(m, len(seen), d // len(seen)).to(device)
+    norm = RunningMoments(1, m, len(seen), d // len(seen)).to(device)
     norm.mean.fill_(5.0)
     norm.started[0] = True  # this is the first batch of others
     expected_norm = copy.deepcopy(norm).double()

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids
 from saen.data.hierarchy import Relation
-from saen.network.architecture import CONSTANT, EPSILON
+from saen.network.architecture import EPSILON, max_constant_deviation
 from saen.network.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
@@ -308,8 +308,9 @@ class RunningMoments(nn.Module):
     combine: Callable[[Moments, Tensor], tuple[Moments, Tensor]] | None = None
     """Moments and total uses of all processes from those of this one; see `data_parallel`."""
 
-    def __init__(self, n_models: int, n_roles: int, width: int) -> None:
+    def __init__(self, level: int, n_models: int, n_roles: int, width: int) -> None:
         super().__init__()
+        self.level = level
         self.register_buffer("mean", torch.zeros(n_roles, n_models, width))
         self.register_buffer("variance", torch.ones(n_roles, n_models, width))
         self.register_buffer("started", torch.zeros(n_models, dtype=torch.bool))
@@ -325,7 +326,8 @@ class RunningMoments(nn.Module):
 
     def running(self) -> tuple[Tensor, Tensor]:
         """Mean and 1 / standard deviation over the training so far, 0 for what was constant."""
-        varies = self.variance > (CONSTANT * self.mean).square()
+        limit = max_constant_deviation(self.level, torch.finfo(self.mean.dtype).eps)
+        varies = self.variance > (limit * self.mean).square()
         return self.mean, (self.variance + self.epsilon).rsqrt() * varies
 
     @torch.no_grad()

@@ -16,12 +16,22 @@ from saen.errors import InputError
 NORMALISATIONS = ("batch", "none")
 EPSILON = 1e-5
 """Added to the variances that normalisation divides by."""
-CONSTANT = 1e-5
-"""Standard deviations, relative to the mean, up to which a number was the same in all training
-examples but for rounding: outside of training it counts as its mean. Its running mean lags behind
-the weights, and divided by next to nothing that lag would be all that is seen."""
+MAX_LAG = 1e-5
+"""Standard deviations of aggregates, relative to their mean, up to which they count as constant in
+training: their running mean lags behind the weights, and divided by next to nothing that lag would
+be all that is seen."""
+MAX_ROUNDING = 8
+"""The same of bottom vectors, which do not move: in units of the last place."""
 MAX_UNITS = 10_000
 """Of a layer: the weights between two such layers take 400 MB."""
+
+
+def max_constant_deviation(level: int, epsilon: float) -> float:
+    """Standard deviations, relative to the mean, of what was the same in all training examples.
+
+    Outside of training it counts as its mean. `epsilon` is that of the floating-point numbers.
+    """
+    return MAX_LAG if level else MAX_ROUNDING * epsilon
 
 
 @dataclass(frozen=True)

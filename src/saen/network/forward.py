@@ -17,7 +17,12 @@ from scipy import sparse
 
 from saen._util.arrays import Array, Ints, offsets
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
-from saen.network.architecture import CONSTANT, EPSILON, Architecture, check_state
+from saen.network.architecture import (
+    EPSILON,
+    Architecture,
+    check_state,
+    max_constant_deviation,
+)
 
 Floats = NDArray[np.floating[Any]]
 MAX_ACTIVATIONS = {"cpu": 1 << 25, "cuda": 1 << 27}
@@ -166,7 +171,8 @@ class TrainedNetworks:
         mean, variance = (
             self.state[f"levels.{level}.norm.{key}"].swapaxes(0, 1) for key in ("mean", "variance")
         )
-        varies = variance > np.square(self.dtype.type(CONSTANT) * mean)
+        limit = max_constant_deviation(level, float(np.finfo(self.dtype).eps))
+        varies = variance > np.square(self.dtype.type(limit) * mean)
         return mean, varies / np.sqrt(variance + self.dtype.type(EPSILON))
 
     def _extract(self, level: int, x: Floats, *, hidden: bool = False) -> Floats:

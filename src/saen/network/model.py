@@ -221,7 +221,7 @@ class BottomLevel(nn.Module):
         if architecture.vectors:
             self.map = nn.Parameter(torch.empty(n_models, architecture.vectors, size))
         self.bias = nn.Parameter(torch.empty(n_models, size))
-        self.norm = RunningMoments(n_models, 1, architecture.vectors)
+        self.norm = RunningMoments(0, n_models, 1, architecture.vectors)
         self.normalised = architecture.normalisation == "batch" and architecture.vectors > 0
         self.layers = LaterLayers(architecture, 0, n_models)
         # The last column is for code -1, a value outside the vocabulary: unseen.
@@ -288,7 +288,7 @@ class Level(nn.Module):
         self.weight = nn.Parameter(torch.empty(n_models, self.n_roles * self.below, size))
         self.bias = nn.Parameter(torch.empty(n_models, size))
         self.normalised = architecture.normalisation == "batch"
-        self.norm = RunningMoments(n_models, self.n_roles, self.below)
+        self.norm = RunningMoments(level, n_models, self.n_roles, self.below)
         self.layers = LaterLayers(architecture, level, n_models)
         self.register_buffer("seen", torch.ones(self.n_roles, n_models, dtype=torch.bool))
 
