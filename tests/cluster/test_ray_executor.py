@@ -38,6 +38,8 @@ def executor() -> Iterator[Executor]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", token_hex(32))
+        patch.setenv("RAY_TMPDIR", folder)  # where the address of the head is noted
+        (Path(folder) / "ray").mkdir()
         from ray.cluster_utils import Cluster
 
         head = {
