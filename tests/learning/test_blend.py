@@ -166,6 +166,9 @@ def test_blend_of_nothing_and_of_one_class_are_refused():
         saen.BlendClassifier().fit(THREADS, ["a"] * 60)
     with pytest.raises(InputError, match="60 examples, but 59 targets"):
         saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets[:59])
+    early = [*candidates(), saen.SAENClassifier(patience=3)]
+    with pytest.raises(InputError, match=r"^candidate \d: SAENClassifier stops early \(patience\)"):
+        saen.BlendClassifier(candidates=early).fit(THREADS, THREADS.targets)
 
 
 def test_blend_explains_its_largest_member(model):
@@ -296,8 +299,9 @@ def test_blend_metric_is_a_setting_of_runs_presets_and_models(tmp_path, monkeypa
         evaluate_dataset(job, Protocol(repeats=1, folds=2, metric="accuracy"), run)
     preset = tmp_path / "by-f1.toml"
     preset.write_text('model = "blend"\n[defaults]\nmetric = "f1"\n')
-    report = evaluate_dataset(Job(str(data), str(preset)), Protocol(repeats=1, folds=2))
-    assert (report.recorded["metric"], report.evaluation.metric) == ("f1", "f1")
+    for job in (Job(str(data), str(preset)), Job(str(data), "best", {"metric": "f1"})):
+        report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
+        assert (report.recorded["metric"], report.evaluation.metric) == ("f1", "f1")
     out = tmp_path / "model.saen"
     trained = invoke("train", data, "--preset", preset, "--no-holdout", "--out", out)
     assert "inner F1 (macro)" in trained.stdout

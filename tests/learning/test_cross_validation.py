@@ -348,6 +348,11 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
         ({}, {"seed": 2**31 - 1, "repeats": 0}, "repeats must be an integer ≥ 1"),
         ({}, {"models_at_once": 0}, "models_at_once must be an integer ≥ 1"),
         ({}, {"stop": "nested"}, "at least two settings"),
+        (
+            {},
+            {"stop": "nested", "grid": [{"epochs": 2}, {"patience": 1}]},
+            "patience 1 stops early",
+        ),
         ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
         ({"epochs": 0}, {"stop": "peek"}, "no epoch to choose"),
         ({"radii": 1}, {}, "The 'radii' parameter of SAENClassifier"),

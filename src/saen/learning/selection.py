@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.seeds import derive_seed
+from saen.errors import InputError
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_parts
@@ -40,6 +41,14 @@ class Candidate:
     name: dict[str, Any]
     estimator: Estimator
     trial: Estimator
+
+    def __post_init__(self) -> None:
+        # Trials are tested on the inner folds for their curves: they would stop early by them.
+        if getattr(self.estimator, "patience", None) is not None:
+            raise InputError(
+                f"{_title(self.name)} stops early (patience): candidates are compared after all "
+                "of their epochs; try several numbers of epochs instead"
+            )
 
 
 @dataclass(frozen=True)
@@ -185,6 +194,11 @@ def train_chosen(
             inside[index][column] = choice
         curves.append(result.loss)
     return PartOutputs(outputs, join_curves(curves)), inside
+
+
+def _title(name: dict[str, Any]) -> str:
+    """What a candidate is called in messages."""
+    return ", ".join(f"{key} {value}" for key, value in name.items())
 
 
 def _shares(candidate: Candidate, inner: Inner) -> bool:

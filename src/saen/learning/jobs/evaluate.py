@@ -113,8 +113,9 @@ def evaluate_dataset(
     if preset.model == "blend":
         if protocol.stop == "fixed":
             protocol = replace(protocol, stop="nested")  # which a blend is by nature
-        # A metric that is asked for decides the weights, too, and so is one of the settings.
-        job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
+        if protocol.metric is not None:
+            # It decides the weights, too, and so is one of the settings.
+            job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
     settings = job.settings()
     start = perf_counter()
     if preparations is None:
