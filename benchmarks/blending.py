@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +91,15 @@ def best_lengths(origin: Any) -> Rule:
 
 
 def measure(name: str, device: str, folder: Path) -> dict[str, Any]:
-    """Accuracy of every candidate and of every rule, in percent."""
+    """Accuracy of every candidate and of every rule, in percent.
+
+    Finished networks are kept in `folder`, by the list of candidates that they are of.
+    """
     graphs = saen.load_dataset(name)
-    folder.mkdir(parents=True, exist_ok=True)
     candidates = default_candidates(graphs, device=device)
+    listed = repr([(each.name, each.estimator) for each in candidates])
+    folder = folder / sha256(listed.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
     n = len(candidates)
     networks = [i for i in range(n) if isinstance(candidates[i].estimator, NetworkEstimator)]
     half, quarter = (shorter_networks(candidates, divisor) for divisor in (2, 4))

@@ -1,7 +1,7 @@
 """The nodes within a distance of every node, as bits: a row of a graph's nodes for every ball.
 
 A step outwards is the union of the neighbours' balls, 64 nodes at a time. What is held before the
-nodes are listed is a bit per pair of nodes of a graph, so that nothing large is made but the list.
+nodes are listed are two bits per radius and pair of nodes of a graph, and a block of gathered rows.
 """
 
 from __future__ import annotations
@@ -76,15 +76,27 @@ class _Rows:
         owner = segment_ids(starts)
         places = np.arange(len(owner)) - starts[owner]
         degrees = np.diff(pointers[first : last + 1])[owner]
-        neighbours = nodes[ranges(pointers[first:last][owner], degrees)] - first
-        unions, gathered = offsets(degrees), starts[neighbours] + np.repeat(places, degrees)
+        unions = offsets(degrees)
+        blocks = list(row_blocks(unions))
+
+        def gather(start: int, stop: int) -> Ints:
+            own, number = owner[start:stop], degrees[start:stop]
+            neighbours = nodes[ranges(pointers[first:last][own], number)] - first
+            words: Ints = starts[neighbours] + np.repeat(places[start:stop], number)
+            return words
+
+        kept = [gather(*block) for block in blocks] if len(blocks) == 1 else None
         ball = np.zeros(len(owner), dtype=_WORD)
         ball[starts[:-1] + own] = bits
         words = np.empty(width * len(ball), dtype=_WORD)
         rows, steps = width * starts[owner] + places, lengths[owner]
         for radius in range(max(radii) + 1):
             if radius:
-                ball |= segment_reduce(np.bitwise_or, ball[gathered], unions)
+                before = ball.copy()
+                for number, (start, stop) in enumerate(blocks):
+                    gathered = gather(start, stop) if kept is None else kept[number]
+                    ends = unions[start : stop + 1] - unions[start]
+                    ball[start:stop] |= segment_reduce(np.bitwise_or, before[gathered], ends)
             if radius in radii:
                 words[rows + radii.index(radius) * steps] = ball
         lengths, firsts, own, bits = (
@@ -107,9 +119,9 @@ class _Rows:
             block = block[filled]
             filled += start
             bits = np.unpackbits(block.view(np.uint8), bitorder="little").view(np.bool_)
-            found = np.flatnonzero(bits)
+            members = np.flatnonzero(bits)
             shifts = self.shifts[filled >> 1]
             shifts += size * (filled - np.arange(len(filled)))
-            found += np.repeat(shifts, np.bitwise_count(block))
-            out[done : done + len(found)] = found
-            done += len(found)
+            members += np.repeat(shifts, np.bitwise_count(block))
+            out[done : done + len(members)] = members
+            done += len(members)
