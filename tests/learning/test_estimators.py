@@ -865,5 +865,5 @@ def test_attributes_that_are_the_same_in_training_do_not_count_in_prediction(
     graphs = threads._with(node_attributes=attributes)
     model = SAENClassifier(node_labels="attributes", epochs=5, n_models=1, random_state=0)
     model.fit(graphs, graphs.targets)
-    others = graphs._with(node_attributes=attributes + [0, 1000])
+    others = graphs._with(node_attributes=attributes + np.array([0, 1000]))
     assert_allclose(model.predict_proba(others), model.predict_proba(graphs), rtol=1e-5)
