@@ -25,7 +25,7 @@ from saen.cli import app
 from saen.decompositions import make_decomposition
 from saen.io.catalog import catalog
 from saen.io.loading import load_dataset, locate
-from saen.paper import tables
+from saen.paper import reproduce, tables
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS / "results"
@@ -69,6 +69,8 @@ def main() -> None:
         take_screenshots()
     (DOCS / "commands.md").write_text(command_reference(), encoding="utf-8")
     (DOCS / "reliability.md").write_text(reliability_page(), encoding="utf-8")
+    measured = results("sizes_and_runtimes")
+    reproduce.compression_table(measured).write(RESULTS)
     replace_table(DOCS / "compression.md", "compression", compression_table())
     replace_table(DOCS / "comparison.md", "peers", peers_table())
     replace_table(DOCS / "performance.md", "performance", performance_table())

@@ -413,6 +413,11 @@ def compression(names: Sequence[str], say: Say) -> Table:
             },
             "timings": {preset: _timing(name, preset) for preset in TIMED},
         }
+    return compression_table(data)
+
+
+def compression_table(data: dict[str, Any]) -> Table:
+    """The table of sizes and runtimes, from what was measured."""
     rows = [_compression_row(name, row) for name, row in data.items()]
     columns = ("dataset", "ratio, paper", "size", "ratio", "speed-up, paper", *TIMED)
     note = (
