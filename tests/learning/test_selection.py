@@ -11,12 +11,14 @@ from saen.learning.metrics import find_metric
 from saen.learning.preparation import Preparations
 from saen.learning.selection import (
     GREEDY_ROUNDS,
+    SMALL,
     Candidate,
     Inner,
     Trials,
     blend,
     blend_by,
     blend_weights,
+    mixture_weights,
     try_candidates,
 )
 from saen.learning.trainers import Classes, Numbers, Trainer
@@ -62,6 +64,45 @@ def test_blend_weights_are_shares_and_never_worse_than_the_best_candidate(rows):
     alone = squares(truth)(rows).mean(axis=1)
     # Greedy steps come close to the optimum, which is no worse than the best alone.
     assert squares(truth)(weights @ rows).mean() <= alone.min() * 1.1 + 1e-9
+
+
+def test_blend_of_few_examples_is_the_most_likely_mixture():
+    """With one imagined example for every candidate: no other weights are more likely."""
+    rows, truth = noisy_candidates()
+    right = rows[:, np.arange(len(truth)), truth]
+
+    def evidence(weights):
+        return np.log(weights @ right).sum() + np.log(weights).sum()
+
+    weights = weights_of(rows, truth)
+    np.testing.assert_array_equal(weights, mixture_weights(right))
+    assert np.isclose(weights.sum(), 1)
+    rng = np.random.default_rng(0)
+    for spread in (0.001, 0.01, 0.1, 1.0):
+        for _ in range(50):
+            other = weights * np.exp(spread * rng.normal(size=len(weights)))
+            assert evidence(other / other.sum()) < evidence(weights) + 1e-9
+
+
+@pytest.mark.parametrize("n", [20, 100, 900])
+def test_blend_of_few_examples_shares_among_equals_and_not_with_nonsense(n):
+    truth = np.arange(n) % 2
+    good = of_two_classes(0.5 + 0.4 * (2 * truth - 1))
+    rows = np.stack([good, good, 1 - good])
+    weights = weights_of(rows, truth)
+    assert np.isclose(weights[0], weights[1])
+    assert weights[2] < 2 / (n + 3)
+
+
+def test_blend_of_few_examples_with_several_targets_counts_known_ones():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(-1, 2, size=(50, 3))
+    rows = rng.random((2, 50, 3))
+    problem = Classes(np.where(truth < 0, np.nan, truth))
+    unused = np.zeros((2, 1))
+    trials = Trials([rows], [problem.targets], [[]], unused, unused, [], {}, {})
+    expected = mixture_weights(np.where(truth == 1, rows, 1 - rows)[:, truth >= 0])
+    np.testing.assert_allclose(blend(trials, problem)[:, 0], expected)
 
 
 def test_curves_of_trials_end_with_the_loss_of_what_they_predicted():
@@ -139,8 +180,8 @@ def test_blend_by_a_metric_is_a_literal_greedy_selection():
     assert not np.array_equal(weights, weights_of(rows, truth))
 
 
-def test_blend_without_a_metric_selects_by_loss_alone():
-    rows, truth = noisy_candidates()
+def test_blend_of_many_examples_without_a_metric_selects_by_loss_alone():
+    rows, truth = noisy_candidates(SMALL)
     loss = log_losses(truth)
     counts, total = np.zeros(4), np.zeros_like(rows[0])
     for number in range(1, GREEDY_ROUNDS + 1):
@@ -155,7 +196,7 @@ def test_blend_by_roc_auc_prefers_the_right_order_to_sure_probabilities():
     order = 0.5 + 1e-3 * (2 * truth - 1)  # nothing wrong, nothing sure
     sure = np.where(np.arange(40) < 36, truth, 1 - truth) * 0.8 + 0.1
     rows = of_two_classes(np.stack([sure, order]))
-    assert weights_of(rows, truth).tolist() == [1, 0]
+    assert blend_weights(rows, log_losses(truth)).tolist() == [1, 0]
     weights = weights_of(rows, truth, "roc_auc")
     assert pairs_in_order(truth, weights @ rows[..., 1]) == 1
     assert weights[1] == 1
@@ -180,7 +221,7 @@ def test_blend_by_a_metric_that_is_not_defined_goes_by_loss():
     rows, truth = noisy_candidates()
     rows, truth = rows[:, np.argsort(truth, kind="stable")], np.sort(truth)
     np.testing.assert_array_equal(
-        weights_of(rows, truth, "roc_auc", folds=2), weights_of(rows, truth)
+        weights_of(rows, truth, "roc_auc", folds=2), blend_weights(rows, log_losses(truth))
     )
     # Of three folds only the one in the middle has both classes: it decides alone.
     middle = slice(20, 40)

@@ -80,6 +80,10 @@ class Problem(ABC):
         """How bad several predictions, (k, n, C) or (k, n), are: log losses or squares, (k, n)."""
 
     @abstractmethod
+    def likelihoods(self, truth: Array, predicted: Floats) -> Floats | None:
+        """What several predictions, (k, n, …), give the known targets, (k, m); None for numbers."""
+
+    @abstractmethod
     def calibrated(
         self, predicted: Floats, held_out: Floats, truth: Array
     ) -> tuple[Floats, Array | None]:
@@ -127,6 +131,14 @@ class Classes(Problem):
         right = np.where(truth == 1, predicted, 1 - predicted)
         return _mean_of_known(-np.log(np.maximum(right, MIN_PROBABILITY)), truth >= 0)
 
+    def likelihoods(self, truth: Array, predicted: Floats) -> Floats:
+        """The probabilities of the true classes."""
+        if self.several:
+            right = np.where(truth == 1, predicted, 1 - predicted)[:, truth >= 0]
+        else:
+            right = predicted[:, np.arange(len(truth)), truth]
+        return np.maximum(right, MIN_PROBABILITY)
+
     def calibrated(
         self, predicted: Floats, held_out: Floats, truth: Array
     ) -> tuple[Floats, Array | None]:
@@ -164,6 +176,9 @@ class Numbers(Problem):
             return np.square(truth - predicted)
         _, scale = mean_and_scale(truth, np.ones(len(truth)))
         return _mean_of_known(np.square((truth - predicted) / scale), np.isfinite(truth))
+
+    def likelihoods(self, truth: Array, predicted: Floats) -> None:
+        """None: how numbers scatter is not known."""
 
     def calibrated(
         self, predicted: Floats, held_out: Floats, truth: Array
