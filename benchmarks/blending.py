@@ -25,7 +25,13 @@ from saen.learning.candidates import default_candidates, shorter_networks
 from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
-from saen.learning.selection import INNER_FOLDS, Inner, blend_weights, try_candidates
+from saen.learning.selection import (
+    INNER_FOLDS,
+    Inner,
+    blend_weights,
+    mixture_weights,
+    try_candidates,
+)
 from saen.learning.splits import make_splits
 from saen.learning.trainers import Classes, Floats, Trainer
 from saen.network.settings import Part
@@ -76,6 +82,7 @@ RULES: dict[str, Rule] = {
     "mean of all": _mean_of_all,
     "greedy by accuracy": _greedy_by_accuracy,
     "greedy by log loss": lambda rows, truth, losses: blend_weights(rows, losses),
+    "most likely mixture": lambda rows, truth, losses: mixture_weights(np.exp(-losses(rows))),
 }
 
 
