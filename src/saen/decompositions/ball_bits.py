@@ -107,9 +107,9 @@ class _Rows:
             block = block[filled]
             filled += start
             bits = np.unpackbits(block.view(np.uint8), bitorder="little").view(np.bool_)
-            found = np.flatnonzero(bits)
+            nodes = np.flatnonzero(bits)
             shifts = self.shifts[filled >> 1]
             shifts += size * (filled - np.arange(len(filled)))
-            found += np.repeat(shifts, np.bitwise_count(block))
-            out[done : done + len(found)] = found
-            done += len(found)
+            nodes += np.repeat(shifts, np.bitwise_count(block))
+            out[done : done + len(nodes)] = nodes
+            done += len(nodes)

@@ -25,7 +25,7 @@ LARGE = 2000
 EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
 """Of networks over ego graphs, by the size of the collection; at most, of those over
 neighbourhoods, which cost several times as much."""
-SHORTER = 4
+EPOCHS_DIVISOR = 4
 """With `thorough`, all networks are also tried with their epochs divided by this."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
@@ -74,7 +74,9 @@ def default_candidates(
         for each in listed
         if each.budget in affordable
     ]
-    return candidates + (shorter_networks(candidates, SHORTER) if budget == "thorough" else [])
+    if budget == "thorough":
+        candidates += shorter_networks(candidates, EPOCHS_DIVISOR)
+    return candidates
 
 
 def too_many(data: Any) -> str | None:
