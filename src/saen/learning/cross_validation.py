@@ -59,8 +59,9 @@ from saen.learning.trainers import (
     Problem,
     Progress,
     Trainer,
+    curve_interval,
 )
-from saen.network.settings import Part, curve_step, join_curves
+from saen.network.settings import Part, join_curves
 
 STOPS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]
@@ -262,8 +263,7 @@ def _fixed(
     trainer.expect(estimator, len(parts) + sum(map(len, inner)))
     flat = [part for each in inner for part in each]
     trainer.start("fixed", estimator, parts)
-    every = 0 if isinstance(estimator, PartCountsEstimator) else curve_step(estimator.epochs)
-    trainer.start("fixed-calibration", estimator, flat, test_every=every)
+    trainer.start("fixed-calibration", estimator, flat, test_every=curve_interval(estimator))
     tested = trainer.train("fixed", estimator, parts)
     if not isinstance(estimator, PartCountsEstimator):
         tested = trainer.calibrate_networks("fixed", estimator, inner, tested)

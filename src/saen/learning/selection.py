@@ -21,8 +21,8 @@ from saen._util.seeds import derive_seed
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_parts
-from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer
-from saen.network.settings import History, Part, curve_step, join_curves
+from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer, curve_interval
+from saen.network.settings import History, Part, join_curves
 
 INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
@@ -101,9 +101,8 @@ def try_candidates(
     for candidate in candidates:
         trainer.expect(candidate.trial, len(parts if _shares(candidate, inner) else flat))
     for index, candidate in enumerate(candidates):
-        trainer.start(
-            f"{prefix}inner-{index}", candidate.trial, flat, test_every=_curve_step(candidate)
-        )
+        every = curve_interval(candidate.trial)
+        trainer.start(f"{prefix}inner-{index}", candidate.trial, flat, test_every=every)
     rows, chosen, tested, curves = [], [], {}, {}
     first = np.cumsum([0, *map(len, splits)])
     for index, candidate in enumerate(candidates):
@@ -120,7 +119,7 @@ def try_candidates(
             rows.append(np.concatenate(trainer.train(stage, candidate.trial, flat).outputs))
             continue
         outputs, results = trainer.train_networks(
-            stage, candidate.trial, flat, test_every=_curve_step(candidate)
+            stage, candidate.trial, flat, test_every=curve_interval(candidate.trial)
         )
         rows.append(np.concatenate(outputs.outputs))
         curves[index] = [
@@ -190,12 +189,6 @@ def train_chosen(
 def _shares(candidate: Candidate, inner: Inner) -> bool:
     """Whether a candidate chooses on the inner folds themselves."""
     return isinstance(candidate.trial, PartCountsEstimator) and inner.validation is None
-
-
-def _curve_step(candidate: Candidate) -> int:
-    """Epochs between two measurements on the inner folds; part counts have none."""
-    trial = candidate.trial
-    return 0 if isinstance(trial, PartCountsEstimator) else curve_step(trial.epochs)
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:
