@@ -194,6 +194,16 @@ def test_blend_by_a_metric_that_is_not_defined_goes_by_loss():
     np.testing.assert_allclose(found, slow_greedy(rows, key))
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_blend_of_numbers_by_mae_is_the_same_in_any_units(unit):
+    truth = np.linspace(0, 1, 50)
+    far = truth + np.where(np.arange(50) == 7, 9.0, 0.01)
+    rows = np.stack([truth + 0.5, far])
+    weights = weights_of(unit * rows, unit * truth, "mae")
+    np.testing.assert_array_equal(weights, weights_of(rows, truth, "mae"))
+    assert not np.array_equal(weights, weights_of(unit * rows, unit * truth))
+
+
 def test_blend_of_numbers_by_mae_forgives_one_large_error():
     truth = np.linspace(0, 1, 50)
     far = truth + np.where(np.arange(50) == 7, 9.0, 0.01)

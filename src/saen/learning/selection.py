@@ -262,12 +262,16 @@ def choose_best(scores: Floats, ties: Floats) -> NDArray[np.int64]:
     """The best setting (row) for every part (column), (parts,); the first of equal ones.
 
     `scores` (settings, parts), or (settings,) of one part, decide, and `ties` among equal scores,
-    of which small parts have many; more is better, NaN is worst.
+    of which small parts have many; more is better, NaN is worst. Scores are equal that agree in
+    nine digits of the part's largest, so that units do not matter.
 
     >>> choose_best(np.array([[0.5, 0.7], [0.5, 0.6]]), np.array([[-2.0, -2.0], [-1.0, -1.0]]))
     array([1, 0])
     """
-    comparable = np.nan_to_num(np.round(scores, 9), nan=-np.inf)
+    largest = np.abs(np.where(np.isfinite(scores), scores, 0.0)).max(axis=0)
+    # A power of ten, which is 1 for scores such as accuracies.
+    unit = 10.0 ** np.ceil(np.log10(np.where(largest > 0, largest, 1.0)))
+    comparable = np.nan_to_num(np.round(scores / unit, 9), nan=-np.inf)
     tied = comparable == comparable.max(axis=0)
     best: NDArray[np.int64] = np.where(tied, np.nan_to_num(ties, nan=-1e300), -np.inf).argmax(0)
     return best
