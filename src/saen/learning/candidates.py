@@ -67,7 +67,7 @@ def default_candidates(
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
         listed = iter([_Listed("part counts", False, base), _Listed("networks", True, base)])
     else:
-        listed = _for_graphs(data)
+        listed = _for_graphs(data, numbers)
     affordable = BUDGETS[: BUDGETS.index(budget) + 1]
     candidates = [
         named_candidate(each.name, _estimator(each, numbers, device))
@@ -129,7 +129,7 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
     return estimator
 
 
-def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
+def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
     labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
     dense = n_links >= DENSE * graphs.n_nodes
     own = "node" if labelled else "log-degree:4"
@@ -149,9 +149,11 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         yield counts("part counts, coarse degree", coarse)
     else:
         yield counts("part counts, triangles", "degree,triangles")
-    # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
-    sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
-    yield counts("part counts, sizes", sized, norm=None)
+    scaled = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
+    if numbers:  # some do not grow with the graph, as means over its nodes
+        yield counts("part counts, shares", scaled, norm="l2")
+    else:  # rows of length 1 hide how large a graph is, which alone tells some classes apart
+        yield counts("part counts, sizes", scaled, norm=None)
     if len(graphs) <= MAX_FOREST_EXAMPLES:
         labels = "node" if labelled else "log-degree:2"
         yield counts("part counts, forest", labels, "thorough", model="forest")
