@@ -168,6 +168,26 @@ def test_blend_of_nothing_and_of_one_class_are_refused():
         saen.BlendClassifier(candidates=candidates()).fit(THREADS, THREADS.targets[:59])
 
 
+@pytest.mark.parametrize("wrong", [saen.PartCountsRegressor(), "modern"])
+def test_blend_refuses_candidates_of_another_kind(wrong):
+    blend = saen.BlendClassifier(candidates=[*candidates()[:1], wrong])
+    name = type(wrong).__name__
+    message = f"candidate 1: {name}: a BlendClassifier needs candidates of type SAENClassifier or "
+    with pytest.raises(InputError, match=message):
+        blend.fit(THREADS, THREADS.targets)
+    with pytest.raises(InputError, match=message):
+        cross_validate(blend, THREADS, THREADS.targets, repeats=1, folds=2)
+    numbers = saen.BlendRegressor(candidates=[saen.PartCountsClassifier()])
+    with pytest.raises(InputError, match="candidate 0: PartCountsClassifier: a BlendRegressor"):
+        numbers.fit(THREADS, THREADS.sizes)
+
+
+def test_blend_refuses_a_candidate_with_a_wrong_argument_before_anything_is_trained():
+    wrong = saen.SAENClassifier(epochs=-1)
+    with pytest.raises(InputError, match="epochs"):
+        saen.BlendClassifier(candidates=[wrong]).fit(THREADS, THREADS.targets)
+
+
 def test_blend_explains_its_largest_member(model):
     explanation = saen.explain(model, THREADS, 0)
     alone = saen.explain(model.members_[0].estimator, THREADS, 0)

@@ -25,11 +25,13 @@ from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
+from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.parameters import Parameters, parameter
+from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
 from saen.learning.selection import (
@@ -84,8 +86,21 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         super().validate()
         choose_device(self.device)
         find_metric(self.metric, regression=isinstance(self, RegressorMixin))
-        if not isinstance(self.candidates, str) and not len(self.candidates):
+        if isinstance(self.candidates, str):
+            return
+        if not len(self.candidates):
             raise InputError("a blend needs at least one candidate")
+        kinds: tuple[type, ...] = SAENClassifier, PartCountsClassifier
+        if isinstance(self, RegressorMixin):
+            kinds = SAENRegressor, PartCountsRegressor
+        for number, each in enumerate(self.candidates):
+            if not isinstance(each, kinds):
+                expected = " or ".join(kind.__name__ for kind in kinds)
+                raise InputError(
+                    f"candidate {_candidate_name(number, each)}: a {type(self).__name__} needs "
+                    f"candidates of type {expected}"
+                )
+            each.validate()
 
     def listed(self, data: Data) -> list[Candidate]:
         """The candidates for these data."""
@@ -99,7 +114,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 device=self.device,
             )
         return [
-            named_candidate(f"{number}: {type(each).__name__}", each)
+            named_candidate(_candidate_name(number, each), each)
             for number, each in enumerate(self.candidates)
         ]
 
@@ -245,6 +260,10 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 same = [Prepared(None, model.decomposition_, model.compress(data))]
                 known += same
             yield model, same[0]
+
+
+def _candidate_name(number: int, estimator: Any) -> str:
+    return f"{number}: {type(estimator).__name__}"
 
 
 @dataclass(eq=False, repr=False)
