@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import pandas as pd
 import pytest
 
+import saen
 from saen.errors import InputError
 from saen.io.coerce import as_data
 
@@ -18,6 +21,35 @@ def test_attributes_of_networkx_graphs_that_are_not_read_are_named() -> None:
     nx.set_edge_attributes(graph, 1.5, "weight")
     with pytest.warns(UserWarning, match=r"not read: node 'charge', edge 'weight' \(only 'label'"):
         as_data([graph])
+
+
+def test_attributes_of_networkx_graphs_are_named_by_the_first_few_of_many() -> None:
+    graph = nx.path_graph(2)
+    for number in range(7):
+        nx.set_node_attributes(graph, 0.5, f"a long name of column {number}")
+    names = ", ".join(f"node 'a long name of column {number}'" for number in range(5))
+    with pytest.warns(UserWarning, match=rf"not read: {names} and 2 others \(only"):
+        as_data([graph])
+
+
+def test_attributes_of_networkx_graphs_are_warned_of_once_at_the_line_of_the_user() -> None:
+    graphs = [nx.path_graph(n) for n in (2, 3, 4, 5)]
+    for graph in graphs:
+        nx.set_edge_attributes(graph, 1.5, "weight")
+    for model in (
+        saen.SAENClassifier(epochs=1, n_models=1),
+        saen.BlendClassifier(candidates=[saen.PartCountsClassifier(C=1.0, depth=1)]),
+    ):
+        for use in (
+            lambda model=model: model.fit(graphs, [0, 1, 0, 1]),
+            lambda model=model: model.predict(graphs),
+            lambda model=model: model.predict(graphs[:1]),
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                use()
+            unread = [each for each in caught if "not read" in str(each.message)]
+            assert [each.filename for each in unread] == [__file__]
 
 
 def test_a_data_frame_is_not_a_list_of_graphs() -> None:

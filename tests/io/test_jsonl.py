@@ -132,7 +132,7 @@ def test_jsonl_labels_are_classes_unless_one_has_a_fraction(
 
 @pytest.mark.parametrize(
     ("targets", "expected"),
-    [([True, False], ["True", "False"]), ([[True, 0], [None, 1]], [["True", "0"], ["", "1"]])],
+    [([True, False], ["true", "false"]), ([[True, 0], [None, 1]], [["true", "0"], ["", "1"]])],
 )
 def test_jsonl_true_and_false_are_classes(tmp_path: Path, targets: Any, expected: Any) -> None:
     file = tmp_path / "x.jsonl"
@@ -208,10 +208,10 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ('{"nodes": [{"attributes": [NaN]}], "edges": []}',
          "NaN is not supported: numbers must be finite"),
         ({"nodes": 1, "edges": [], "directed": 1}, "'directed' must be true or false, not 1"),
-        ({"nodes": 1, "edges": [], "target": [[1]]}, "the target must be a string or a number, "
-                                                   "not [[1]]"),
-        ({"nodes": 1, "edges": [], "target": {}}, "the target must be a string or a number, not "
-                                                  "{}"),
+        ({"nodes": 1, "edges": [], "target": [[1]]}, "the target must be a string, a number, "
+                                                   "true or false, not [[1]]"),
+        ({"nodes": 1, "edges": [], "target": {}}, "the target must be a string, a number, true "
+                                                  "or false, not {}"),
         ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
         ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the targets contains a null character"),
         ({"nodes": 1, "edges": [], "label": 1, "target": 1}, "both 'target' and its alias 'label'"),
@@ -359,7 +359,7 @@ def test_several_targets_are_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", [[], [[1]], [{}]])
 def test_lists_that_are_not_targets_are_refused(tmp_path: Path, target: Any) -> None:
     file = written(tmp_path, {"nodes": 1, "edges": [], "target": target})
-    assert "the target must be a string or a number" in bad_file(file)
+    assert "the target must be a string, a number, true or false" in bad_file(file)
 
 
 def test_graphs_have_the_same_number_of_targets(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ KEYS = "expected the key 'parts', optionally 'target' and 'id', found"
          "a number as target, but the first example has no target"),
         ('{"parts": {}, "target": "a"}\n{"parts": {}, "target": 1}', 2,
          "a number as target, but the first example has a string as target"),
-        ('{"parts": {}, "target": {}}', 1, "the target must be a string or a number, not {}"),
+        ('{"parts": {}, "target": {}}', 1, "the target must be a string, a number, true or "
+         "false, not {}"),
         (b'{"parts": {"\xff": []}}', 1, "not UTF-8 (byte 0xff at column 13)"),
     ],
 )  # fmt: skip

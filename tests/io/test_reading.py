@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,30 @@ def test_sdf_titles_are_ids_and_fields_are_columns(tmp_path: Path) -> None:
     broken = file.read_text().replace("  3  2", "  x  y").replace("  9  8", "  x  y", 1)
     with pytest.raises(FileError, match="molecule 1: invalid molecule block"):
         load_dataset(put(tmp_path, "b.sdf", broken))
+
+
+def test_targets_true_and_false_are_the_same_classes_in_every_format(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    truths = [True, False]
+    lines = [{"nodes": 1, "edges": [], "target": truth} for truth in truths]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    nested = [{"parts": {"x": ["y"]}, "target": truth} for truth in truths]
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, nested)))
+    (tmp_path / "c.csv").write_text("smiles,target\nC,true\nO,false\n")
+    pd.DataFrame({"smiles": ["C", "O"], "target": truths}).to_parquet(tmp_path / "d.parquet")
+    kinds = {"b.jsonl": "nested"}
+    for name in ("a.jsonl", "b.jsonl", "c.csv", "d.parquet"):
+        data = load_data(str(tmp_path / name), kinds.get(name, "graphs"))
+        assert data.targets.tolist() == ["true", "false"], name
+    gaps = pd.DataFrame({"smiles": ["C", "O", "N"], "a": [True, None, False], "b": [1, 0, 1]})
+    gaps.to_parquet(tmp_path / "e.parquet")
+    targets = load_dataset(tmp_path / "e.parquet", target="a,b").targets
+    assert targets.tolist() == [["true", "1"], ["", "0"], ["false", "1"]]
+    documents = [{"size": 1, "target": truth} for truth in truths]
+    assert from_json(documents).targets.tolist() == ["true", "false"]
 
 
 def test_molecules_are_read_from_parquet(tmp_path: Path) -> None:

@@ -98,6 +98,18 @@ def test_candidates_are_tried_with_one_network_and_fitted_with_several():
     assert all(each.trial.n_models == 1 < each.estimator.n_models for each in networks)
 
 
+@pytest.mark.parametrize("columns", [{}, {"node_labels": list("CCCCOC")}])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_candidates_differ_from_each_other(numbers, columns):
+    listed = default_candidates(graphs(**columns), numbers=numbers, budget="thorough")
+    settings = [repr((type(e.estimator), e.estimator.get_params())) for e in listed]
+    assert len({*settings}) == len(settings)
+    norms = {each.name["candidate"]: getattr(each.estimator, "norm", "") for each in listed}
+    own = ("part counts, shares", "l2") if numbers else ("part counts, sizes", None)
+    assert norms["part counts"] == (None if numbers else "l2")
+    assert own in norms.items()
+
+
 def test_candidates_use_triangles_in_dense_graphs_only():
     clique = [(i, j) for i in range(6) for j in range(i)]
     path = [(i, i + 1) for i in range(6)]

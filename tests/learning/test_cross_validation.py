@@ -351,7 +351,7 @@ def test_class_weights_by_label_work_as_in_fit(threads, quick):
         (
             {},
             {"stop": "nested", "grid": [{"epochs": 2}, {"patience": 1}]},
-            "patience 1 stops early",
+            "patience=1 stops early",
         ),
         ({}, {"stop": "sometimes"}, "fixed, nested, peek"),
         ({"epochs": 0}, {"stop": "peek"}, "no epoch to choose"),

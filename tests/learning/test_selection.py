@@ -100,7 +100,7 @@ def test_blend_of_few_examples_with_several_targets_counts_known_ones():
     rows = rng.random((2, 50, 3))
     problem = Classes(np.where(truth < 0, np.nan, truth))
     unused = np.zeros((2, 1))
-    trials = Trials([rows], [problem.targets], [[]], unused, unused, [], {}, {})
+    trials = Trials([0, 1], [rows], [problem.targets], [[]], unused, unused, [], {}, {})
     expected = mixture_weights(np.where(truth == 1, rows, 1 - rows)[:, truth >= 0])
     np.testing.assert_allclose(blend(trials, problem)[:, 0], expected)
 
@@ -134,7 +134,7 @@ def weights_of(rows, truth, metric=None, folds=1):
     unused = np.zeros((len(rows), 1))
     size = len(truth) // folds
     slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
-    trials = Trials([rows], [truth], [slices], unused, unused, [], {}, {})
+    trials = Trials([*range(len(rows))], [rows], [truth], [slices], unused, unused, [], {}, {})
     rule = blend if metric is None else blend_by(find_metric(metric, regression=numbers))
     return rule(trials, problem)[:, 0]
 
@@ -233,6 +233,16 @@ def test_blend_by_a_metric_that_is_not_defined_goes_by_loss():
 
     found = weights_of(rows, truth, "roc_auc", folds=3)
     np.testing.assert_allclose(found, slow_greedy(rows, key))
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_blend_of_numbers_by_mae_is_the_same_in_any_units(unit):
+    truth = np.linspace(0, 1, 50)
+    far = truth + np.where(np.arange(50) == 7, 9.0, 0.01)
+    rows = np.stack([truth + 0.5, far])
+    weights = weights_of(unit * rows, unit * truth, "mae")
+    np.testing.assert_array_equal(weights, weights_of(rows, truth, "mae"))
+    assert not np.array_equal(weights, weights_of(unit * rows, unit * truth))
 
 
 def test_blend_of_numbers_by_mae_forgives_one_large_error():

@@ -27,6 +27,15 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def boolean_text(value: object) -> str:
+    """True and false as in JSON, whatever file they are from.
+
+    >>> boolean_text(True), boolean_text(False)
+    ('true', 'false')
+    """
+    return "true" if value else "false"
+
+
 def first_duplicate(words: Iterable[str]) -> str | None:
     """The first word that has been there before.
 

@@ -40,7 +40,8 @@ else:
 _MAX_SHORT = 8  # entries of rows that are compared as one integer
 _MIN_TRANSPOSED = 10_000  # entries; fewer are sorted before scipy is imported
 _MIN_RADIX_LENGTH = 64  # entries of a row from which on a radix sort is faster
-_SAMPLE, _MIN_DISTINCT = 1 << 10, 0.99  # keys of a sample, and the share from which on they differ
+_MAX_SAMPLED_KEYS = 1 << 10  # looked at to tell whether keys mostly differ
+_MIN_DISTINCT_SHARE = 0.99  # of a sample from which on they do
 
 
 @dataclass(frozen=True)
@@ -294,8 +295,8 @@ def _by_key(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _mostly_distinct(values: NDArray[np.uint64]) -> bool:
     """Whether few values of a sample are equal."""
-    sample = values[:: len(values) // _SAMPLE + 1]
-    return len(np.unique(sample)) >= _MIN_DISTINCT * len(sample)
+    sample = values[:: len(values) // _MAX_SAMPLED_KEYS + 1]
+    return len(np.unique(sample)) >= _MIN_DISTINCT_SHARE * len(sample)
 
 
 def _split(

@@ -15,7 +15,7 @@ from saen.decompositions.base import Anchors
 from saen.decompositions.edge_roles import edge_values
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP, resolve_labels
-from saen.errors import InputError
+from saen.decompositions.real_attributes import real_attributes
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,8 @@ class Edges(GraphDecomposition):
             known = Vocabulary(values) if self.vocabulary is None else self.vocabulary
             codes = known.codes(values)[local]
         if len(words) < len(kinds):
-            if graphs.edge_attributes is None:
-                raise InputError("these graphs have no edge attributes")
             listed = segment_ids(graphs.indptr) <= graphs.indices
-            vectors = graphs.edge_attributes[graphs.directed | listed]
+            vectors = real_attributes(graphs, "edge")[graphs.directed | listed]
         return Attributes(codes, known, vectors)
 
 

@@ -15,6 +15,7 @@ from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import UNSEEN, Value, Vocabulary
 from saen.decompositions.bins import Bins
 from saen.decompositions.node_labels import label_columns
+from saen.decompositions.real_attributes import real_attributes
 from saen.errors import InputError
 
 EDGES_HELP = (
@@ -157,9 +158,9 @@ def with_binned_edges(graphs: Graphs, bins: Bins | None) -> Graphs:
     >>> with_binned_edges(weighted, Bins(edges=(0.5,))).edge_labels.tolist()
     ['< 0.5', '< 0.5', '≥ 0.5', '≥ 0.5']
     """
-    values = graphs.edge_attributes
-    if values is None:
+    if graphs.edge_attributes is None:
         raise InputError("edges='bins' needs edge attributes, but these graphs have none")
+    values = real_attributes(graphs, "edge")
     known = Bins.fit(values, EDGE_BINS) if bins is None else bins
     codes = known.encode(values)
     names = np.array([known.describe(code) for code in range(int(codes.max(initial=-1)) + 1)])

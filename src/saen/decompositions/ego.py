@@ -47,8 +47,8 @@ MAX_DENSE = 64
 """Nodes up to which their distances are a dense matrix: making a sparse one takes longer."""
 MIN_PER_WORD = 7
 """Nodes in a ball, per 64 of its graph, from which on bits are faster than a sparse matrix."""
-SAMPLE = 1 << 8
-"""Graphs whose balls are estimated to choose between the two."""
+MAX_SAMPLED_GRAPHS = 1 << 8
+"""Graphs, at most, whose balls are estimated to choose between the two."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Ego(GraphDecomposition):
 
     def _fills_words(self, graphs: Graphs) -> bool:
         """Whether balls are large parts of their graphs, by the bounds of some of the graphs."""
-        sample = graphs[:: len(graphs) // SAMPLE + 1]
+        sample = graphs[:: len(graphs) // MAX_SAMPLED_GRAPHS + 1]
         entries = self._root_costs(sample).sum() / max(sample.n_nodes, 1) * graphs.n_nodes
         words = int(graphs.sizes @ n_words(graphs.node_offsets)) * len(self.radii)
         return bool(entries >= MIN_PER_WORD * words)

@@ -31,6 +31,7 @@ from saen.decompositions.node_labels import (
     uses_bins,
     uses_distance,
 )
+from saen.decompositions.real_attributes import real_attributes
 from saen.errors import InputError
 
 
@@ -71,7 +72,7 @@ class GraphDecomposition(_Binned):
         labels = resolve_labels(self.node_labels, graphs)
         changes: dict[str, Any] = {"node_labels": labels, "node_bins": fit_bins(graphs, labels)}
         if self.edges == "bins" and graphs.edge_attributes is not None:
-            changes["edge_bins"] = Bins.fit(graphs.edge_attributes, EDGE_BINS)
+            changes["edge_bins"] = Bins.fit(real_attributes(graphs, "edge"), EDGE_BINS)
         if self.reads_kinds:
             kinds = self.with_kinds(graphs)
             columns = Links.of(kinds, self.direction).kinds if self._has_kinds(kinds) else []

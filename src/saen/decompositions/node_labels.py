@@ -22,6 +22,7 @@ from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.bins import MAX_BINS, Bins
+from saen.decompositions.real_attributes import real_attributes
 from saen.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,14 +106,8 @@ def fit_bins(graphs: Graphs, labels: str) -> Bins | None:
     for kind in _listed(labels):
         name, _, argument = kind.partition(":")
         if name == ATTRIBUTE_BINS:
-            return Bins.fit(_attributes_of(graphs), int(argument or USUAL_BINS))
+            return Bins.fit(real_attributes(graphs, "node"), int(argument or USUAL_BINS))
     return None
-
-
-def _attributes_of(graphs: Graphs) -> Array:
-    if graphs.node_attributes is None:
-        raise InputError("these graphs have no node attributes")
-    return graphs.node_attributes
 
 
 def uses_distance(labels: str) -> bool:
@@ -158,7 +153,7 @@ def label_columns(
         elif name == ATTRIBUTE_BINS:
             known = fit_bins(graphs, kind) if bins is None else bins
             assert known is not None
-            columns.append(known.encode(_attributes_of(graphs)))
+            columns.append(known.encode(real_attributes(graphs, "node")))
         elif name == "distance":
             raise InputError(NEEDS_ROOT)
     return columns
@@ -361,7 +356,7 @@ def _vectors(graphs: Graphs, labels: str) -> Array | None:
     """Node attributes, where they are among the labels."""
     if "attributes" not in _listed(labels):
         return None
-    return _attributes_of(graphs)
+    return real_attributes(graphs, "node")
 
 
 def _attributes(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from saen._util.strings import boolean_text
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.jsonl import SUFFIXES, example_keys
@@ -135,7 +136,7 @@ def _built(value: Any, depth: int) -> Any:
     if depth:
         return [(CARRY, _built(value, depth - 1))]
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return boolean_text(value)
     if isinstance(value, str):
         return value
     try:

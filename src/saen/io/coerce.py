@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from saen._util.caller import warn_caller
+from saen._util.strings import plural
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.nested import NestedData
 from saen.errors import InputError
+
+MAX_NAMES = 5
+"""Attributes that are not read of which a warning gives the names."""
 
 
 def as_data(X: Any, takes: str = "graphs") -> Any:
@@ -69,9 +73,9 @@ def _warn_unread(graphs: Sequence[Any]) -> None:
         for key in sorted(map(str, keys - {"label"}))
     ]
     if unread:
-        warnings.warn(
-            f"attributes of networkx graphs not read: {', '.join(unread)[:200]} (only 'label' is; "
-            "saen.from_networkx reads those that you name)",
-            UserWarning,
-            stacklevel=2,
+        others = len(unread) - MAX_NAMES
+        more = f" and {plural(others, 'other')}" if others > 0 else ""
+        warn_caller(
+            f"attributes of networkx graphs not read: {', '.join(unread[:MAX_NAMES])}{more} (only "
+            "'label' is; saen.from_networkx reads those that you name)"
         )

@@ -22,7 +22,7 @@ from saen.io.columns import Items
 from saen.io.jsonl_blocks import read_block
 from saen.io.plain_graphs import plain_graphs
 from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, Record, Records, check_id, check_target
+from saen.io.records import BadGraphs, Record, Records, as_target, check_id
 from saen.io.tables import split_names
 from saen.io.text_files import is_blank, parse_json_line, unreadable
 
@@ -191,7 +191,7 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
 def example_keys(
     document: dict[str, Any], target: str | None, own_id: str | None
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """The target and id of an example, checked, and what is under its other keys.
+    """The target (see `as_target`) and id of an example, and what is under its other keys.
 
     `target` and `own_id` are the keys to take them from, several targets separated by commas.
 
@@ -206,12 +206,11 @@ def example_keys(
         if key not in document and len(keys) == 1:
             raise InputError(f"no {key!r}{did_you_mean(key, document)}")
     values = [document.get(key) for key in keys]
-    found = values[0] if len(keys) == 1 else values
-    check_target(found)
+    targets = as_target(values[0] if len(keys) == 1 else values)
     name = document.get(own_id or "id")
     check_id(name)
     rest = {k: v for k, v in document.items() if k not in (*keys, own_id or "id")}
-    return found, name, rest
+    return targets, name, rest
 
 
 # -- nodes and edges ---------------------------------------------------------------------------

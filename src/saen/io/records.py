@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.lazy import LazyModule
-from saen._util.strings import plural
+from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.reading import Task
@@ -213,7 +213,7 @@ def one_way_nodes(adjacency: sparse.csr_array[Any]) -> Array:
 
 
 def _target_array(targets: Sequence[Any]) -> Array:
-    """Classes, or real numbers if one of them has a fraction; true and false are text.
+    """Classes, or real numbers if one of them has a fraction.
 
     Several targets of each graph give a table; missing classes in it are empty strings, which
     makes strings of the others too, and missing numbers NaN.
@@ -223,7 +223,7 @@ def _target_array(targets: Sequence[Any]) -> Array:
         values = [value for target in targets for value in _several(target)]
     shape = (len(targets), -1) if isinstance(targets[0], list) else (len(targets),)
     known = [value for value in values if value is not None]
-    if not any(isinstance(value, str | bool) for value in known):
+    if not any(isinstance(value, str) for value in known):
         if not all(isinstance(n, int) or (n.is_integer() and abs(n) < 2**53) for n in known):
             return np.array(values, dtype=np.float64).reshape(shape)  # None becomes NaN
         whole = [None if value is None else int(value) for value in values]
@@ -319,23 +319,26 @@ def check_id(value: object) -> None:
         raise InputError("the id does not fit into 64 bits")
 
 
-def check_target(value: object) -> None:
-    """Raise `InputError` unless a value can be a target (None for none), or a list of them."""
+def as_target(value: object) -> Any:
+    """A target of JSON (None for none), or a list of them: true and false become text.
+
+    Raises `InputError` for what cannot be a target.
+
+    >>> as_target([True, 2, None])
+    ['true', 2, None]
+    """
     if isinstance(value, list) and value and not any(isinstance(each, list) for each in value):
-        for each in value:
-            check_target(each)
-        return
-    if value is None:
-        return
+        return [as_target(each) for each in value]
+    if isinstance(value, bool):
+        return boolean_text(value)
     if isinstance(value, str):
         check_text([value], "targets")
-        return
-    if isinstance(value, bool):
-        return
-    if not isinstance(value, int | float):
-        raise InputError(f"the target must be a string or a number, not {value!r:.80}")
-    if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
-        raise InputError("the target does not fit into 64 bits")
+    elif isinstance(value, int | float):
+        if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
+            raise InputError("the target does not fit into 64 bits")
+    elif value is not None:
+        raise InputError(f"the target must be a string, a number, true or false, not {value!r:.80}")
+    return value
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats
 from saen._util.lazy import LazyModule, import_extra
-from saen._util.strings import did_you_mean, plural
+from saen._util.strings import boolean_text, did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.archive import FREE_BYTES, MAX_RATIO
 from saen.io.reading import ReadOptions
@@ -446,7 +446,8 @@ class _ParquetTable(Table):
 
     def texts(self, column: str) -> pd.Series[str]:
         codes, distinct = pd.factorize(self.frame[column])
-        texts = np.array([*map(str, distinct), ""], dtype=object)  # the last is for code -1
+        words = [boolean_text(v) if isinstance(v, bool | np.bool_) else str(v) for v in distinct]
+        texts = np.array([*words, ""], dtype=object)  # the last is for code -1
         return pd.Series(texts[codes], dtype=object)
 
     def place(self, row: int) -> str:

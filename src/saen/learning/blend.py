@@ -25,11 +25,13 @@ from saen.errors import InputError
 from saen.io.coerce import as_data
 from saen.learning.calibration import temperature_of, tempered
 from saen.learning.candidates import BUDGETS, default_candidates, named_candidate
+from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.fitted import Fitted
 from saen.learning.load import Savable
 from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator, fit_or_interrupt
 from saen.learning.parameters import Parameters, parameter
+from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
 from saen.learning.selection import (
@@ -40,12 +42,13 @@ from saen.learning.selection import (
     blend,
     blend_by,
     describe_tried,
+    leave_out,
     try_candidates,
 )
 from saen.learning.targets import Targets, given, sample_weights
 from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
-from saen.network.settings import Part
+from saen.network.settings import DivergenceError, Part
 
 
 class Member(NamedTuple):
@@ -84,8 +87,21 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
         super().validate()
         choose_device(self.device)
         find_metric(self.metric, regression=isinstance(self, RegressorMixin))
-        if not isinstance(self.candidates, str) and not len(self.candidates):
+        if isinstance(self.candidates, str):
+            return
+        if not len(self.candidates):
             raise InputError("a blend needs at least one candidate")
+        kinds: tuple[type[Estimator], ...] = SAENClassifier, PartCountsClassifier
+        if isinstance(self, RegressorMixin):
+            kinds = SAENRegressor, PartCountsRegressor
+        for number, each in enumerate(self.candidates):
+            if not isinstance(each, kinds):
+                expected = " or ".join(kind.__name__ for kind in kinds)
+                raise InputError(
+                    f"candidate {_candidate_name(number, each)}: a {type(self).__name__} needs "
+                    f"candidates of type {expected}"
+                )
+            each.validate()
 
     def listed(self, data: Data) -> list[Candidate]:
         """The candidates for these data."""
@@ -99,7 +115,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 device=self.device,
             )
         return [
-            named_candidate(f"{number}: {type(each).__name__}", each)
+            named_candidate(_candidate_name(number, each), each)
             for number, each in enumerate(self.candidates)
         ]
 
@@ -157,34 +173,37 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             )
             prefix = "" if checkpoint is None else f"{checkpoint.stem}-"
             trials = try_candidates(trainer, candidates, [part], inner, prefix)
-        share = self.rule()(trials, problem)
-        self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
-        self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
-        self.members_ = []
-        for index in np.argsort(-share[:, 0], kind="stable").tolist():
-            if share[index, 0] == 0:
+        weight = self.rule()(trials, problem)
+        fitted = {}
+        for row in np.argsort(-weight[:, 0], kind="stable").tolist():
+            number = trials.numbers[row]
+            if weight[row, 0] == 0:
                 continue
-            member = clone(candidates[index].estimator).set_params(
-                random_state=seed, **trials.chosen[index][0]
+            member = clone(candidates[number].estimator).set_params(
+                random_state=seed, **trials.chosen[row][0]
             )
             if isinstance(member, NetworkEstimator):
                 # The blend is calibrated as a whole, on the predictions of the candidates.
                 member.set_params(progress=self.progress, inner_folds=0)
                 if checkpoint is not None:
-                    file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
+                    file = checkpoint.with_name(f"{prefix}member-{number}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
-            fit_or_interrupt(member, prepared, y, weights[:, 0])
-            if index in trials.curves:
-                member.inner_history_ = trials.curves[index][0]
-            self.members_.append(
-                Member(
-                    self.tried_[index]["candidate"],
-                    member,
-                    self.tried_[index]["weight"],
-                    self.tried_[index]["score"],
-                )
-            )
+            try:
+                fit_or_interrupt(member, prepared, y, weights[:, 0])
+            except DivergenceError as error:
+                weight = leave_out(candidates[number], weight, row, error)
+                continue
+            if number in trials.curves:
+                member.inner_history_ = trials.curves[number][0]
+            fitted[number] = member
+        self.tried_ = describe_tried(candidates, trials.numbers, trials.scores[:, 0], weight[:, 0])
+        self._calibrate(np.tensordot(weight[:, 0], trials.held_out[0], 1), trials.truth[0])
+        self.members_ = [
+            Member(tried["candidate"], member, tried["weight"], tried["score"])
+            for number, member in fitted.items()
+            for tried in [self.tried_[number]]
+        ]
         return self
 
     @abstractmethod
@@ -245,6 +264,10 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
                 same = [Prepared(None, model.decomposition_, model.compress(data))]
                 known += same
             yield model, same[0]
+
+
+def _candidate_name(number: int, estimator: Any) -> str:
+    return f"{number}: {type(estimator).__name__}"
 
 
 @dataclass(eq=False, repr=False)

@@ -25,7 +25,7 @@ LARGE = 2000
 EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
 """Of networks over ego graphs, by the size of the collection; at most, of those over
 neighbourhoods, which cost several times as much."""
-SHORTER = 4
+EPOCHS_DIVISOR = 4
 """With `thorough`, all networks are also tried with their epochs divided by this."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
@@ -67,14 +67,16 @@ def default_candidates(
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
         listed = iter([_Listed("part counts", False, base), _Listed("networks", True, base)])
     else:
-        listed = _for_graphs(data)
+        listed = _for_graphs(data, numbers)
     affordable = BUDGETS[: BUDGETS.index(budget) + 1]
     candidates = [
         named_candidate(each.name, _estimator(each, numbers, device))
         for each in listed
         if each.budget in affordable
     ]
-    return candidates + (shorter_networks(candidates, SHORTER) if budget == "thorough" else [])
+    if budget == "thorough":
+        candidates += shorter_networks(candidates, EPOCHS_DIVISOR)
+    return candidates
 
 
 def too_many(data: Any) -> str | None:
@@ -127,7 +129,7 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
     return estimator
 
 
-def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
+def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
     labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
     dense = n_links >= DENSE * graphs.n_nodes
     own = "node" if labelled else "log-degree:4"
@@ -147,9 +149,11 @@ def _for_graphs(graphs: Graphs) -> Iterator[_Listed]:
         yield counts("part counts, coarse degree", coarse)
     else:
         yield counts("part counts, triangles", "degree,triangles")
-    # Rows of length 1 hide how large a graph is, which alone tells some classes apart.
-    sized = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
-    yield counts("part counts, sizes", sized, norm=None)
+    scaled = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
+    if numbers:  # some do not grow with the graph, as means over its nodes
+        yield counts("part counts, shares", scaled, norm="l2")
+    else:  # rows of length 1 hide how large a graph is, which alone tells some classes apart
+        yield counts("part counts, sizes", scaled, norm=None)
     if len(graphs) <= MAX_FOREST_EXAMPLES:
         labels = "node" if labelled else "log-degree:2"
         yield counts("part counts, forest", labels, "thorough", model="forest")

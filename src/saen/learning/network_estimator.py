@@ -348,20 +348,19 @@ class NetworkEstimator(Savable, Fitted, Decomposing, ABC):
         best: NDArray[np.int64] = np.argmin(losses, axis=0) + 1
         return best
 
-    def _decomposed_alone(self, X: Data) -> Hierarchy | None:
+    def _decomposed_alone(self, data: Data) -> Hierarchy | None:
         """A single small example, not compressed: that would take longer than it saves."""
-        check_is_fitted(self, "_network")
         decomposition = self.decomposition_
-        if decomposition is None or isinstance(X, Prepared):
-            return None
-        data = as_data(X, decomposition.takes)
-        if isinstance(data, Hierarchy) or len(data) != 1:
+        if decomposition is None or isinstance(data, Prepared | Hierarchy) or len(data) != 1:
             return None
         small = decomposition.costs(data).sum() <= MAX_UNCOMPRESSED
         return decomposition.decompose(data) if small else None
 
     def _outputs(self, X: Data) -> tuple[Array, NDArray[np.int64]]:
         """Outputs of the unique examples, (rows, M, outputs), and the row of every example."""
+        check_is_fitted(self, "_network")
+        if self.decomposition_ is not None and not isinstance(X, Prepared):
+            X = as_data(X, self.decomposition_.takes)
         hierarchy, rows = self._decomposed_alone(X), np.zeros(1, dtype=np.int64)
         if hierarchy is None:
             compressed = self.compress(X)

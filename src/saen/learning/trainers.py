@@ -219,6 +219,15 @@ class PartOutputs:
     validation_loss: Floats | None = None
 
 
+def curve_interval(estimator: Estimator) -> int:
+    """Epochs between two measurements of its networks on held-out examples; part counts have none.
+
+    >>> curve_interval(SAENClassifier(epochs=40)), curve_interval(PartCountsClassifier())
+    (4, 0)
+    """
+    return 0 if isinstance(estimator, PartCountsEstimator) else curve_step(estimator.epochs)
+
+
 @dataclass
 class Trainer:
     """Trains estimators on parts of one dataset; equal decompositions share a hierarchy.
@@ -340,7 +349,7 @@ class Trainer:
         if not flat:
             return tested
         held_out, result = self.train_networks(
-            f"{stage}-calibration", estimator, flat, test_every=curve_step(estimator.epochs)
+            f"{stage}-calibration", estimator, flat, test_every=curve_interval(estimator)
         )
         ends = pairwise(np.cumsum([0, *map(len, inner)]))
         pairs = [
