@@ -227,6 +227,87 @@ def test_splits_exclude_other_ways_to_split(tmp_path):
         Protocol(splits=tmp_path / "splits.json", test_size=0.1)
 
 
+def _write_lines(folder):
+    """JSON lines of eight graphs, of which the third cannot be read and the sixth has no target."""
+    lines = [
+        {"id": f"g{number}", "nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2]}
+        for number in range(8)
+    ]
+    lines[2]["edges"] = [[0, 7]]
+    del lines[5]["target"]
+    file = folder / "graphs.jsonl"
+    file.write_text("\n\n".join(map(json.dumps, lines)))
+    return file
+
+
+def _write_table(folder):
+    """A table of eight molecules: the third row is broken, the sixth is no molecule."""
+    rows = [f"g{number},{'C' * (number + 1)},{'ab'[number % 2]}" for number in range(8)]
+    rows[2] += ",more"
+    rows[5] = "g5,C(,b"
+    file = folder / "molecules.csv"
+    file.write_text("\n".join(["id,smiles,target", *rows]))
+    return file
+
+
+def _write_folder(folder):
+    """A folder with eight files of one graph: the third is broken, the sixth has no target."""
+    folder = folder / "graphs"
+    folder.mkdir()
+    for number in range(8):
+        (folder / f"g{number}.edgelist").write_text("0 1\n" if number != 2 else "0 1 2 3 4\n")
+    targets = [f"g{number},{'ab'[number % 2]}" for number in range(8) if number != 5]
+    (folder / "targets.csv").write_text("\n".join(["graph,target", *targets]))
+    return folder
+
+
+@pytest.mark.parametrize("write", [_write_lines, _write_table, _write_folder])
+def test_splits_count_the_records_of_the_file_also_those_that_are_skipped(tmp_path, write):
+    split = {"train": [7, 6, 5, 4], "valid": [0, 2], "test": [1, 3]}
+    write_json(tmp_path / "split.json", split)
+    notes = []
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(write(tmp_path)), "counts", reading=reading)
+    protocol = Protocol(splits=tmp_path / "split.json")
+    report = evaluate_dataset(job, protocol, tmp_path / "run", notify=notes.append)
+    [[(train, test)]] = report.evaluation.splits
+    assert report.data.ids.tolist() == ["g0", "g1", "g3", "g4", "g6", "g7"]
+    assert report.data.ids[train].tolist() == ["g7", "g6", "g4"]
+    assert report.data.ids[test].tolist() == ["g1", "g3"]
+    assert notes[-1] == "note: split.json: 2 of 8 examples left out, skipped as bad"
+    kept = json.loads((tmp_path / "run" / "splits.json").read_text())["repeats"]
+    assert kept == [[{"train": [7, 6, 4], "valid": [0], "test": [1, 3]}]]
+    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
+    assert again.evaluation.splits[0][0][1].tolist() == test.tolist()
+
+
+def test_folds_of_a_run_that_skipped_records_are_read_again(tmp_path):
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(_write_lines(tmp_path)), "counts", reading=reading)
+    first = evaluate_dataset(job, Protocol(repeats=1, folds=2), tmp_path / "run")
+    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
+    np.testing.assert_array_equal(first.evaluation.fold_of, again.evaluation.fold_of)
+
+
+def test_splits_are_refused_where_the_skipped_graphs_have_no_number(tmp_path):
+    rows = [f"{graph},0,1" for graph in range(6)]
+    (tmp_path / "edges.csv").write_text("\n".join(["graph,source,target", *rows, "2,0,"]))
+    targets = [f"{graph},{'ab'[graph % 2]}" for graph in range(6)]
+    (tmp_path / "targets.csv").write_text("\n".join(["graph,target", *targets]))
+    write_json(tmp_path / "split.json", {"train": [0, 1], "test": [3, 4]})
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(tmp_path / "edges.csv"), "counts", reading=reading)
+    with pytest.raises(FileError, match="which of them were skipped is not known"):
+        evaluate_dataset(job, Protocol(splits=tmp_path / "split.json"))
+
+
+def test_splits_beyond_the_records_of_the_file_are_refused(tmp_path):
+    write_json(tmp_path / "split.json", {"train": [0, 1], "test": [5]})
+    assert splits_from_json(tmp_path / "split.json", 4, [2, 3]).repeats[0][0][1].tolist() == [3]
+    with pytest.raises(FileError, match="needs test indices from 0 to 4"):
+        splits_from_json(tmp_path / "split.json", 4, [2])
+
+
 def test_splits_without_validation_have_none():
     assert "valid" not in json.dumps(splits_to_json(Splits(make_splits([0, 1] * 4, 1, 2, seed=0))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
 from saen._util.lazy import LazyModule
+from saen._util.strings import plural
 from saen.errors import FileError, InputError
 from saen.network.settings import Part
 
@@ -44,6 +45,24 @@ class Splits:
 
     repeats: Sequence[Sequence[Fold]]
     validation: Sequence[Ints] | None = None
+
+
+def renumbered(splits: Splits, numbers: Ints) -> Splits:
+    """The same splits with `numbers[i]` for example i, which drops out if that is negative.
+
+    >>> renumbered(Splits([[([0, 1], [2])]]), np.array([0, -1, 1])).repeats
+    [[(array([0]), array([1]))]]
+    """
+
+    def part(indices: Ints) -> Ints:
+        mapped: Ints = numbers[np.asarray(indices)]
+        return mapped[mapped >= 0]
+
+    validation = splits.validation
+    return Splits(
+        [[(part(train), part(test)) for train, test in folds] for folds in splits.repeats],
+        None if validation is None else [part(each) for each in validation],
+    )
 
 
 def make_splits(
@@ -208,13 +227,12 @@ def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
         raise InputError("every repeat needs the same number of folds")
     if not len(splits[0]):
         raise InputError("there are no folds")
+    for what, part in _named_parts(Splits(splits)):
+        _check_part(part, n, what)
     for repeat, folds in enumerate(splits):
         for fold, (train, test) in enumerate(folds):
-            place = f"repeat {repeat}, fold {fold}"
-            _check_part(train, n, f"{place} needs training")
-            _check_part(test, n, f"{place} needs test")
             if len(np.intersect1d(train, test)):
-                raise InputError(f"{place} trains on examples that it tests")
+                raise InputError(f"repeat {repeat}, fold {fold} trains on examples that it tests")
         tested = np.sort(np.concatenate([test for _, test in folds]))
         if len(folds) > 1 and not np.array_equal(tested, np.arange(n)):
             raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
@@ -229,6 +247,16 @@ def check_validation(validation: Sequence[Ints], splits: Sequence[Sequence[Fold]
         for name, other in zip(("training", "test"), folds[0], strict=True):
             if len(np.intersect1d(part, other)):
                 raise InputError(f"repeat {repeat} validates on {name} examples")
+
+
+def _named_parts(splits: Splits) -> Iterator[tuple[str, Array]]:
+    """All parts, each with what it is, for messages."""
+    for repeat, folds in enumerate(splits.repeats):
+        for fold, (train, test) in enumerate(folds):
+            yield f"repeat {repeat}, fold {fold} needs training", np.asarray(train)
+            yield f"repeat {repeat}, fold {fold} needs test", np.asarray(test)
+    for repeat, part in enumerate(splits.validation or ()):
+        yield f"repeat {repeat} needs validation", np.asarray(part)
 
 
 def _check_part(indices: ArrayLike, n: int, what: str) -> None:
@@ -262,11 +290,18 @@ def splits_to_json(splits: Splits) -> dict[str, Any]:
     return document
 
 
-def splits_from_json(path: Path, n: int) -> Splits:
+def splits_from_json(
+    path: Path,
+    n: int,
+    skipped: Sequence[int | None] = (),
+    notify: Callable[[str], object] | None = None,
+) -> Splits:
     """Splits for a dataset of `n` examples from a file, checked.
 
     The file holds what `splits_to_json` gives, or a single published split as
-    `{"train": […], "valid": […], "test": […]}`; `valid` may be left out.
+    `{"train": […], "valid": […], "test": […]}`; `valid` may be left out. Its indices count all
+    records of the input: those that were `skipped` (see `skipped_records`) drop out of the splits,
+    which are renumbered. `notify` is called with one line if there were any.
     """
     document = read_json(path)
     try:
@@ -284,13 +319,53 @@ def splits_from_json(path: Path, n: int) -> Splits:
             '{"train": […], "valid": […], "test": […]}',
             path=path,
         ) from None
+    splits = Splits(repeats, given or None)
     try:
-        check_splits(repeats, n)
-        if given:
-            check_validation(given, repeats, n)
+        if skipped:
+            splits = _without(splits, n, skipped, path.name, notify)
+        check_splits(splits.repeats, n)
+        if splits.validation is not None:
+            check_validation(splits.validation, splits.repeats, n)
     except InputError as error:
         raise FileError(str(error), path=path) from None
-    return Splits(repeats, given or None)
+    return splits
+
+
+def _without(
+    splits: Splits,
+    n: int,
+    skipped: Sequence[int | None],
+    name: str,
+    notify: Callable[[str], object] | None,
+) -> Splits:
+    """Splits of all records as splits of the `n` that were not skipped."""
+    records = remaining_records(n, skipped)
+    if records is None:
+        raise InputError(
+            "splits count all graphs of the input, but which of them were skipped is not known in "
+            "this format: correct them, or leave them out of the files"
+        )
+    places = np.full(n + len(set(skipped)), -1)
+    places[records] = np.arange(n)
+    used: set[int] = set()
+    for what, part in _named_parts(splits):
+        _check_part(part, len(places), what)
+        used.update(part.tolist())
+    lost = len(used.intersection(skipped))
+    if lost and notify is not None:
+        notify(f"{name}: {lost:,} of {plural(len(used), 'example')} left out, skipped as bad")
+    return renumbered(splits, places)
+
+
+def remaining_records(n: int, skipped: Sequence[int | None]) -> Ints | None:
+    """Where `n` examples are in an input of which others were skipped, if that is known.
+
+    >>> remaining_records(3, [1, 3])
+    array([0, 2, 4])
+    """
+    known = {record for record in skipped if record is not None}
+    every = np.arange(n + len(known))
+    return None if None in skipped else np.setdiff1d(every, [*known])
 
 
 def _indices(values: Any) -> NDArray[np.int64]:

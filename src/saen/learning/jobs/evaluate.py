@@ -18,6 +18,7 @@ from saen._util.progress import bar
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.reading import ReadOptions
+from saen.io.records import skipped_records
 from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
@@ -28,7 +29,7 @@ from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
 from saen.learning.presets import Estimator
 from saen.learning.runs import digest, open_run, versions
-from saen.learning.splits import Splits, splits_from_json
+from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.learning.trainers import Progress
 from saen.learning.unused import unused_by
 from saen.network.devices import choose_device, device_name
@@ -117,19 +118,26 @@ def evaluate_dataset(
         job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
     settings = job.settings()
     start = perf_counter()
+    skipped: list[int | None] = []
     if preparations is None:
-        preparations = Preparations(job.load())
+        with skipped_records(job.reading) as (reading, skipped):
+            preparations = Preparations(replace(job, reading=reading).load())
     data = preparations.data
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
     estimator = job.estimator(targets)
-    if notify is not None:
-        columns = {"smiles": job.reading.smiles, "groups": protocol.groups}
-        for line in unused_by(estimator, data, **columns):
+
+    def note(line: str) -> None:
+        if notify is not None:
             notify(f"note: {line}")
+
+    for line in unused_by(estimator, data, smiles=job.reading.smiles, groups=protocol.groups):
+        note(line)
     asked = estimator.metric if isinstance(estimator, BlendEstimator) else protocol.metric
     metric = find_metric(asked, regression=targets.dtype.kind == "f")
-    splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
+    splits = None
+    if protocol.splits is not None:
+        splits = splits_from_json(protocol.splits, len(data), skipped, note)
     groups = None
     if protocol.groups is not None:
         groups = load_groups(protocol.groups, job.data, data, job.reading)
@@ -170,6 +178,7 @@ def evaluate_dataset(
                 metric=asked,
                 models_at_once=protocol.at_once,
                 folder=folder,
+                records=remaining_records(len(data), skipped) if skipped else None,
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
