@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
 from saen.io.reading import ReadOptions
+from saen.io.records import skipped_records
 from saen.learning import splits
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
 from saen.learning.jobs.job import Job
 from saen.learning.splits import (
+    LargeGroupWarning,
     SmallClassWarning,
     Splits,
     check_splits,
@@ -30,6 +33,7 @@ from saen.learning.splits import (
     splits_to_json,
 )
 from saen.network.settings import Part
+from saen.report.summaries import describe_evaluation
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
@@ -184,9 +188,10 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
 
     def groups(name, source=table, **reading):
-        options = ReadOptions(report=lambda error: None, **reading)
-        data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
-        return load_groups(str(name), str(source), data, options).tolist()
+        plain = ReadOptions(report=lambda error: None, **reading)
+        with skipped_records(plain) as (options, skipped):
+            data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
+        return load_groups(str(name), str(source), data, plain, skipped).tolist()
 
     assert groups("lab") == ["A", "B", "A"]
     assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", ""]
@@ -194,19 +199,60 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     renamed.write_text(table.read_text().replace("smiles", "structure", 1))
     assert groups("scaffold", renamed, smiles="Structure")[2] == ""
     skipped = tmp_path / "skipped.csv"
-    skipped.write_text("id,smiles,lab\na,c1ccccc,A\nb,CCO,B\nc,Oc1ccccc1,C\n")
+    skipped.write_text("id,smiles,lab\na,c1ccccc,A\na,CCO,B\nc,Oc1ccccc1,C\n")
     assert groups("scaffold", skipped, skip_bad=True) == ["", "c1ccccc1"]
     assert groups("lab", skipped, skip_bad=True) == ["B", "C"]
+    assert groups("ID", skipped, skip_bad=True) == ["a", "c"]
     lines = tmp_path / "groups.txt"
     lines.write_text("x\ny\nx\n")
     assert groups(lines, "threads") == ["x", "y", "x"]
+    assert groups(lines, skipped, skip_bad=True) == ["y", "x"]
     lines.write_text("x\ny\nx\nx\n")
     with pytest.raises(FileError, match="4 groups for 3 examples"):
         groups(lines, "threads")
-    with pytest.raises(InputError, match="a column of the table, a file"):
+    with pytest.raises(InputError, match="a column or key of the data, a file"):
         groups("nothing")
+    with pytest.raises(InputError, match=r"not 'labb' \(did you mean Lab\?\)"):
+        groups("labb")
     with pytest.raises(InputError, match="table with a column 'smiles'"):
         groups("scaffold", "threads")
+
+
+def test_groups_come_from_a_key_of_json_lines(tmp_path):
+    lines = [
+        {"nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2], "batch": number // 2}
+        for number in range(8)
+    ]
+    file = tmp_path / "graphs.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    protocol = Protocol(repeats=1, folds=2, groups="batch")
+    report = evaluate_dataset(Job(str(file), "counts"), protocol)
+    fold_of = report.evaluation.fold_of.reshape(4, 2)
+    assert (fold_of[:, 0] == fold_of[:, 1]).all()
+    assert report.recorded["groups"] == {"by": "batch", "count": 4, "largest": 2}
+    assert describe_evaluation(report)["groups"] == "batch: 4 groups, the largest 2 of 8 examples"
+    del lines[3]["batch"]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"1 of 8 examples has no group in 'batch' \(first: 3\)"):
+        evaluate_dataset(Job(str(file), "counts"), protocol)
+
+
+def test_groups_with_empty_cells_are_refused(tmp_path):
+    table = tmp_path / "molecules.csv"
+    table.write_text("id,smiles,target,lab\na,C,0,A\nb,CC,1,\nc,CCC,0,\n")
+    with pytest.raises(InputError, match=r"2 of 3 examples have no group in 'lab' \(first: b\)"):
+        load_groups("lab", str(table), saen.load_dataset(table), ReadOptions())
+
+
+@pytest.mark.parametrize("options", [{"folds": 4}, {"folds": 2, "test_size": 0.25}])
+def test_groups_larger_than_a_test_part_are_a_warning(options):
+    groups = ["acyclic"] * 6 + [f"ring {number % 7}" for number in range(14)]
+    message = r"group 'acyclic' has 6 of 20 examples, more than a test part should have \(5\)"
+    with pytest.warns(LargeGroupWarning, match=message):
+        make_splits([0, 1] * 10, 1, seed=0, groups=groups, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_splits([0, 1] * 10, 1, seed=0, groups=[*groups[1:], "ring 0"], **options)
 
 
 def test_scaffold_splits_keep_series_together(tmp_path):

@@ -43,8 +43,8 @@ def command(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Never split a group: a column of the table, a file with one line per graph, "
-            "or scaffold (of SMILES)."
+            help="Never split a group: a column of the table or key of JSON lines, a file with "
+            "one line per graph, or scaffold (of SMILES)."
         ),
     ] = None,
     splits: Annotated[

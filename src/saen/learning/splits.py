@@ -35,6 +35,10 @@ class SmallClassWarning(UserWarning):
     """A class has fewer members than there are folds, so some folds do not test it."""
 
 
+class LargeGroupWarning(UserWarning):
+    """A group has more examples than a test part should have, so parts are very unequal."""
+
+
 @dataclass(frozen=True)
 class Splits:
     """Per repeat a list of folds; and, if settings are compared on a part of its own, that part.
@@ -84,8 +88,9 @@ def make_splits(
     test_size : test one random part of this share per repeat (hold-out) instead of folds.
     groups : (n,), examples of one group are never on both sides of a split.
 
-    Warns of a class with fewer members than folds (`SmallClassWarning`), and raises `InputError`
-    for splits that cannot be made.
+    Warns of a class with fewer members than folds (`SmallClassWarning`) and of a group with more
+    members than a test part should have (`LargeGroupWarning`), and raises `InputError` for splits
+    that cannot be made.
 
     >>> splits = make_splits([0, 1] * 10, repeats=2, folds=5, seed=0)
     >>> len(splits), len(splits[0]), splits[0][0][1].shape
@@ -100,6 +105,8 @@ def make_splits(
         _check_folds(y, folds, group_of)
     elif not 0 < test_size < 1:
         raise InputError(f"test_size must be between 0 and 1, not {test_size:g}")
+    if groups is not None:
+        _warn_of_large_group(groups, 1 / folds if test_size is None else test_size)
     out, grouped = [], group_of is not None
     for state in range(seed, seed + repeats):
         if test_size is None:
@@ -204,6 +211,19 @@ def _checked_groups(groups: ArrayLike, n: int) -> Array:
     if group_of.shape != (n,):
         raise InputError(f"groups must have shape ({n},), one per example, not {group_of.shape}")
     return np.unique(group_of.astype(str), return_inverse=True)[1]
+
+
+def _warn_of_large_group(groups: ArrayLike, share: float) -> None:
+    names, counts = np.unique(np.asarray(groups).astype(str), return_counts=True)
+    largest, n = counts.argmax(), int(counts.sum())
+    expected = int(np.ceil(share * n))
+    if counts[largest] > expected:
+        warnings.warn(
+            f"group {str(names[largest])!r:.60} has {counts[largest]:,} of {n:,} examples, more "
+            f"than a test part should have ({expected:,}): test parts are very unequal",
+            LargeGroupWarning,
+            stacklevel=3,
+        )
 
 
 # -- checking ----------------------------------------------------------------------------------

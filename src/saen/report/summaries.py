@@ -120,7 +120,14 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     document, evaluation = report.to_json(), report.evaluation
     metrics, duplicates = evaluation.metrics, document["duplicates"]
     first = metrics[evaluation.metric]
-    lines = {first.title: describe_score(first, document[first.name])}
+    lines = {}
+    if "groups" in document:
+        groups = document["groups"]
+        lines["groups"] = (
+            f"{groups['by']}: {plural(groups['count'], 'group')}, the largest "
+            f"{groups['largest']:,} of {len(evaluation.targets):,} examples"
+        )
+    lines[first.title] = describe_score(first, document[first.name])
     others = [
         f"{metric.title} {_value(metric, document[metric.name]['mean'])}"
         for metric in metrics.values()

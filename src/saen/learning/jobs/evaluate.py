@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,16 +10,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
+from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.reading import ReadOptions
 from saen.io.records import skipped_records
-from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
+from saen.io.tables import SUFFIXES, column_name, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
@@ -47,8 +49,8 @@ class Protocol:
     - `at_once`: networks trained side by side;
     - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
     - `test_size`: test one random part of this share per repeat, instead of folds;
-    - `groups`: a column of the table that is evaluated, a file with one line per example, or
-      `scaffold`; examples of one group are never on both sides of a split.
+    - `groups`: a column of the table (a key of the JSON lines) that is evaluated, a file with one
+      line per example, or `scaffold`; examples of one group are never on both sides of a split.
     """
 
     stop: str = "fixed"
@@ -140,7 +142,7 @@ def evaluate_dataset(
         splits = splits_from_json(protocol.splits, len(data), skipped, note)
     groups = None
     if protocol.groups is not None:
-        groups = load_groups(protocol.groups, job.data, data, job.reading)
+        groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
@@ -158,6 +160,13 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
+    if groups is not None:
+        sizes = np.unique(groups, return_counts=True)[1]
+        recorded["groups"] = {
+            "by": protocol.groups,
+            "count": len(sizes),
+            "largest": int(sizes.max()),
+        }
     network = isinstance(estimator, NetworkEstimator | BlendEstimator)
     with open_run(out, recorded) if out is not None else nullcontext() as folder:
         label = "networks × epochs" if network else "models"
@@ -195,8 +204,16 @@ def evaluate_dataset(
     return report
 
 
-def load_groups(groups: str, source: str, data: Any, reading: ReadOptions) -> Array:
+def load_groups(
+    groups: str,
+    source: str,
+    data: Any,
+    reading: ReadOptions,
+    skipped: Sequence[int | None] = (),
+) -> Array:
     """The group of each example of the data, which were read from `source`: see `Protocol.groups`.
+
+    `skipped` are the records of the source that are not among the data, see `skipped_records`.
 
     >>> import saen
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -205,41 +222,62 @@ def load_groups(groups: str, source: str, data: Any, reading: ReadOptions) -> Ar
     >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
     [['A', 'B'], ['', '']]
     """
-    path = Path(source)
-    table = read_table(path) if path.suffix in SUFFIXES and path.is_file() else None
     if groups == SCAFFOLD:
-        column = None if table is None else find_column(table, reading.smiles, (SMILES,))
-        if table is None or column is None:
+        smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+        if smiles is None:
             raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
-        result = murcko_scaffolds(table.texts(column).iloc[_rows(table, data, reading)])
-    elif table is not None and groups.lower() in table.columns:
-        rows = _rows(table, data, reading)
-        result = table.texts(groups.lower()).iloc[rows].to_numpy().astype(str)
-    else:
-        try:
-            result = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"groups must be a column of the table, a file with one line per example, or "
-                f"{SCAFFOLD}, not {groups!r}"
-            ) from None
-    if len(result) != len(data):
-        raise FileError(f"{len(result)} groups for {len(data)} examples", path=groups)
-    return result
-
-
-def _rows(table: Table, data: Any, reading: ReadOptions) -> Array:
-    """The rows of a table that examples were read from: all, or those with their ids."""
-    every = np.arange(len(table))
-    if len(table) == len(data):
-        return every
-    column = find_column(table, reading.id, ID_COLUMNS) or find_column(
-        table, reading.smiles, (SMILES,)
-    )
+        return murcko_scaffolds(smiles)
+    column = _extra_column(groups, data)
     if column is None:
-        return every
-    ids = table.labels(column, every).astype(str)
-    return np.flatnonzero(np.isin(ids, data.ids.astype(str)))
+        column = _table_column(groups, source, len(data), skipped)
+    if column is None:
+        column = _lines(groups, data, skipped)
+    empty = np.flatnonzero(np.isin(np.char.strip(column), ("", "nan")))
+    if len(empty):
+        have = "has" if len(empty) == 1 else "have"
+        raise InputError(
+            f"{len(empty):,} of {plural(len(data), 'example')} {have} no group in {groups!r} "
+            f"(first: {data.ids[empty[0]]})"
+        )
+    return column
+
+
+def _extra_column(name: str, data: Any) -> Array | None:
+    """The values of a key, or of a column whose name may be in upper or lower case, as text."""
+    columns = data.extra or {}
+    spelling = {column_name(each): each for each in columns}
+    found = name if name in columns else spelling.get(column_name(name))
+    return None if found is None else columns[found].astype(str)
+
+
+def _table_column(
+    name: str, source: str, n: int, skipped: Sequence[int | None]
+) -> NDArray[np.str_] | None:
+    """Any column of a table with one row for each of the `n` examples, as text."""
+    path = Path(source)
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return None
+    table = read_table(path)
+    rows = np.flatnonzero(~np.isin(table.records()[0], [r for r in skipped if r is not None]))
+    if column_name(name) not in table.columns or len(rows) != n:
+        return None
+    return table.texts(column_name(name)).iloc[rows].to_numpy().astype(str)
+
+
+def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.str_]:
+    """The lines of a file, one for each record of the input, for those that were not skipped."""
+    try:
+        lines = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"groups must be a column or key of the data, a file with one line per example, or "
+            f"{SCAFFOLD}, not {groups!r}{did_you_mean(groups, data.extra or ())}"
+        ) from None
+    records = remaining_records(len(data), skipped)
+    n = len(data) + len(set(skipped))
+    if len(lines) != n or records is None:
+        raise FileError(f"{len(lines)} groups for {n} examples", path=groups)
+    return lines[records]
 
 
 def _n_folds(protocol: Protocol, splits: Splits | None) -> int:
