@@ -161,6 +161,12 @@ def test_a_published_split_is_read_and_kept(tmp_path):
     np.testing.assert_array_equal(again.repeats[0][0][0], train)
 
 
+def test_evaluate_says_how_many_examples_a_published_split_uses(tmp_path):
+    write_json(tmp_path / "split.json", {"train": [*range(14)], "test": [20, 21]})
+    report = evaluate_dataset(Job("threads", "counts"), Protocol(splits=tmp_path / "split.json"))
+    assert describe_evaluation(report)["split"] == "14 train, 2 test of 300 examples"
+
+
 def test_evaluate_with_a_published_split_resumes(tmp_path):
     saen.save(THREADS, tmp_path / "threads.saen")
     split = {"train": list(range(14)), "valid": [14, 15, 16, 17], "test": list(range(18, 24))}
@@ -171,6 +177,7 @@ def test_evaluate_with_a_published_split_resumes(tmp_path):
     again = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
     assert first["accuracy"] == again["accuracy"]
     assert first["protocol"] == {"repeats": 1, "folds": 1, "stop": "fixed"}
+    assert first["split"] == {"train": 14, "valid": 4, "test": 6, "of": 24}
     kept = json.loads((tmp_path / "run" / "splits.json").read_text())
     assert kept["repeats"] == [[split]]
 
@@ -269,8 +276,32 @@ def test_scaffold_splits_keep_series_together(tmp_path):
 
 
 def test_splits_exclude_other_ways_to_split(tmp_path):
-    with pytest.raises(InputError, match="'splits' and 'test_size' exclude"):
-        Protocol(splits=tmp_path / "splits.json", test_size=0.1)
+    for other in ({"test_size": 0.1}, {"groups": "lab"}, {"repeats": 2}, {"folds": 5}):
+        with pytest.raises(InputError, match=f"'splits' and '{next(iter(other))}' exclude"):
+            Protocol(splits=tmp_path / "splits.json", **other)
+
+
+def test_a_hold_out_excludes_folds():
+    with pytest.raises(InputError, match="'test_size' and 'folds' exclude"):
+        Protocol(test_size=0.1, folds=5)
+    report = evaluate_dataset(Job("threads", "counts"), Protocol(repeats=2, test_size=0.1))
+    assert report.recorded["protocol"] == {"repeats": 2, "folds": 1, "stop": "fixed"}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"train": [0], "val": [1], "test": [2]}, r"unknown key 'val' \(did you mean valid\?\)"),
+        ({"train": [0], "validation": [1], "test": [2]}, "'validation' .did you mean valid"),
+        ({"training": [0], "test": [2]}, "'training' .did you mean train.*: expected train, valid"),
+        ({"repeats": [[{"train": [0], "test": [1], "dev": [2]}]]}, "unknown key 'dev'"),
+        ({"repeats": [[{"train": [0], "test": [1]}]], "valid": [2]}, "expected repeats"),
+    ],
+)
+def test_splits_with_an_unknown_key_are_refused(tmp_path, document, message):
+    write_json(tmp_path / "split.json", document)
+    with pytest.raises(FileError, match=message):
+        splits_from_json(tmp_path / "split.json", 3)
 
 
 def _write_lines(folder):

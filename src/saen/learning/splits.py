@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
 from saen._util.lazy import LazyModule
-from saen._util.strings import plural
+from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.network.settings import Part
 
@@ -29,6 +29,10 @@ INNER_TEST_SIZE = 0.1
 """Share of a training part that a single inner split holds out."""
 MAX_INNER_TEST = 10_000
 """Examples that a single inner split holds out at most: enough for a temperature or a quantile."""
+
+
+PARTS = ("train", "valid", "test")
+"""The keys of a split in a file."""
 
 
 class SmallClassWarning(UserWarning):
@@ -328,6 +332,9 @@ def splits_from_json(
         if "repeats" not in document:
             document = {"repeats": [[document]]}
         folds = [fold for repeat in document["repeats"] for fold in repeat]
+        _check_keys(document, ("repeats",), path)
+        for fold in folds:
+            _check_keys(fold, PARTS, path)
         repeats: list[list[Fold]] = [
             [(_indices(fold["train"]), _indices(fold["test"])) for fold in repeat]
             for repeat in document["repeats"]
@@ -349,6 +356,14 @@ def splits_from_json(
     except InputError as error:
         raise FileError(str(error), path=path) from None
     return splits
+
+
+def _check_keys(document: Any, known: Sequence[str], path: Path) -> None:
+    """Raise if an object has another key: a part that is spelt otherwise would be ignored."""
+    unknown = [key for key in document if key not in known] if isinstance(document, dict) else []
+    if unknown:
+        hint = f"{did_you_mean(unknown[0], known)}: expected {', '.join(known)}"
+        raise FileError(f"unknown key {unknown[0]!r:.60}{hint}", path=path)
 
 
 def _without(

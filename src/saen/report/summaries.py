@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from saen._util.strings import plural
+from saen.learning.splits import PARTS
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -121,6 +122,10 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     metrics, duplicates = evaluation.metrics, document["duplicates"]
     first = metrics[evaluation.metric]
     lines = {}
+    if "split" in document:
+        split = document["split"]
+        parts = ", ".join(f"{split[part]:,} {part}" for part in PARTS if part in split)
+        lines["split"] = f"{parts} of {split['of']:,} examples"
     if "groups" in document:
         groups = document["groups"]
         lines["groups"] = (

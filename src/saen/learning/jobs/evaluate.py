@@ -37,6 +37,9 @@ from saen.learning.unused import unused_by
 from saen.network.devices import choose_device, device_name
 
 SCAFFOLD = "scaffold"
+N_REPEATS, N_FOLDS = 10, 10
+_EXCLUDE = {"splits": ("test_size", "groups", "repeats", "folds"), "test_size": ("folds",)}
+"""Options of a `Protocol` that decide the same thing."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Protocol:
     """How to evaluate.
 
     - `stop`: when training stops, see `STOPS`;
-    - `repeats`, `folds`: cross-validations, and folds of each;
+    - `repeats`, `folds`: cross-validations, and folds of each, by default 10;
     - `splits`: a file with splits, instead of folds;
     - `at_once`: networks trained side by side;
     - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
@@ -54,8 +57,8 @@ class Protocol:
     """
 
     stop: str = "fixed"
-    repeats: int = 10
-    folds: int = 10
+    repeats: int | None = None
+    folds: int | None = None
     splits: Path | None = None
     at_once: int | None = None
     metric: str | None = None
@@ -63,9 +66,10 @@ class Protocol:
     groups: str | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("splits", "test_size", "groups") if getattr(self, name)]
-        if "splits" in given and len(given) > 1:
-            raise InputError(f"options 'splits' and {given[1]!r} exclude each other")
+        for option, others in _EXCLUDE.items():
+            for other in others:
+                if getattr(self, option) is not None and getattr(self, other) is not None:
+                    raise InputError(f"options {option!r} and {other!r} exclude each other")
 
 
 @dataclass(frozen=True)
@@ -143,14 +147,18 @@ def evaluate_dataset(
     groups = None
     if protocol.groups is not None:
         groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
+    repeats = N_REPEATS if protocol.repeats is None else protocol.repeats
+    folds = N_FOLDS if protocol.folds is None else protocol.folds
+    if protocol.test_size is not None:
+        folds = 1
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
         "settings": settings,
         "grid": preset.grid if protocol.stop == "nested" else {},
         "protocol": {
-            "repeats": protocol.repeats if splits is None else len(splits.repeats),
-            "folds": _n_folds(protocol, splits),
+            "repeats": repeats if splits is None else len(splits.repeats),
+            "folds": folds if splits is None else len(splits.repeats[0]),
             "stop": str(protocol.stop),
         },
         "splits": _describe_splits(protocol, regression=targets.dtype.kind == "f"),
@@ -160,6 +168,8 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
+    if splits is not None and len(splits.repeats) == len(splits.repeats[0]) == 1:
+        recorded["split"] = _count_split(splits, len(data))
     if groups is not None:
         sizes = np.unique(groups, return_counts=True)[1]
         recorded["groups"] = {
@@ -175,8 +185,8 @@ def evaluate_dataset(
                 estimator,
                 preparations,
                 job.named(targets),
-                repeats=protocol.repeats,
-                folds=protocol.folds,
+                repeats=repeats,
+                folds=folds,
                 seed=job.seed,
                 test_size=protocol.test_size,
                 groups=groups,
@@ -280,10 +290,11 @@ def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.
     return lines[records]
 
 
-def _n_folds(protocol: Protocol, splits: Splits | None) -> int:
-    if splits is not None:
-        return len(splits.repeats[0])
-    return protocol.folds if protocol.test_size is None else 1
+def _count_split(splits: Splits, n: int) -> dict[str, int]:
+    """How many examples there are in each part of a single split, and `of` how many."""
+    [[(train, test)]] = splits.repeats
+    valid = {} if splits.validation is None else {"valid": len(splits.validation[0])}
+    return {"train": len(train), **valid, "test": len(test), "of": n}
 
 
 def _describe_splits(protocol: Protocol, *, regression: bool) -> str:
