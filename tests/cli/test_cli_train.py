@@ -303,6 +303,22 @@ def test_an_interrupted_run_goes_on_with_what_it_knows(
     assert sorted(tmp_path.iterdir()) == [out, whole]
 
 
+def test_an_interrupted_evaluation_says_that_it_can_be_resumed(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    options = ("evaluate", data, "--repeats", 1, "--folds", 2, "--epochs", 1, "--models", 1)
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saen.learning.trainers.Trainer.calibrate_networks", interrupt)
+    stops(monkeypatch, *options, "--out", tmp_path / "run")
+    told = capsys.readouterr().err
+    assert told.endswith("saen: run the same command again to resume\nsaen: interrupted\n")
+    stops(monkeypatch, *options)
+    assert "resume" not in capsys.readouterr().err
+
+
 def test_an_interrupted_run_makes_place_by_force(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

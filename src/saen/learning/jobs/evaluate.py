@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -30,7 +30,7 @@ from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
 from saen.learning.presets import Estimator
-from saen.learning.runs import digest, open_run, versions
+from saen.learning.runs import RESUME, digest, has_begun, open_run, versions
 from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.learning.trainers import Progress
 from saen.learning.unused import unused_by
@@ -178,7 +178,7 @@ def evaluate_dataset(
             "largest": int(sizes.max()),
         }
     network = isinstance(estimator, NetworkEstimator | BlendEstimator)
-    with open_run(out, recorded) if out is not None else nullcontext() as folder:
+    with _run_directory(out, recorded, notify) as folder:
         label = "networks × epochs" if network else "models"
         with bar(label, 1, shown=None if progress is None else False) as update:
             evaluation = cross_validate(
@@ -212,6 +212,23 @@ def evaluate_dataset(
         if folder is not None:
             write_json(folder / "summary.json", report.to_json(), sealed=True)
     return report
+
+
+@contextmanager
+def _run_directory(
+    out: Path | None, recorded: dict[str, Any], notify: Callable[[str], object] | None
+) -> Iterator[Path | None]:
+    """The run directory, if there is one; whoever interrupts it is told that it can be resumed."""
+    if out is None:
+        yield None
+        return
+    with open_run(out, recorded) as folder:
+        try:
+            yield folder
+        except (KeyboardInterrupt, SystemExit):
+            if notify is not None and has_begun(folder):
+                notify(RESUME)
+            raise
 
 
 def load_groups(
