@@ -119,6 +119,7 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
     [
         ([0, 1] * 4, {"folds": 1}, "folds must be an integer ≥ 2"),
         ([0, 1] * 4, {"folds": 9}, "use at most 8 folds"),
+        ([*range(8)], {"folds": 2}, r"every class has 1 member \(8 examples, as many classes\)"),
         ([0, 1, 2, 3] * 2, {"folds": 3}, "no class has 3 members, the largest has 2"),
         ([0, 1] * 4, {"repeats": 0}, "repeats must be"),
         ([0, 1] * 4, {"test_size": 0.0}, "between 0 and 1"),

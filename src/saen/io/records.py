@@ -183,7 +183,8 @@ def with_targets(
             have = "has" if len(missing) == 1 else "have"
             raise FileError(
                 f"{len(missing):,} of {plural(len(graphs), 'graph')} {have} no target (first: "
-                f"{places.graph(missing[0])}); either all graphs need one, or none",
+                f"{places.graph(missing[0])}); either all graphs need one, or none (--skip-bad "
+                "skips those without)",
                 path=places.target_file,
             )
         for graph in missing:

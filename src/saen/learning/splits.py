@@ -196,6 +196,8 @@ def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
     if not _has_classes(y):
         return
     classes, counts = np.unique(y, return_counts=True)
+    if counts.max() < 2:
+        raise InputError(f"every class has 1 member ({len(y):,} examples, as many classes)")
     if counts.max() < folds:
         raise InputError(
             f"no class has {folds} members, the largest has {counts.max()}: use fewer folds"

@@ -312,6 +312,11 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
         raise refusal
     if stratified:
         classes, counts = np.unique(y, return_counts=True)
+        if counts.max() < 2:
+            raise InputError(
+                f"every class has 1 member ({n:,} {takes}, as many classes), so none can be held "
+                "out: check the targets, or use --no-holdout"
+            )
         if counts.min() < 2 or min(n_test, n - n_test) < len(classes):
             shuffled = np.random.default_rng(state).permutation(n)
             rest = np.delete(shuffled, np.unique(y[shuffled], return_index=True)[1])
