@@ -196,8 +196,9 @@ def report(document: dict[str, Any]) -> str:
     inside = "{log_loss:.3f}, {accuracy:.1f}".format
 
     def rows(cell: Callable[[dict[str, Any]], str], kind: str = "rules") -> list[str]:
-        titles = next(iter(document.values()))[kind]
-        each = {t: [cell(found[kind][t]) for found in document.values()] for t in titles}
+        results = [each[kind] for each in document.values()]
+        titles = dict.fromkeys(title for each in results for title in each)
+        each = {t: [cell(r[t]) if t in r else "" for r in results] for t in titles}
         return [f"| {title} | {' | '.join(cells)} |" for title, cells in each.items()]
 
     lines = [

@@ -50,18 +50,27 @@ class InputError(SaenError, ValueError):
 class FileError(SaenError):
     """A file is missing, malformed, damaged, foreign or of a newer format.
 
-    `reason` is the message without the place: `path` and `line`, if any.
+    `reason` is the message without the place: `path` and `line`, if any. `record` is the position,
+    from 0, of the graph that it is about among all of the input, where a reader knows it.
 
     >>> print(FileError("'x' is not an integer", path="toy_A.txt", line=3))
     toy_A.txt, line 3: 'x' is not an integer
     """
 
-    def __init__(self, message: str, *, path: str | Path, line: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | Path,
+        line: int | None = None,
+        record: int | None = None,
+    ) -> None:
         place = f"{path}, line {line}" if line is not None else f"{path}"
         super().__init__(" ".join(f"{place}: {message}".splitlines()))
         self.reason = message
         self.path = Path(path)
         self.line = line
+        self.record = record
 
 
 class DatasetNotFoundError(SaenError, LookupError):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,9 @@ def test_without_a_hold_out_there_is_no_estimate(data: Path, tmp_path: Path) -> 
         ([0.5, np.nan, np.inf] + [1.5] * 37, (),
          "own: target 1 is not a finite number (and 1 others)"),
         ([str(number) for number in range(40)], (),
+         "every class has 1 member (40 graphs, as many classes), so none can be held out: check "
+         "the targets, or use --no-holdout"),
+        (["a"] + [str(number % 38) for number in range(39)], (),
          "cannot hold out 4 of 40 graphs: choose another --test-size, or --no-holdout"),
         (np.arange(40) / 2, ("--test-size", 0.01),
          "cannot hold out 1 of 40 graphs: choose another --test-size, or --no-holdout"),
@@ -260,13 +264,13 @@ def test_the_target_of_graphs_can_be_chosen(tmp_path: Path) -> None:
 # -- interruptions -----------------------------------------------------------------------------
 
 
-def stops(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> None:
+def stops(monkeypatch: pytest.MonkeyPatch, *arguments: Any, code: int = 130) -> None:
     from saen.cli import main
 
     monkeypatch.setattr("sys.argv", ["saen", *map(str, arguments)])
     with pytest.raises(SystemExit) as stopped:
         main()
-    assert stopped.value.code == 130
+    assert stopped.value.code == code
 
 
 def test_an_interrupted_run_goes_on_with_what_it_knows(
@@ -301,6 +305,38 @@ def test_an_interrupted_run_goes_on_with_what_it_knows(
     assert out.read_bytes() == whole.read_bytes()
     assert str(known["accuracy"]) in again.stdout
     assert sorted(tmp_path.iterdir()) == [out, whole]
+
+
+def test_an_interrupted_evaluation_says_that_it_can_be_resumed(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    options = ("evaluate", data, "--repeats", 1, "--folds", 2, "--epochs", 1, "--models", 1)
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saen.learning.trainers.Trainer.calibrate_networks", interrupt)
+    stops(monkeypatch, *options, "--out", tmp_path / "run")
+    told = capsys.readouterr().err
+    assert told.endswith("saen: run the same command again to resume\nsaen: interrupted\n")
+    stops(monkeypatch, *options)
+    assert "resume" not in capsys.readouterr().err
+
+
+def test_integers_that_look_like_numbers_are_a_warning_that_names_the_option(
+    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    file = saved(threads, np.arange(40) % 21, tmp_path)
+    options = ("evaluate", file, "--preset", "counts", "--repeats", 1, "--folds", 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        stops(monkeypatch, *options, code=0)
+    asked, small = capsys.readouterr().err.splitlines()
+    assert asked == (
+        "saen: warning: threads: 21 different integers as targets of 40 examples are read as "
+        "classes: if they are numbers, use --task regression"
+    )
+    assert small.startswith("saen: warning: class '")
 
 
 def test_an_interrupted_run_makes_place_by_force(

@@ -162,7 +162,10 @@ def test_table_text_that_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path
     assert bad_file(tmp_path / "x.csv") == ", line 3: not UTF-8 (byte 0xe9 at column 6)"
 
 
-NO_TARGET = "1 of 2 graphs has no target (first: 'b'); either all graphs need one, or none"
+NO_TARGET = (
+    "1 of 2 graphs has no target (first: 'b'); either all graphs need one, or none (--skip-bad "
+    "skips those without)"
+)
 
 
 @pytest.mark.parametrize(
@@ -360,7 +363,8 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
         ("smiles\nCCO\nCC(\n", ", line 3: 'CC(': invalid SMILES: syntax error"),
         ('smiles,target\n\nCCO,1\n"",1\n', ", line 4: column 'smiles' is empty"),
         ("smiles,target\nCCO,1\nCC,\n", ": 1 of 2 graphs has no target (first: line 3); "
-                                       "either all graphs need one, or none"),
+                                       "either all graphs need one, or none (--skip-bad skips "
+                                       "those without)"),
         ("smiles,target\nCCO,1\nCC,1,2\n", ", line 3: 3 columns, expected 2"),
     ],
 )  # fmt: skip

@@ -311,6 +311,7 @@ def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_
     ("document", "message"),
     [
         ([], "expected"),
+        ([[0, 1], [2]], 'expected {"repeats"'),
         ({"repeats": []}, "there are no repeats"),
         ({"repeats": [[{"train": [0, 0], "test": [1]}]]}, "one occurs twice"),
         ({"train": [0, 1], "valid": [1], "test": [2]}, "validates on training examples"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
 from saen.io.reading import ReadOptions
+from saen.io.records import skipped_records
 from saen.learning import splits
 from saen.learning.cross_validation import cross_validate
 from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
 from saen.learning.jobs.job import Job
 from saen.learning.splits import (
+    LargeGroupWarning,
     SmallClassWarning,
     Splits,
     check_splits,
@@ -30,6 +33,7 @@ from saen.learning.splits import (
     splits_to_json,
 )
 from saen.network.settings import Part
+from saen.report.summaries import describe_evaluation
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
@@ -115,6 +119,7 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
     [
         ([0, 1] * 4, {"folds": 1}, "folds must be an integer ≥ 2"),
         ([0, 1] * 4, {"folds": 9}, "use at most 8 folds"),
+        ([*range(8)], {"folds": 2}, r"every class has 1 member \(8 examples, as many classes\)"),
         ([0, 1, 2, 3] * 2, {"folds": 3}, "no class has 3 members, the largest has 2"),
         ([0, 1] * 4, {"repeats": 0}, "repeats must be"),
         ([0, 1] * 4, {"test_size": 0.0}, "between 0 and 1"),
@@ -157,6 +162,12 @@ def test_a_published_split_is_read_and_kept(tmp_path):
     np.testing.assert_array_equal(again.repeats[0][0][0], train)
 
 
+def test_evaluate_says_how_many_examples_a_published_split_uses(tmp_path):
+    write_json(tmp_path / "split.json", {"train": [*range(14)], "test": [20, 21]})
+    report = evaluate_dataset(Job("threads", "counts"), Protocol(splits=tmp_path / "split.json"))
+    assert describe_evaluation(report)["split"] == "14 train, 2 test of 300 examples"
+
+
 def test_evaluate_with_a_published_split_resumes(tmp_path):
     saen.save(THREADS, tmp_path / "threads.saen")
     split = {"train": list(range(14)), "valid": [14, 15, 16, 17], "test": list(range(18, 24))}
@@ -167,6 +178,7 @@ def test_evaluate_with_a_published_split_resumes(tmp_path):
     again = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
     assert first["accuracy"] == again["accuracy"]
     assert first["protocol"] == {"repeats": 1, "folds": 1, "stop": "fixed"}
+    assert first["split"] == {"train": 14, "valid": 4, "test": 6, "of": 24}
     kept = json.loads((tmp_path / "run" / "splits.json").read_text())
     assert kept["repeats"] == [[split]]
 
@@ -184,9 +196,10 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
 
     def groups(name, source=table, **reading):
-        options = ReadOptions(report=lambda error: None, **reading)
-        data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
-        return load_groups(str(name), str(source), data, options).tolist()
+        plain = ReadOptions(report=lambda error: None, **reading)
+        with skipped_records(plain) as (options, skipped):
+            data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
+        return load_groups(str(name), str(source), data, plain, skipped).tolist()
 
     assert groups("lab") == ["A", "B", "A"]
     assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", ""]
@@ -194,19 +207,60 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
     renamed.write_text(table.read_text().replace("smiles", "structure", 1))
     assert groups("scaffold", renamed, smiles="Structure")[2] == ""
     skipped = tmp_path / "skipped.csv"
-    skipped.write_text("id,smiles,lab\na,c1ccccc,A\nb,CCO,B\nc,Oc1ccccc1,C\n")
+    skipped.write_text("id,smiles,lab\na,c1ccccc,A\na,CCO,B\nc,Oc1ccccc1,C\n")
     assert groups("scaffold", skipped, skip_bad=True) == ["", "c1ccccc1"]
     assert groups("lab", skipped, skip_bad=True) == ["B", "C"]
+    assert groups("ID", skipped, skip_bad=True) == ["a", "c"]
     lines = tmp_path / "groups.txt"
     lines.write_text("x\ny\nx\n")
     assert groups(lines, "threads") == ["x", "y", "x"]
+    assert groups(lines, skipped, skip_bad=True) == ["y", "x"]
     lines.write_text("x\ny\nx\nx\n")
     with pytest.raises(FileError, match="4 groups for 3 examples"):
         groups(lines, "threads")
-    with pytest.raises(InputError, match="a column of the table, a file"):
+    with pytest.raises(InputError, match="a column or key of the data, a file"):
         groups("nothing")
+    with pytest.raises(InputError, match=r"not 'labb' \(did you mean Lab\?\)"):
+        groups("labb")
     with pytest.raises(InputError, match="table with a column 'smiles'"):
         groups("scaffold", "threads")
+
+
+def test_groups_come_from_a_key_of_json_lines(tmp_path):
+    lines = [
+        {"nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2], "batch": number // 2}
+        for number in range(8)
+    ]
+    file = tmp_path / "graphs.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    protocol = Protocol(repeats=1, folds=2, groups="batch")
+    report = evaluate_dataset(Job(str(file), "counts"), protocol)
+    fold_of = report.evaluation.fold_of.reshape(4, 2)
+    assert (fold_of[:, 0] == fold_of[:, 1]).all()
+    assert report.recorded["groups"] == {"by": "batch", "count": 4, "largest": 2}
+    assert describe_evaluation(report)["groups"] == "batch: 4 groups, the largest 2 of 8 examples"
+    del lines[3]["batch"]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"1 of 8 examples has no group in 'batch' \(first: 3\)"):
+        evaluate_dataset(Job(str(file), "counts"), protocol)
+
+
+def test_groups_with_empty_cells_are_refused(tmp_path):
+    table = tmp_path / "molecules.csv"
+    table.write_text("id,smiles,target,lab\na,C,0,A\nb,CC,1,\nc,CCC,0,\n")
+    with pytest.raises(InputError, match=r"2 of 3 examples have no group in 'lab' \(first: b\)"):
+        load_groups("lab", str(table), saen.load_dataset(table), ReadOptions())
+
+
+@pytest.mark.parametrize("options", [{"folds": 4}, {"folds": 2, "test_size": 0.25}])
+def test_groups_larger_than_a_test_part_are_a_warning(options):
+    groups = ["acyclic"] * 6 + [f"ring {number % 7}" for number in range(14)]
+    message = r"group 'acyclic' has 6 of 20 examples, more than a test part should have \(5\)"
+    with pytest.warns(LargeGroupWarning, match=message):
+        make_splits([0, 1] * 10, 1, seed=0, groups=groups, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_splits([0, 1] * 10, 1, seed=0, groups=[*groups[1:], "ring 0"], **options)
 
 
 def test_scaffold_splits_keep_series_together(tmp_path):
@@ -223,8 +277,113 @@ def test_scaffold_splits_keep_series_together(tmp_path):
 
 
 def test_splits_exclude_other_ways_to_split(tmp_path):
-    with pytest.raises(InputError, match="'splits' and 'test_size' exclude"):
-        Protocol(splits=tmp_path / "splits.json", test_size=0.1)
+    for other in ({"test_size": 0.1}, {"groups": "lab"}, {"repeats": 2}, {"folds": 5}):
+        with pytest.raises(InputError, match=f"'splits' and '{next(iter(other))}' exclude"):
+            Protocol(splits=tmp_path / "splits.json", **other)
+
+
+def test_a_hold_out_excludes_folds():
+    with pytest.raises(InputError, match="'test_size' and 'folds' exclude"):
+        Protocol(test_size=0.1, folds=5)
+    report = evaluate_dataset(Job("threads", "counts"), Protocol(repeats=2, test_size=0.1))
+    assert report.recorded["protocol"] == {"repeats": 2, "folds": 1, "stop": "fixed"}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"train": [0], "val": [1], "test": [2]}, r"unknown key 'val' \(did you mean valid\?\)"),
+        ({"train": [0], "validation": [1], "test": [2]}, "'validation' .did you mean valid"),
+        ({"training": [0], "test": [2]}, "'training' .did you mean train.*: expected train, valid"),
+        ({"repeats": [[{"train": [0], "test": [1], "dev": [2]}]]}, "unknown key 'dev'"),
+        ({"repeats": [[{"train": [0], "test": [1]}]], "valid": [2]}, "expected repeats"),
+    ],
+)
+def test_splits_with_an_unknown_key_are_refused(tmp_path, document, message):
+    write_json(tmp_path / "split.json", document)
+    with pytest.raises(FileError, match=message):
+        splits_from_json(tmp_path / "split.json", 3)
+
+
+def _write_lines(folder):
+    """JSON lines of eight graphs, of which the third cannot be read and the sixth has no target."""
+    lines = [
+        {"id": f"g{number}", "nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2]}
+        for number in range(8)
+    ]
+    lines[2]["edges"] = [[0, 7]]
+    del lines[5]["target"]
+    file = folder / "graphs.jsonl"
+    file.write_text("\n\n".join(map(json.dumps, lines)))
+    return file
+
+
+def _write_table(folder):
+    """A table of eight molecules: the third row is broken, the sixth is no molecule."""
+    rows = [f"g{number},{'C' * (number + 1)},{'ab'[number % 2]}" for number in range(8)]
+    rows[2] += ",more"
+    rows[5] = "g5,C(,b"
+    file = folder / "molecules.csv"
+    file.write_text("\n".join(["id,smiles,target", *rows]))
+    return file
+
+
+def _write_folder(folder):
+    """A folder with eight files of one graph: the third is broken, the sixth has no target."""
+    folder = folder / "graphs"
+    folder.mkdir()
+    for number in range(8):
+        (folder / f"g{number}.edgelist").write_text("0 1\n" if number != 2 else "0 1 2 3 4\n")
+    targets = [f"g{number},{'ab'[number % 2]}" for number in range(8) if number != 5]
+    (folder / "targets.csv").write_text("\n".join(["graph,target", *targets]))
+    return folder
+
+
+@pytest.mark.parametrize("write", [_write_lines, _write_table, _write_folder])
+def test_splits_count_the_records_of_the_file_also_those_that_are_skipped(tmp_path, write):
+    split = {"train": [7, 6, 5, 4], "valid": [0, 2], "test": [1, 3]}
+    write_json(tmp_path / "split.json", split)
+    notes = []
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(write(tmp_path)), "counts", reading=reading)
+    protocol = Protocol(splits=tmp_path / "split.json")
+    report = evaluate_dataset(job, protocol, tmp_path / "run", notify=notes.append)
+    [[(train, test)]] = report.evaluation.splits
+    assert report.data.ids.tolist() == ["g0", "g1", "g3", "g4", "g6", "g7"]
+    assert report.data.ids[train].tolist() == ["g7", "g6", "g4"]
+    assert report.data.ids[test].tolist() == ["g1", "g3"]
+    assert notes[-1] == "note: split.json: 2 of 8 examples left out, skipped as bad"
+    kept = json.loads((tmp_path / "run" / "splits.json").read_text())["repeats"]
+    assert kept == [[{"train": [7, 6, 4], "valid": [0], "test": [1, 3]}]]
+    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
+    assert again.evaluation.splits[0][0][1].tolist() == test.tolist()
+
+
+def test_folds_of_a_run_that_skipped_records_are_read_again(tmp_path):
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(_write_lines(tmp_path)), "counts", reading=reading)
+    first = evaluate_dataset(job, Protocol(repeats=1, folds=2), tmp_path / "run")
+    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
+    np.testing.assert_array_equal(first.evaluation.fold_of, again.evaluation.fold_of)
+
+
+def test_splits_are_refused_where_the_skipped_graphs_have_no_number(tmp_path):
+    rows = [f"{graph},0,1" for graph in range(6)]
+    (tmp_path / "edges.csv").write_text("\n".join(["graph,source,target", *rows, "2,0,"]))
+    targets = [f"{graph},{'ab'[graph % 2]}" for graph in range(6)]
+    (tmp_path / "targets.csv").write_text("\n".join(["graph,target", *targets]))
+    write_json(tmp_path / "split.json", {"train": [0, 1], "test": [3, 4]})
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(tmp_path / "edges.csv"), "counts", reading=reading)
+    with pytest.raises(FileError, match="which of them were skipped is not known"):
+        evaluate_dataset(job, Protocol(splits=tmp_path / "split.json"))
+
+
+def test_splits_beyond_the_records_of_the_file_are_refused(tmp_path):
+    write_json(tmp_path / "split.json", {"train": [0, 1], "test": [5]})
+    assert splits_from_json(tmp_path / "split.json", 4, [2, 3]).repeats[0][0][1].tolist() == [3]
+    with pytest.raises(FileError, match="needs test indices from 0 to 4"):
+        splits_from_json(tmp_path / "split.json", 4, [2])
 
 
 def test_splits_without_validation_have_none():

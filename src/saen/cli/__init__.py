@@ -51,6 +51,8 @@ def main() -> None:
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     warnings.showwarning = _warning_printer()
+    # `check_targets` says it once, with the option to use.
+    warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
     try:
         with _watch_for_ctrl_c():
             app()

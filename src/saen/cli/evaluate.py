@@ -33,9 +33,12 @@ def command(
         ),
     ] = "fixed",
     repeats: Annotated[
-        int, typer.Option(min=1, help="Cross-validations with different folds.")
-    ] = 10,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of each cross-validation.")] = 10,
+        int | None,
+        typer.Option(min=1, help="Cross-validations with different folds. [default: 10]"),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Folds of each cross-validation. [default: 10]")
+    ] = None,
     seed: options.Seed = 0,
     test_size: Annotated[
         float | None, typer.Option(help="Hold out this share once per repeat, instead of folds.")
@@ -43,8 +46,8 @@ def command(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Never split a group: a column of the table, a file with one line per graph, "
-            "or scaffold (of SMILES)."
+            help="Never split a group: a column of the table or key of JSON lines, a file with "
+            "one line per graph, or scaffold (of SMILES)."
         ),
     ] = None,
     splits: Annotated[

@@ -48,6 +48,7 @@ def command(
     options.import_estimators()
     from saen.errors import InputError
     from saen.explanations.exploration import explore
+    from saen.io.records import skipped_records
     from saen.learning.jobs.job import load_input
     from saen.learning.jobs.predict import describe_use, load_model, model_takes
     from saen.learning.splits import splits_from_json
@@ -60,11 +61,13 @@ def command(
     check_output(out, force=force, inputs=[model, data, training, vectors])
     check_bokeh()
     loaded = load_model(model, "cpu", vectors=vectors)
-    examples = load_input(data, model_takes(loaded), reading, str(model))
+    with skipped_records(reading) as (noting, skipped):
+        examples = load_input(data, model_takes(loaded), noting, str(model))
     fold = None
     if splits is not None:
         fold = np.full(len(examples), -1)
-        for number, (_, test) in enumerate(splits_from_json(splits, len(examples)).repeats[0]):
+        known_splits = splits_from_json(splits, len(examples), skipped, reading.notify)
+        for number, (_, test) in enumerate(known_splits.repeats[0]):
             fold[test] = number
     known = None
     if training is not None:

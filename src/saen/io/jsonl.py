@@ -113,6 +113,7 @@ def _add(
             try:
                 records.add(_record(text, path, line, row, options), len(text))
             except FileError as error:
+                error.record = row
                 records.bad_graph(error)
             row += 1
     return row - first_row
@@ -160,6 +161,7 @@ def _record(data: bytes, path: Path, line: int, row: int, options: ReadOptions) 
             target=target,
             id=row if own_id is None else own_id,
             extra=extra,
+            row=row,
         )
     except RecursionError:  # of an error message that shows what is nested deeply
         raise FileError("nested too deeply", path=path, line=line) from None

@@ -59,7 +59,7 @@ def _block(data: bytes, path: Path, line: int, row: int) -> Block:
     if not text.isascii():
         text.decode()
     columns = _parsed(text, n_lines)
-    lines = range(line, line + n_lines)
+    lines, rows = range(line, line + n_lines), range(row, row + n_lines)
     sizes, node_columns = _nodes(columns.pop("nodes"), len(text))
     edge_counts, edges, edge_columns = _edges(columns.pop("edges"), len(text))
     limits = np.repeat(sizes, edge_counts)[:, None]
@@ -71,13 +71,14 @@ def _block(data: bytes, path: Path, line: int, row: int) -> Block:
     return Block(
         path,
         lines,
+        rows,
         sizes,
         edge_counts,
         edges,
         node_columns | edge_columns,
         direction,
         [None] * n_lines if target is None else _targets(target),
-        range(row, row + n_lines) if "id" not in columns else _ids(columns["id"]),
+        rows if "id" not in columns else _ids(columns["id"]),
     )
 
 

@@ -352,19 +352,20 @@ def _read_files(
     records = Records(bad_graph, target_file or files[0].parent)
     unread: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
-        for number, file in enumerate(files, start=1):
+        for row, file in enumerate(files):
             try:
                 record = (
                     graphml.read_graphml(file)
                     if file.suffix in graphml.SUFFIXES
                     else edge_lists.read_edgelist(file, options.directed)
                 )
-                record = replace(record, **{"id": file.stem, **rows.get(file, {})})
+                record = replace(record, **{"id": file.stem, "row": row, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
                 unread |= record.unread
             except FileError as error:
+                error.record = row
                 bad_graph(error)
-            update(number)
+            update(row + 1)
     if unread and options.notify is not None:
         names = ", ".join(sorted(unread))[:200]
         options.notify(f"{source.name}: attributes of text not read: {names} (only 'label' is)")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, segment_ids
+from saen._util.arrays import Array, Ints, segment_ids
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
@@ -370,12 +370,15 @@ def _read_rows(
     bad_graph: BadGraphs,
 ) -> Graphs:
     """The molecules of a table, which `read` reads by row from the column `source`."""
-    for _, error in table.broken:
+    records, broken = table.records()
+    for (_, error), record in zip(table.broken, broken.tolist(), strict=True):
+        error.record = record
         bad_graph(error)
     about = Targets.of(table, options, source)
     if table.path.suffix in SUFFIXES:
         about.notify(options, molecules=table.written(source) if options.smiles is None else None)
     rows, molecules = [], []
+    places = _Rows(table, np.arange(len(table)), records)
     with (
         _rdkit().rdBase.BlockLogs(),  # RDKit prints the reasons to stderr
         bar("reading molecules", len(table), options.progress) as update,
@@ -387,7 +390,7 @@ def _read_rows(
                 molecules.append(read(row))
                 rows.append(row)
             except InputError as error:
-                bad_graph(table.error(row, str(error)))
+                bad_graph(places.graph_error(row, str(error)))
     read_rows = np.array(rows, dtype=np.int64)
     own = about.id or source
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
@@ -397,24 +400,27 @@ def _read_rows(
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
         about.values(read_rows),
-        _Rows(table, rows),
+        _Rows(table, read_rows, records[read_rows]),
         bad_graph,
     )
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The row of every molecule."""
+    """The row of every molecule in its table, and its record: broken rows are counted, too."""
 
     table: Table
-    rows: list[int]
+    rows: Ints
+    records: Ints
 
     @property
     def target_file(self) -> Path:
         return self.table.path
 
     def graph(self, graph: int) -> str:
-        return self.table.place(self.rows[graph])
+        return self.table.place(int(self.rows[graph]))
 
     def graph_error(self, graph: int, message: str) -> FileError:
-        return self.table.error(self.rows[graph], message)
+        error = self.table.error(int(self.rows[graph]), message)
+        error.record = int(self.records[graph])
+        return error

@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,7 +21,7 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.reading import Task
+from saen.io.reading import ReadOptions, Task
 from saen.io.text_files import FREE_NODES, check_text, check_width
 
 if TYPE_CHECKING:
@@ -85,6 +85,22 @@ def bad_graphs(skip_bad: bool, report: Report | None) -> Iterator[BadGraphs]:
             SkippedWarning,
             stacklevel=5,
         )
+
+
+@contextmanager
+def skipped_records(options: ReadOptions) -> Iterator[tuple[ReadOptions, list[int | None]]]:
+    """The same options, and a list of the records that are skipped while data are read with them.
+
+    None stands for one whose position in the input is not known.
+    """
+    skipped: list[int | None] = []
+    with bad_graphs(options.skip_bad, options.report) as bad_graph:
+
+        def report(error: FileError) -> None:
+            skipped.append(error.record)
+            bad_graph.report(error)
+
+        yield replace(options, report=report), skipped
 
 
 class Places(Protocol):
@@ -167,7 +183,8 @@ def with_targets(
             have = "has" if len(missing) == 1 else "have"
             raise FileError(
                 f"{len(missing):,} of {plural(len(graphs), 'graph')} {have} no target (first: "
-                f"{places.graph(missing[0])}); either all graphs need one, or none",
+                f"{places.graph(missing[0])}); either all graphs need one, or none (--skip-bad "
+                "skips those without)",
                 path=places.target_file,
             )
         for graph in missing:
@@ -345,9 +362,9 @@ def as_target(value: object) -> Any:
 class Record:
     """One graph as its file describes it: E `edges`, shape (E, 2), over nodes 0 … `size` - 1.
 
-    `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any. `id`
-    is the graph's own, or its position in the input, bad graphs counted. `unread` are attributes
-    that are neither labels nor numbers, in words.
+    `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any. `row`
+    is the position of the graph in the input, bad graphs counted; `id` is its own, or that
+    position. `unread` are attributes that are neither labels nor numbers, in words.
     """
 
     path: Path
@@ -360,6 +377,7 @@ class Record:
     target: Any = None
     id: int | str = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    row: int = 0
     unread: frozenset[str] = frozenset()
 
     def block(self) -> Block:
@@ -367,6 +385,7 @@ class Record:
         return Block(
             self.path,
             [self.line],
+            [self.row],
             np.array([self.size], dtype=np.int64),
             np.array([len(self.edges)], dtype=np.int64),
             self.edges,
@@ -383,11 +402,13 @@ class Record:
 class Block:
     """Graphs of one file with the same columns: `edges`, shape (E, 2), number nodes in each graph.
 
-    `sizes` and `edge_counts` have one entry per graph, and so have `lines`, `targets` and `ids`.
+    `sizes` and `edge_counts` have one entry per graph, and so have `lines`, `rows`, `targets` and
+    `ids`.
     """
 
     path: Path
     lines: Sequence[int | None]
+    rows: Sequence[int]
     sizes: NDArray[np.int64]
     edge_counts: NDArray[np.int64]
     edges: NDArray[np.int64]
@@ -400,7 +421,8 @@ class Block:
 
     def error(self, graph: int, message: str) -> FileError:
         """The error for a graph."""
-        return FileError(message, path=self.path, line=self.lines[graph])
+        line, row = self.lines[graph], self.rows[graph]
+        return FileError(message, path=self.path, line=line, record=row)
 
 
 class Records:

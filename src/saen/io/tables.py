@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Floats
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import boolean_text, did_you_mean, plural
 from saen.errors import FileError, InputError
@@ -74,6 +74,10 @@ class Table(ABC):
     def written(self, column: str) -> str:
         """The name of a column as the file writes it."""
         return self.spelling.get(column, column)
+
+    def records(self) -> tuple[Ints, Ints]:
+        """Where the rows, and the broken rows, are among all rows of the file."""
+        return np.arange(len(self)), np.empty(0, dtype=np.int64)
 
     @abstractmethod
     def texts(self, column: str) -> pd.Series[str]:
@@ -146,6 +150,10 @@ class _TablePart(Table):
         self.frame = whole.frame.iloc[self._rows].reset_index(drop=True)
         self.broken = whole.broken if start == 0 else []
         self.never_integers, self.spelling = whole.never_integers, whole.spelling
+
+    def records(self) -> tuple[Ints, Ints]:
+        rows, broken = self._whole.records()
+        return rows[self._rows], broken[: len(self.broken)]
 
     def texts(self, column: str) -> pd.Series[str]:
         return self._whole.all_texts(column).iloc[self._rows].reset_index(drop=True)
@@ -307,7 +315,14 @@ class _CsvTable(Table):
         self._names = _names(header, path)
         self.spelling = _spelling(header)
         self.broken = []
+        self._records: list[int] = []
         self.frame = self._read()
+
+    def records(self) -> tuple[Ints, Ints]:
+        if not self.broken:
+            return super().records()
+        every = np.arange(len(self._records) + len(self.broken))
+        return np.array(self._records, dtype=np.int64), np.setdiff1d(every, self._records)
 
     def texts(self, column: str) -> pd.Series[str]:
         values = self.frame[column]
@@ -365,15 +380,16 @@ class _CsvTable(Table):
         """Leave only the rows that have all columns."""
         good, lines = io.StringIO(), []
         writer = csv.writer(good, delimiter=self._separator, lineterminator="\n")
-        for line, fields in self._rows():
+        for row, (line, fields) in enumerate(self._rows()):
             if len(fields) == len(self._names):
                 writer.writerow(fields)
                 lines.append(line)
+                self._records.append(row - 1)
             else:
                 message = f"{plural(len(fields), 'column')}, expected {len(self._names)}"
                 self.broken.append((fields, FileError(message, path=self.path, line=line)))
         self._text = good.getvalue()
-        self._lines = lines[1:]
+        self._lines, self._records = lines[1:], self._records[1:]  # without the header
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """The first line and the fields of every row that is not blank."""
@@ -443,6 +459,10 @@ class _ParquetTable(Table):
         with _invalid_parquet(file.path):
             self.frame = rows.to_pandas(integer_object_nulls=True, ignore_metadata=True)
         self.frame.columns = pd.Index(file.columns)
+
+    def records(self) -> tuple[Ints, Ints]:
+        rows, broken = super().records()
+        return self._start + rows, broken
 
     def texts(self, column: str) -> pd.Series[str]:
         codes, distinct = pd.factorize(self.frame[column])

@@ -48,6 +48,7 @@ from saen.learning.splits import (
     check_splits,
     check_validation,
     make_splits,
+    renumbered,
     splits_to_json,
 )
 from saen.learning.targets import target_names
@@ -85,6 +86,7 @@ def cross_validate(
     inner: int = INNER_FOLDS,
     models_at_once: int | None = None,
     folder: Path | None = None,
+    records: Ints | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Evaluation:
@@ -117,6 +119,8 @@ def cross_validate(
     models_at_once : networks trained side by side, by default as many as fit; for part counts,
         processes.
     folder : finished groups of networks are kept there, and a second call resumes from them.
+    records : (n,), where the examples are in their input, if some were skipped; `splits.json` in
+        the folder counts all of it.
     progress : called with network-epochs done and their total.
     executor : trains groups of networks in tasks, see `saen.cluster`; the results are the same.
         Part counts are fitted here.
@@ -148,7 +152,9 @@ def cross_validate(
     if validation is not None:
         check_validation(validation, splits, len(targets))
     if folder is not None:
-        write_json(folder / "splits.json", splits_to_json(Splits(splits, validation)), sealed=True)
+        written = Splits(splits, validation)
+        written = written if records is None else renumbered(written, records)
+        write_json(folder / "splits.json", splits_to_json(written), sealed=True)
     parts = [
         Part((repeat, fold), np.asarray(train), np.asarray(test))
         for repeat, each in enumerate(splits)

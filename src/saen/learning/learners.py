@@ -97,6 +97,8 @@ def _fit_classes(X: Any, y: Array, weights: Floats, C: float, n_classes: int) ->
     machine = LinearSVC(C=C, tol=SOLVER_TOLERANCE, max_iter=MAX_ITERATIONS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # close enough: C is chosen by score
+        # Of a part of the data this says nothing.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         machine.fit(X, y, sample_weight=weights)
     if n_classes == 2:
         return Linear(machine.coef_, machine.intercept_)

@@ -24,6 +24,8 @@ from saen.errors import FileError, InputError
 
 SETTINGS = "settings.json"
 """The file that makes a folder a run directory."""
+RESUME = "run the same command again to resume"
+"""What to say when a run that has begun is interrupted."""
 
 
 @contextmanager
@@ -71,6 +73,11 @@ def open_run(
         yield path
     finally:
         lock.release()
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a run has finished anything that it can resume from."""
+    return any(file.suffix in (".checkpoint", ".saen") for file in _files(folder))
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
 from saen._util.lazy import LazyModule
+from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.network.settings import Part
 
@@ -30,8 +31,16 @@ MAX_INNER_TEST = 10_000
 """Examples that a single inner split holds out at most: enough for a temperature or a quantile."""
 
 
+PARTS = ("train", "valid", "test")
+"""The keys of a split in a file."""
+
+
 class SmallClassWarning(UserWarning):
     """A class has fewer members than there are folds, so some folds do not test it."""
+
+
+class LargeGroupWarning(UserWarning):
+    """A group has more examples than a test part should have, so parts are very unequal."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,24 @@ class Splits:
 
     repeats: Sequence[Sequence[Fold]]
     validation: Sequence[Ints] | None = None
+
+
+def renumbered(splits: Splits, numbers: Ints) -> Splits:
+    """The same splits with `numbers[i]` for example i, which drops out if that is negative.
+
+    >>> renumbered(Splits([[([0, 1], [2])]]), np.array([0, -1, 1])).repeats
+    [[(array([0]), array([1]))]]
+    """
+
+    def part(indices: Ints) -> Ints:
+        mapped: Ints = numbers[np.asarray(indices)]
+        return mapped[mapped >= 0]
+
+    validation = splits.validation
+    return Splits(
+        [[(part(train), part(test)) for train, test in folds] for folds in splits.repeats],
+        None if validation is None else [part(each) for each in validation],
+    )
 
 
 def make_splits(
@@ -65,8 +92,9 @@ def make_splits(
     test_size : test one random part of this share per repeat (hold-out) instead of folds.
     groups : (n,), examples of one group are never on both sides of a split.
 
-    Warns of a class with fewer members than folds (`SmallClassWarning`), and raises `InputError`
-    for splits that cannot be made.
+    Warns of a class with fewer members than folds (`SmallClassWarning`) and of a group with more
+    members than a test part should have (`LargeGroupWarning`), and raises `InputError` for splits
+    that cannot be made.
 
     >>> splits = make_splits([0, 1] * 10, repeats=2, folds=5, seed=0)
     >>> len(splits), len(splits[0]), splits[0][0][1].shape
@@ -81,6 +109,8 @@ def make_splits(
         _check_folds(y, folds, group_of)
     elif not 0 < test_size < 1:
         raise InputError(f"test_size must be between 0 and 1, not {test_size:g}")
+    if groups is not None:
+        _warn_of_large_group(groups, 1 / folds if test_size is None else test_size)
     out, grouped = [], group_of is not None
     for state in range(seed, seed + repeats):
         if test_size is None:
@@ -166,6 +196,8 @@ def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
     if not _has_classes(y):
         return
     classes, counts = np.unique(y, return_counts=True)
+    if counts.max() < 2:
+        raise InputError(f"every class has 1 member ({len(y):,} examples, as many classes)")
     if counts.max() < folds:
         raise InputError(
             f"no class has {folds} members, the largest has {counts.max()}: use fewer folds"
@@ -185,6 +217,19 @@ def _checked_groups(groups: ArrayLike, n: int) -> Array:
     if group_of.shape != (n,):
         raise InputError(f"groups must have shape ({n},), one per example, not {group_of.shape}")
     return np.unique(group_of.astype(str), return_inverse=True)[1]
+
+
+def _warn_of_large_group(groups: ArrayLike, share: float) -> None:
+    names, counts = np.unique(np.asarray(groups).astype(str), return_counts=True)
+    largest, n = counts.argmax(), int(counts.sum())
+    expected = int(np.ceil(share * n))
+    if counts[largest] > expected:
+        warnings.warn(
+            f"group {str(names[largest])!r:.60} has {counts[largest]:,} of {n:,} examples, more "
+            f"than a test part should have ({expected:,}): test parts are very unequal",
+            LargeGroupWarning,
+            stacklevel=3,
+        )
 
 
 # -- checking ----------------------------------------------------------------------------------
@@ -208,13 +253,12 @@ def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
         raise InputError("every repeat needs the same number of folds")
     if not len(splits[0]):
         raise InputError("there are no folds")
+    for what, part in _named_parts(Splits(splits)):
+        _check_part(part, n, what)
     for repeat, folds in enumerate(splits):
         for fold, (train, test) in enumerate(folds):
-            place = f"repeat {repeat}, fold {fold}"
-            _check_part(train, n, f"{place} needs training")
-            _check_part(test, n, f"{place} needs test")
             if len(np.intersect1d(train, test)):
-                raise InputError(f"{place} trains on examples that it tests")
+                raise InputError(f"repeat {repeat}, fold {fold} trains on examples that it tests")
         tested = np.sort(np.concatenate([test for _, test in folds]))
         if len(folds) > 1 and not np.array_equal(tested, np.arange(n)):
             raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
@@ -229,6 +273,16 @@ def check_validation(validation: Sequence[Ints], splits: Sequence[Sequence[Fold]
         for name, other in zip(("training", "test"), folds[0], strict=True):
             if len(np.intersect1d(part, other)):
                 raise InputError(f"repeat {repeat} validates on {name} examples")
+
+
+def _named_parts(splits: Splits) -> Iterator[tuple[str, Array]]:
+    """All parts, each with what it is, for messages."""
+    for repeat, folds in enumerate(splits.repeats):
+        for fold, (train, test) in enumerate(folds):
+            yield f"repeat {repeat}, fold {fold} needs training", np.asarray(train)
+            yield f"repeat {repeat}, fold {fold} needs test", np.asarray(test)
+    for repeat, part in enumerate(splits.validation or ()):
+        yield f"repeat {repeat} needs validation", np.asarray(part)
 
 
 def _check_part(indices: ArrayLike, n: int, what: str) -> None:
@@ -262,17 +316,27 @@ def splits_to_json(splits: Splits) -> dict[str, Any]:
     return document
 
 
-def splits_from_json(path: Path, n: int) -> Splits:
+def splits_from_json(
+    path: Path,
+    n: int,
+    skipped: Sequence[int | None] = (),
+    notify: Callable[[str], object] | None = None,
+) -> Splits:
     """Splits for a dataset of `n` examples from a file, checked.
 
     The file holds what `splits_to_json` gives, or a single published split as
-    `{"train": […], "valid": […], "test": […]}`; `valid` may be left out.
+    `{"train": […], "valid": […], "test": […]}`; `valid` may be left out. Its indices count all
+    records of the input: those that were `skipped` (see `skipped_records`) drop out of the splits,
+    which are renumbered. `notify` is called with one line if there were any.
     """
     document = read_json(path)
     try:
         if "repeats" not in document:
             document = {"repeats": [[document]]}
         folds = [fold for repeat in document["repeats"] for fold in repeat]
+        _check_keys(document, ("repeats",), path)
+        for fold in folds:
+            _check_keys(fold, PARTS, path)
         repeats: list[list[Fold]] = [
             [(_indices(fold["train"]), _indices(fold["test"])) for fold in repeat]
             for repeat in document["repeats"]
@@ -284,13 +348,61 @@ def splits_from_json(path: Path, n: int) -> Splits:
             '{"train": […], "valid": […], "test": […]}',
             path=path,
         ) from None
+    splits = Splits(repeats, given or None)
     try:
-        check_splits(repeats, n)
-        if given:
-            check_validation(given, repeats, n)
+        if skipped:
+            splits = _without(splits, n, skipped, path.name, notify)
+        check_splits(splits.repeats, n)
+        if splits.validation is not None:
+            check_validation(splits.validation, splits.repeats, n)
     except InputError as error:
         raise FileError(str(error), path=path) from None
-    return Splits(repeats, given or None)
+    return splits
+
+
+def _check_keys(document: Any, known: Sequence[str], path: Path) -> None:
+    """Raise if an object has another key: a part that is spelt otherwise would be ignored."""
+    unknown = [key for key in document if key not in known] if isinstance(document, dict) else []
+    if unknown:
+        hint = f"{did_you_mean(unknown[0], known)}: expected {', '.join(known)}"
+        raise FileError(f"unknown key {unknown[0]!r:.60}{hint}", path=path)
+
+
+def _without(
+    splits: Splits,
+    n: int,
+    skipped: Sequence[int | None],
+    name: str,
+    notify: Callable[[str], object] | None,
+) -> Splits:
+    """Splits of all records as splits of the `n` that were not skipped."""
+    records = remaining_records(n, skipped)
+    if records is None:
+        raise InputError(
+            "splits count all graphs of the input, but which of them were skipped is not known in "
+            "this format: correct them, or leave them out of the files"
+        )
+    places = np.full(n + len(set(skipped)), -1)
+    places[records] = np.arange(n)
+    used: set[int] = set()
+    for what, part in _named_parts(splits):
+        _check_part(part, len(places), what)
+        used.update(part.tolist())
+    lost = len(used.intersection(skipped))
+    if lost and notify is not None:
+        notify(f"{name}: {lost:,} of {plural(len(used), 'example')} left out, skipped as bad")
+    return renumbered(splits, places)
+
+
+def remaining_records(n: int, skipped: Sequence[int | None]) -> Ints | None:
+    """Where `n` examples are in an input of which others were skipped, if that is known.
+
+    >>> remaining_records(3, [1, 3])
+    array([0, 2, 4])
+    """
+    known = {record for record in skipped if record is not None}
+    every = np.arange(n + len(known))
+    return None if None in skipped else np.setdiff1d(every, [*known])
 
 
 def _indices(values: Any) -> NDArray[np.int64]:

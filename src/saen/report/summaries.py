@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from saen._util.strings import plural
+from saen.learning.splits import PARTS
 
 if TYPE_CHECKING:
     from saen.learning.jobs.evaluate import EvaluationReport
@@ -120,7 +121,18 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     document, evaluation = report.to_json(), report.evaluation
     metrics, duplicates = evaluation.metrics, document["duplicates"]
     first = metrics[evaluation.metric]
-    lines = {first.title: describe_score(first, document[first.name])}
+    lines = {}
+    if "split" in document:
+        split = document["split"]
+        parts = ", ".join(f"{split[part]:,} {part}" for part in PARTS if part in split)
+        lines["split"] = f"{parts} of {split['of']:,} examples"
+    if "groups" in document:
+        groups = document["groups"]
+        lines["groups"] = (
+            f"{groups['by']}: {plural(groups['count'], 'group')}, the largest "
+            f"{groups['largest']:,} of {len(evaluation.targets):,} examples"
+        )
+    lines[first.title] = describe_score(first, document[first.name])
     others = [
         f"{metric.title} {_value(metric, document[metric.name]['mean'])}"
         for metric in metrics.values()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
+from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.reading import ReadOptions
-from saen.io.tables import ID_COLUMNS, SUFFIXES, Table, find_column, read_table
+from saen.io.records import skipped_records
+from saen.io.tables import SUFFIXES, column_name, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
@@ -27,13 +30,16 @@ from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
 from saen.learning.presets import Estimator
-from saen.learning.runs import digest, open_run, versions
-from saen.learning.splits import Splits, splits_from_json
+from saen.learning.runs import RESUME, digest, has_begun, open_run, versions
+from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.learning.trainers import Progress
 from saen.learning.unused import unused_by
 from saen.network.devices import choose_device, device_name
 
 SCAFFOLD = "scaffold"
+N_REPEATS, N_FOLDS = 10, 10
+_EXCLUDE = {"splits": ("test_size", "groups", "repeats", "folds"), "test_size": ("folds",)}
+"""Options of a `Protocol` that decide the same thing."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +47,18 @@ class Protocol:
     """How to evaluate.
 
     - `stop`: when training stops, see `STOPS`;
-    - `repeats`, `folds`: cross-validations, and folds of each;
+    - `repeats`, `folds`: cross-validations, and folds of each, by default 10;
     - `splits`: a file with splits, instead of folds;
     - `at_once`: networks trained side by side;
     - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
     - `test_size`: test one random part of this share per repeat, instead of folds;
-    - `groups`: a column of the table that is evaluated, a file with one line per example, or
-      `scaffold`; examples of one group are never on both sides of a split.
+    - `groups`: a column of the table (a key of the JSON lines) that is evaluated, a file with one
+      line per example, or `scaffold`; examples of one group are never on both sides of a split.
     """
 
     stop: str = "fixed"
-    repeats: int = 10
-    folds: int = 10
+    repeats: int | None = None
+    folds: int | None = None
     splits: Path | None = None
     at_once: int | None = None
     metric: str | None = None
@@ -60,9 +66,10 @@ class Protocol:
     groups: str | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("splits", "test_size", "groups") if getattr(self, name)]
-        if "splits" in given and len(given) > 1:
-            raise InputError(f"options 'splits' and {given[1]!r} exclude each other")
+        for option, others in _EXCLUDE.items():
+            for other in others:
+                if getattr(self, option) is not None and getattr(self, other) is not None:
+                    raise InputError(f"options {option!r} and {other!r} exclude each other")
 
 
 @dataclass(frozen=True)
@@ -118,30 +125,41 @@ def evaluate_dataset(
             job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
     settings = job.settings()
     start = perf_counter()
+    skipped: list[int | None] = []
     if preparations is None:
-        preparations = Preparations(job.load())
+        with skipped_records(job.reading) as (reading, skipped):
+            preparations = Preparations(replace(job, reading=reading).load())
     data = preparations.data
     loaded = perf_counter() - start
     targets = check_targets(data.targets, len(data), data.name or job.data)
     estimator = job.estimator(targets)
-    if notify is not None:
-        columns = {"smiles": job.reading.smiles, "groups": protocol.groups}
-        for line in unused_by(estimator, data, **columns):
+
+    def note(line: str) -> None:
+        if notify is not None:
             notify(f"note: {line}")
+
+    for line in unused_by(estimator, data, smiles=job.reading.smiles, groups=protocol.groups):
+        note(line)
     asked = estimator.metric if isinstance(estimator, BlendEstimator) else protocol.metric
     metric = find_metric(asked, regression=targets.dtype.kind == "f")
-    splits = None if protocol.splits is None else splits_from_json(protocol.splits, len(data))
+    splits = None
+    if protocol.splits is not None:
+        splits = splits_from_json(protocol.splits, len(data), skipped, note)
     groups = None
     if protocol.groups is not None:
-        groups = load_groups(protocol.groups, job.data, data, job.reading)
+        groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
+    repeats = N_REPEATS if protocol.repeats is None else protocol.repeats
+    folds = N_FOLDS if protocol.folds is None else protocol.folds
+    if protocol.test_size is not None:
+        folds = 1
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
         "settings": settings,
         "grid": preset.grid if protocol.stop == "nested" else {},
         "protocol": {
-            "repeats": protocol.repeats if splits is None else len(splits.repeats),
-            "folds": _n_folds(protocol, splits),
+            "repeats": repeats if splits is None else len(splits.repeats),
+            "folds": folds if splits is None else len(splits.repeats[0]),
             "stop": str(protocol.stop),
         },
         "splits": _describe_splits(protocol, regression=targets.dtype.kind == "f"),
@@ -151,16 +169,25 @@ def evaluate_dataset(
         "data": digest(data, splits, groups),
         "versions": versions(),
     }
+    if splits is not None and len(splits.repeats) == len(splits.repeats[0]) == 1:
+        recorded["split"] = _count_split(splits, len(data))
+    if groups is not None:
+        sizes = np.unique(groups, return_counts=True)[1]
+        recorded["groups"] = {
+            "by": protocol.groups,
+            "count": len(sizes),
+            "largest": int(sizes.max()),
+        }
     network = isinstance(estimator, NetworkEstimator | BlendEstimator)
-    with open_run(out, recorded) if out is not None else nullcontext() as folder:
+    with _run_directory(out, recorded, notify) as folder:
         label = "networks × epochs" if network else "models"
         with bar(label, 1, shown=None if progress is None else False) as update:
             evaluation = cross_validate(
                 estimator,
                 preparations,
                 job.named(targets),
-                repeats=protocol.repeats,
-                folds=protocol.folds,
+                repeats=repeats,
+                folds=folds,
                 seed=job.seed,
                 test_size=protocol.test_size,
                 groups=groups,
@@ -171,6 +198,7 @@ def evaluate_dataset(
                 metric=asked,
                 models_at_once=protocol.at_once,
                 folder=folder,
+                records=remaining_records(len(data), skipped) if skipped else None,
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
@@ -187,8 +215,33 @@ def evaluate_dataset(
     return report
 
 
-def load_groups(groups: str, source: str, data: Any, reading: ReadOptions) -> Array:
+@contextmanager
+def _run_directory(
+    out: Path | None, recorded: dict[str, Any], notify: Callable[[str], object] | None
+) -> Iterator[Path | None]:
+    """The run directory, if there is one; whoever interrupts it is told that it can be resumed."""
+    if out is None:
+        yield None
+        return
+    with open_run(out, recorded) as folder:
+        try:
+            yield folder
+        except (KeyboardInterrupt, SystemExit):
+            if notify is not None and has_begun(folder):
+                notify(RESUME)
+            raise
+
+
+def load_groups(
+    groups: str,
+    source: str,
+    data: Any,
+    reading: ReadOptions,
+    skipped: Sequence[int | None] = (),
+) -> Array:
     """The group of each example of the data, which were read from `source`: see `Protocol.groups`.
+
+    `skipped` are the records of the source that are not among the data, see `skipped_records`.
 
     >>> import saen
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -197,47 +250,69 @@ def load_groups(groups: str, source: str, data: Any, reading: ReadOptions) -> Ar
     >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
     [['A', 'B'], ['', '']]
     """
-    path = Path(source)
-    table = read_table(path) if path.suffix in SUFFIXES and path.is_file() else None
     if groups == SCAFFOLD:
-        column = None if table is None else find_column(table, reading.smiles, (SMILES,))
-        if table is None or column is None:
+        smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+        if smiles is None:
             raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
-        result = murcko_scaffolds(table.texts(column).iloc[_rows(table, data, reading)])
-    elif table is not None and groups.lower() in table.columns:
-        rows = _rows(table, data, reading)
-        result = table.texts(groups.lower()).iloc[rows].to_numpy().astype(str)
-    else:
-        try:
-            result = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"groups must be a column of the table, a file with one line per example, or "
-                f"{SCAFFOLD}, not {groups!r}"
-            ) from None
-    if len(result) != len(data):
-        raise FileError(f"{len(result)} groups for {len(data)} examples", path=groups)
-    return result
-
-
-def _rows(table: Table, data: Any, reading: ReadOptions) -> Array:
-    """The rows of a table that examples were read from: all, or those with their ids."""
-    every = np.arange(len(table))
-    if len(table) == len(data):
-        return every
-    column = find_column(table, reading.id, ID_COLUMNS) or find_column(
-        table, reading.smiles, (SMILES,)
-    )
+        return murcko_scaffolds(smiles)
+    column = _extra_column(groups, data)
     if column is None:
-        return every
-    ids = table.labels(column, every).astype(str)
-    return np.flatnonzero(np.isin(ids, data.ids.astype(str)))
+        column = _table_column(groups, source, len(data), skipped)
+    if column is None:
+        column = _lines(groups, data, skipped)
+    empty = np.flatnonzero(np.isin(np.char.strip(column), ("", "nan")))
+    if len(empty):
+        have = "has" if len(empty) == 1 else "have"
+        raise InputError(
+            f"{len(empty):,} of {plural(len(data), 'example')} {have} no group in {groups!r} "
+            f"(first: {data.ids[empty[0]]})"
+        )
+    return column
 
 
-def _n_folds(protocol: Protocol, splits: Splits | None) -> int:
-    if splits is not None:
-        return len(splits.repeats[0])
-    return protocol.folds if protocol.test_size is None else 1
+def _extra_column(name: str, data: Any) -> Array | None:
+    """The values of a key, or of a column whose name may be in upper or lower case, as text."""
+    columns = data.extra or {}
+    spelling = {column_name(each): each for each in columns}
+    found = name if name in columns else spelling.get(column_name(name))
+    return None if found is None else columns[found].astype(str)
+
+
+def _table_column(
+    name: str, source: str, n: int, skipped: Sequence[int | None]
+) -> NDArray[np.str_] | None:
+    """Any column of a table with one row for each of the `n` examples, as text."""
+    path = Path(source)
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return None
+    table = read_table(path)
+    rows = np.flatnonzero(~np.isin(table.records()[0], [r for r in skipped if r is not None]))
+    if column_name(name) not in table.columns or len(rows) != n:
+        return None
+    return table.texts(column_name(name)).iloc[rows].to_numpy().astype(str)
+
+
+def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.str_]:
+    """The lines of a file, one for each record of the input, for those that were not skipped."""
+    try:
+        lines = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"groups must be a column or key of the data, a file with one line per example, or "
+            f"{SCAFFOLD}, not {groups!r}{did_you_mean(groups, data.extra or ())}"
+        ) from None
+    records = remaining_records(len(data), skipped)
+    n = len(data) + len(set(skipped))
+    if len(lines) != n or records is None:
+        raise FileError(f"{len(lines)} groups for {n} examples", path=groups)
+    return lines[records]
+
+
+def _count_split(splits: Splits, n: int) -> dict[str, int]:
+    """How many examples there are in each part of a single split, and `of` how many."""
+    [[(train, test)]] = splits.repeats
+    valid = {} if splits.validation is None else {"valid": len(splits.validation[0])}
+    return {"train": len(train), **valid, "test": len(test), "of": n}
 
 
 def _describe_splits(protocol: Protocol, *, regression: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,13 @@ from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
 from saen.learning.targets import known_targets
+
+MANY_CLASSES, MIN_CLASS_SIZE = 20, 5
+"""At least so many different integers with fewer examples each, on average, may be numbers."""
+
+
+class ManyClassesWarning(UserWarning):
+    """Integers that are read as classes look like numbers to predict."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +163,14 @@ def check_targets(y: Array | None, n: int, name: str) -> Array:
         if (y == y[0]).all():
             raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
         return y
-    if len(np.unique(y)) == 1:
+    n_classes = len(np.unique(y))
+    if n_classes == 1:
         raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+    if y.dtype.kind in "iu" and n_classes >= MANY_CLASSES and n < MIN_CLASS_SIZE * n_classes:
+        warnings.warn(
+            f"{name}: {n_classes:,} different integers as targets of {n:,} examples are read as "
+            "classes: if they are numbers, use --task regression",
+            ManyClassesWarning,
+            stacklevel=2,
+        )
     return y

@@ -47,7 +47,7 @@ from saen.learning.preparation import (
     load_compressed,
 )
 from saen.learning.presets import Classifier, Model
-from saen.learning.runs import digest, open_run, versions
+from saen.learning.runs import RESUME, digest, has_begun, open_run, versions
 from saen.learning.splits import SmallClassWarning, hold_out_splitter
 from saen.learning.targets import encode_classes, target_names
 from saen.learning.unused import unused_by
@@ -312,6 +312,11 @@ def _draw_test(y: Array, share: float, seed: int, takes: str) -> NDArray[np.int6
         raise refusal
     if stratified:
         classes, counts = np.unique(y, return_counts=True)
+        if counts.max() < 2:
+            raise InputError(
+                f"every class has 1 member ({n:,} {takes}, as many classes), so none can be held "
+                "out: check the targets, or use --no-holdout"
+            )
         if counts.min() < 2 or min(n_test, n - n_test) < len(classes):
             shuffled = np.random.default_rng(state).permutation(n)
             rest = np.delete(shuffled, np.unique(y[shuffled], return_index=True)[1])
@@ -345,7 +350,7 @@ def _work_folder(
     try:
         with open_run(place, recorded, anew=force, advice=advice) as folder:
             entered = True
-            if _has_begun(folder):
+            if has_begun(folder):
                 say("resuming an interrupted run")
             try:
                 yield folder
@@ -355,14 +360,10 @@ def _work_folder(
             finished = True
     finally:
         # After the lock is released: some systems do not remove what is open.
-        if entered and (finished or not _has_begun(place)):
+        if entered and (finished or not has_begun(place)):
             remove_folder(place)
         elif entered:
-            say("run the same command again to resume")
-
-
-def _has_begun(folder: Path) -> bool:
-    return any(file.suffix in (".checkpoint", ".saen") for file in folder.iterdir())
+            say(RESUME)
 
 
 def _fit_resumable(
