@@ -235,7 +235,7 @@ def test_a_training_that_diverges_leaves_nothing_to_go_on_from(
     assert "training diverged in epoch" in fails(*options)
     assert list(tmp_path.iterdir()) == [preset]
 
-    def later(run: Any) -> None:
+    def later(run: Any, _: Any) -> None:
         if run.epoch == 3:
             raise saen.InputError("training diverged")
 

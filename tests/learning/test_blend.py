@@ -1,6 +1,7 @@
 """Blends: chosen inside the training examples, averaged, saved, evaluated."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from sklearn.base import clone
 
 import saen
 from saen import InputError, explain
+from saen.cluster.executors import open_executor
+from saen.learning import blend as blend_module
 from saen.learning.blend import BlendEstimator
 from saen.learning.calibration import logits_of, tempered
 from saen.learning.cross_validation import cross_validate
@@ -15,6 +18,8 @@ from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
 from saen.learning.jobs.train import DataFacts, train_model
 from saen.learning.splits import make_splits
+from saen.learning.trainers import Trainer
+from saen.network.settings import DivergenceError, DivergenceWarning
 from tests.cli.commandline import fails, invoke
 
 THREADS = saen.generate_threads(60, average_nodes=20, seed=3)
@@ -192,6 +197,109 @@ def test_blend_explains_its_largest_member(model):
     explanation = saen.explain(model, THREADS, 0)
     alone = saen.explain(model.members_[0].estimator, THREADS, 0)
     assert explanation.output == alone.output
+
+
+# -- candidates that diverge -------------------------------------------------------------------
+
+LEFT_OUT = r"1: SAENClassifier: diverged, left out \(lower learning_rate"
+
+
+def diverging():
+    return saen.SAENClassifier(epochs=3, n_models=1, learning_rate=1e30, normalisation="none")
+
+
+def with_a_diverging_candidate():
+    own = candidates()
+    return saen.BlendClassifier(candidates=[own[0], diverging(), own[1]])
+
+
+def test_blend_leaves_out_a_candidate_that_diverges(tmp_path):
+    with pytest.warns(DivergenceWarning, match=LEFT_OUT) as caught:
+        model = with_a_diverging_candidate().fit(THREADS, THREADS.targets)
+    left_out = [each for each in caught if "left out" in str(each.message)]
+    assert [each.filename for each in left_out] == [__file__]
+    names = ["0: PartCountsClassifier", "1: SAENClassifier", "2: SAENClassifier"]
+    assert [each["candidate"] for each in model.tried_] == names
+    assert model.tried_[1] == {"candidate": names[1], "score": None, "weight": 0.0}
+    own = candidates()
+    plain = saen.BlendClassifier(candidates=[own[0], own[1]]).fit(THREADS, THREADS.targets)
+    np.testing.assert_array_equal(model.predict_proba(THREADS), plain.predict_proba(THREADS))
+    model.save(tmp_path / "model.saen")
+    assert saen.load(tmp_path / "model.saen").tried_ == model.tried_
+
+
+@pytest.mark.parametrize("cluster", [None, "serial"])
+def test_blend_evaluation_leaves_out_a_candidate_that_diverges_and_resumes(cluster, tmp_path):
+    blend = with_a_diverging_candidate()
+    options = {"repeats": 1, "folds": 2, "folder": tmp_path}
+    with (
+        open_executor(cluster) if cluster else nullcontext() as executor,
+        pytest.warns(DivergenceWarning, match=LEFT_OUT),
+    ):
+        first = cross_validate(blend, THREADS, THREADS.targets, executor=executor, **options)
+    assert first.tried[1] == {"candidate": "1: SAENClassifier", "score": None, "weight": 0.0}
+    assert np.isfinite(first.probabilities).all()
+    for members in first.chosen:
+        assert sum(each["weight"] for each in members) == pytest.approx(1)
+    assert not [*tmp_path.glob("*.checkpoint")]
+    with pytest.warns(DivergenceWarning, match=LEFT_OUT):
+        again = cross_validate(blend, THREADS, THREADS.targets, **options)
+    np.testing.assert_array_equal(again.probabilities, first.probabilities)
+
+
+def test_blend_of_nothing_but_candidates_that_diverge_is_an_error():
+    with pytest.raises(DivergenceError, match="training diverged in epoch"):
+        saen.BlendClassifier(candidates=[diverging()]).fit(THREADS, THREADS.targets)
+
+
+def test_blend_leaves_out_a_candidate_that_diverges_only_on_all_examples(monkeypatch):
+    rng = np.random.default_rng(2)  # noisy classes, so that several candidates have a weight
+    y = np.where(rng.random(60) < 0.3, rng.permutation(THREADS.targets), THREADS.targets)
+    blend = saen.BlendClassifier(candidates=candidates())
+    usual = clone(blend).fit(THREADS, y)
+    assert usual.tried_[1]["weight"] > 0
+    original_fit, original_train = blend_module.fit_or_interrupt, Trainer.train
+
+    def fit(member, *others):
+        if isinstance(member, saen.SAENClassifier) and member.epochs == 6:
+            raise DivergenceError("epoch 2", "rescale it")
+        original_fit(member, *others)
+
+    def train(trainer, stage, *others):
+        if stage == "outer-1":
+            raise DivergenceError("epoch 2", "rescale it")
+        return original_train(trainer, stage, *others)
+
+    monkeypatch.setattr(blend_module, "fit_or_interrupt", fit)
+    monkeypatch.setattr(Trainer, "train", train)
+    left_out = r"1: SAENClassifier: diverged, left out \(rescale it\)"
+    with pytest.warns(DivergenceWarning, match=left_out):
+        model = clone(blend).fit(THREADS, y)
+    assert [each["weight"] for each in model.tried_][1] == 0
+    assert model.weights_.sum() == pytest.approx(1)
+    with pytest.warns(DivergenceWarning, match=left_out):
+        result = cross_validate(blend, THREADS, y, repeats=1, folds=2)
+    assert result.tried[1]["weight"] == 0
+    np.testing.assert_allclose(result.probabilities.sum(axis=-1), 1)
+
+
+def test_train_survives_one_wild_edge_weight(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = []
+    for number in range(40):
+        weights = rng.normal(2 * (number % 2), 0.3, 4).round(3).tolist()
+        weights[0] = 1e20 if number == 7 else weights[0]
+        edges = [{"source": i, "target": i + 1, "attributes": [w]} for i, w in enumerate(weights)]
+        lines.append({"nodes": 5, "edges": edges, "target": "ab"[number % 2]})
+    data, out = tmp_path / "wild.jsonl", tmp_path / "model.saen"
+    data.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.warns(
+        DivergenceWarning, match=r"left out \(attribute 0 of the edges reaches 1e\+20"
+    ):
+        invoke("train", data, "--budget", "quick", "--no-holdout", "--out", out)
+    weights = {each["candidate"]: each["weight"] for each in saen.load(out).tried_}
+    assert weights["edge networks, attributes"] == 0
+    assert weights["part counts, edge bins"] > 0.5
 
 
 # -- evaluation --------------------------------------------------------------------------------

@@ -154,6 +154,15 @@ def test_a_loss_that_is_not_a_number_is_an_error():
         validate(model, np.arange(12.0))
 
 
+def test_a_training_that_diverges_by_an_enormous_attribute_names_it():
+    values = np.random.default_rng(0).normal(size=(GRAPHS.n_nodes, 2)) * [1, 1e30]
+    graphs = GRAPHS.with_columns(node_attributes=values)
+    model = saen.SAENClassifier(**QUICK, node_labels="degree,attributes")
+    message = r"training diverged in epoch 1 .*: attribute 1 of the nodes reaches .*e\+30: correct"
+    with pytest.raises(InputError, match=message):
+        model.fit(graphs, GRAPHS.targets)
+
+
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 @pytest.mark.parametrize("learn", [fit, validate])
 @pytest.mark.parametrize("model", [saen.SAENClassifier(), saen.PartCountsClassifier()])

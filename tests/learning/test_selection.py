@@ -93,7 +93,7 @@ def weights_of(rows, truth, metric=None, folds=1):
     unused = np.zeros((len(rows), 1))
     size = len(truth) // folds
     slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
-    trials = Trials([rows], [truth], [slices], unused, unused, [], {}, {})
+    trials = Trials([*range(len(rows))], [rows], [truth], [slices], unused, unused, [], {}, {})
     rule = blend if metric is None else blend_by(find_metric(metric, regression=numbers))
     return rule(trials, problem)[:, 0]
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -50,7 +50,7 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 50)
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    warnings.showwarning = _print_warning
+    warnings.showwarning = _warning_printer()
     try:
         with _watch_for_ctrl_c():
             app()
@@ -114,8 +114,16 @@ def _watch_for_ctrl_c() -> Iterator[None]:
         os.close(writer)
 
 
-def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"saen: warning: {message}", file=sys.stderr)
+def _warning_printer() -> Callable[..., None]:
+    """Prints every warning once: a hold-out and the training after it often have the same."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            print(f"saen: warning: {message}", file=sys.stderr)
+
+    return show
 
 
 def _terminated(*_: Any) -> NoReturn:

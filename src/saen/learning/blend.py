@@ -42,12 +42,13 @@ from saen.learning.selection import (
     blend,
     blend_by,
     describe_tried,
+    leave_out,
     try_candidates,
 )
 from saen.learning.targets import Targets, given, sample_weights
 from saen.learning.trainers import Classes, Estimator, Numbers, Trainer
 from saen.network.devices import choose_device
-from saen.network.settings import Part
+from saen.network.settings import DivergenceError, Part
 
 
 class Member(NamedTuple):
@@ -90,7 +91,7 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             return
         if not len(self.candidates):
             raise InputError("a blend needs at least one candidate")
-        kinds: tuple[type, ...] = SAENClassifier, PartCountsClassifier
+        kinds: tuple[type[Estimator], ...] = SAENClassifier, PartCountsClassifier
         if isinstance(self, RegressorMixin):
             kinds = SAENRegressor, PartCountsRegressor
         for number, each in enumerate(self.candidates):
@@ -172,34 +173,37 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
             )
             prefix = "" if checkpoint is None else f"{checkpoint.stem}-"
             trials = try_candidates(trainer, candidates, [part], inner, prefix)
-        share = self.rule()(trials, problem)
-        self.tried_ = describe_tried(candidates, trials.scores[:, 0], share[:, 0])
-        self._calibrate(np.tensordot(share[:, 0], trials.held_out[0], 1), trials.truth[0])
-        self.members_ = []
-        for index in np.argsort(-share[:, 0], kind="stable").tolist():
-            if share[index, 0] == 0:
+        weight = self.rule()(trials, problem)
+        fitted = {}
+        for row in np.argsort(-weight[:, 0], kind="stable").tolist():
+            number = trials.numbers[row]
+            if weight[row, 0] == 0:
                 continue
-            member = clone(candidates[index].estimator).set_params(
-                random_state=seed, **trials.chosen[index][0]
+            member = clone(candidates[number].estimator).set_params(
+                random_state=seed, **trials.chosen[row][0]
             )
             if isinstance(member, NetworkEstimator):
                 # The blend is calibrated as a whole, on the predictions of the candidates.
                 member.set_params(progress=self.progress, inner_folds=0)
                 if checkpoint is not None:
-                    file = checkpoint.with_name(f"{prefix}member-{index}.checkpoint")
+                    file = checkpoint.with_name(f"{prefix}member-{number}.checkpoint")
                     member.set_params(checkpoint=file, checkpoint_every=1)
             prepared = preparations.fitted_on(member, part.train)
-            fit_or_interrupt(member, prepared, y, weights[:, 0])
-            if index in trials.curves:
-                member.inner_history_ = trials.curves[index][0]
-            self.members_.append(
-                Member(
-                    self.tried_[index]["candidate"],
-                    member,
-                    self.tried_[index]["weight"],
-                    self.tried_[index]["score"],
-                )
-            )
+            try:
+                fit_or_interrupt(member, prepared, y, weights[:, 0])
+            except DivergenceError as error:
+                weight = leave_out(candidates[number], weight, row, error)
+                continue
+            if number in trials.curves:
+                member.inner_history_ = trials.curves[number][0]
+            fitted[number] = member
+        self.tried_ = describe_tried(candidates, trials.numbers, trials.scores[:, 0], weight[:, 0])
+        self._calibrate(np.tensordot(weight[:, 0], trials.held_out[0], 1), trials.truth[0])
+        self.members_ = [
+            Member(tried["candidate"], member, tried["weight"], tried["score"])
+            for number, member in fitted.items()
+            for tried in [self.tried_[number]]
+        ]
         return self
 
     @abstractmethod

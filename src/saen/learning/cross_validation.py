@@ -280,23 +280,27 @@ def _nested(
     candidates = protocol.candidates
     trials = try_candidates(trainer, candidates, parts, protocol.inner)
     weights = protocol.rule(trials, trainer.problem)
-    tested, inside = train_chosen(trainer, candidates, parts, weights, trials.tested)
+    tested, weights, inside = train_chosen(trainer, candidates, parts, weights, trials)
     if estimator.inner_folds != 0:  # what was held out to choose is good to calibrate on, too
         held_out = [
             np.tensordot(w, rows, 1) for w, rows in zip(weights.T, trials.held_out, strict=True)
         ]
         tested = trainer.calibrated(tested, held_out, trials.truth)
     watched = [
-        trials.curves[index][column].validation_loss
-        for index, column in zip(*np.nonzero(weights), strict=True)
-        if index in trials.curves
+        trials.curves[trials.numbers[row]][column].validation_loss
+        for row, column in zip(*np.nonzero(weights), strict=True)
+        if trials.numbers[row] in trials.curves
     ]
     tested = replace(tested, validation_loss=join_curves(watched) if watched else None)
-    tried = describe_tried(candidates, trials.scores.mean(axis=1), weights.mean(axis=1))
+    means = trials.scores.mean(axis=1), weights.mean(axis=1)
+    tried = describe_tried(candidates, trials.numbers, *means)
     if isinstance(estimator, BlendEstimator):
         return _Outer(tested, describe_members(candidates, trials, weights, inside), tried)
     best = weights.argmax(axis=0).tolist()
-    chosen = [{**candidates[i].name, **inside[i][column]} for column, i in enumerate(best)]
+    chosen = [
+        {**candidates[trials.numbers[row]].name, **inside[row][column]}
+        for column, row in enumerate(best)
+    ]
     return _Outer(tested, chosen, tried)
 
 

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints
+from saen._util.caller import warn_caller
 from saen._util.seeds import derive_seed
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
 from saen.learning.splits import inner_parts
 from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer, curve_interval
-from saen.network.settings import History, Part, join_curves
+from saen.network.settings import DivergenceError, DivergenceWarning, History, Part, join_curves
 
 INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
@@ -40,6 +41,12 @@ class Candidate:
     name: dict[str, Any]
     estimator: Estimator
     trial: Estimator
+
+    @property
+    def title(self) -> str:
+        """The name in words: that of a blend's candidate, or the settings of a grid."""
+        named = self.name.get("candidate")
+        return named or ", ".join(f"{key}={value}" for key, value in self.name.items())
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,10 @@ class Inner:
 class Trials:
     """What candidates predicted on the inner folds of every part.
 
+    Candidates are those whose training did not diverge; in `tested` and `curves`, as everywhere
+    outside, they go by their number in the list of all.
+
+    - `numbers`: of the candidates in the list of all;
     - `held_out`: per part the predictions for all held-out examples, (candidates, n, …);
     - `truth`: per part their targets, (n,);
     - `folds`: per part which of them each inner fold holds out;
@@ -72,6 +83,7 @@ class Trials:
     - `curves`: of the networks of a candidate on the inner folds of every part.
     """
 
+    numbers: list[int]
     held_out: list[Floats]
     truth: list[Array]
     folds: list[list[slice]]
@@ -93,7 +105,10 @@ def try_candidates(
     inner: Inner,
     prefix: str = "",
 ) -> Trials:
-    """Train every candidate on the inner folds of every part, all networks of one side by side."""
+    """Train every candidate on the inner folds of every part, all networks of one side by side.
+
+    One that diverges on any of them is left out, with a warning, as long as another remains.
+    """
     targets = trainer.problem.targets
     splits = [inner.parts(part, targets, trainer.seed) for part in parts]
     flat = [part for each in splits for part in each]
@@ -103,7 +118,8 @@ def try_candidates(
     for index, candidate in enumerate(candidates):
         every = curve_interval(candidate.trial)
         trainer.start(f"{prefix}inner-{index}", candidate.trial, flat, test_every=every)
-    rows, chosen, tested, curves = [], [], {}, {}
+    numbers, rows, chosen, tested, curves = [], [], [], {}, {}
+    diverged: list[tuple[Candidate, DivergenceError]] = []
     first = np.cumsum([0, *map(len, splits)])
     for index, candidate in enumerate(candidates):
         stage = f"{prefix}inner-{index}"
@@ -113,18 +129,27 @@ def try_candidates(
             tested[index], by_part = trainer.train_counts(stage, candidate.trial, parts, folds)
             rows.append(np.concatenate(by_part))
             chosen.append(tested[index].chosen)
-            continue
-        chosen.append([{}] * len(parts))
-        if isinstance(candidate.trial, PartCountsEstimator):
+        elif isinstance(candidate.trial, PartCountsEstimator):
             rows.append(np.concatenate(trainer.train(stage, candidate.trial, flat).outputs))
-            continue
-        outputs, results = trainer.train_networks(
-            stage, candidate.trial, flat, test_every=curve_interval(candidate.trial)
-        )
-        rows.append(np.concatenate(outputs.outputs))
-        curves[index] = [
-            results.history(a, b) for a, b in pairwise(first * candidate.trial.n_models)
-        ]
+            chosen.append([{}] * len(parts))
+        else:
+            try:
+                outputs, results = trainer.train_networks(
+                    stage, candidate.trial, flat, test_every=curve_interval(candidate.trial)
+                )
+            except DivergenceError as error:
+                diverged.append((candidate, error))
+                continue
+            rows.append(np.concatenate(outputs.outputs))
+            chosen.append([{}] * len(parts))
+            curves[index] = [
+                results.history(a, b) for a, b in pairwise(first * candidate.trial.n_models)
+            ]
+        numbers.append(index)
+    for candidate, reason in diverged:
+        if not numbers:
+            raise reason
+        _warn_left_out(candidate, reason)
     held_out = np.stack(rows)
     truth = np.concatenate([targets[part.test] for part in flat])
     losses = trainer.problem.losses(truth, held_out)
@@ -135,6 +160,7 @@ def try_candidates(
     )
     loss = np.stack([losses[:, a:b].mean(axis=1) for a, b in by_fold], axis=1)
     return Trials(
+        numbers,
         [held_out[:, a:b] for a, b in pairwise(ends)],
         [truth[a:b] for a, b in pairwise(ends)],
         [_slices([len(part.test) for part in each]) for each in splits],
@@ -151,39 +177,68 @@ def train_chosen(
     candidates: Sequence[Candidate],
     parts: Sequence[Part],
     weights: Floats,
-    tested: dict[int, PartOutputs],
-) -> tuple[PartOutputs, list[list[dict[str, Any]]]]:
+    trials: Trials,
+) -> tuple[PartOutputs, Floats, list[list[dict[str, Any]]]]:
     """Train the candidates with a weight on all of each part, and average their predictions.
 
-    Also what each candidate itself chose for each part.
+    Also the weights, in which one that diverges has none, and what each candidate itself chose for
+    each part.
     """
-    used = weights > 0
-    for index in np.flatnonzero(used.any(axis=1)).tolist():
-        if index not in tested:
-            trainer.expect(candidates[index].estimator, int(used[index].sum()))
-            own = [parts[column] for column in np.flatnonzero(used[index]).tolist()]
-            trainer.start(f"outer-{index}", candidates[index].estimator, own)
-    outputs: list[Any] = [0.0] * len(parts)
-    inside: list[list[dict[str, Any]]] = [[{}] * len(parts) for _ in candidates]
-    curves = []
-    for index in np.flatnonzero(used.any(axis=1)).tolist():
-        columns = np.flatnonzero(used[index]).tolist()
-        if index in tested:
-            known = tested[index]
-            result = PartOutputs(
-                [known.outputs[c] for c in columns],
-                known.loss[:, columns],
-                [known.chosen[c] for c in columns],
+    tested = trials.tested
+    columns = {
+        row: np.flatnonzero(weights[row]).tolist()
+        for row in np.flatnonzero(weights.any(axis=1)).tolist()
+    }
+    for row, own in columns.items():
+        number = trials.numbers[row]
+        if number not in tested:
+            trainer.expect(candidates[number].estimator, len(own))
+            own_parts = [parts[column] for column in own]
+            trainer.start(f"outer-{number}", candidates[number].estimator, own_parts)
+    results: dict[int, PartOutputs] = {}
+    for row, own in columns.items():
+        number = trials.numbers[row]
+        if number in tested:
+            known = tested[number]
+            results[row] = PartOutputs(
+                [known.outputs[c] for c in own],
+                known.loss[:, own],
+                [known.chosen[c] for c in own],
             )
-        else:
-            chosen_parts = [parts[column] for column in columns]
-            result = trainer.train(f"outer-{index}", candidates[index].estimator, chosen_parts)
-        for column, rows in zip(columns, result.outputs, strict=True):
-            outputs[column] = outputs[column] + weights[index, column] * rows
-        for column, choice in zip(columns, result.chosen, strict=False):
-            inside[index][column] = choice
-        curves.append(result.loss)
-    return PartOutputs(outputs, join_curves(curves)), inside
+            continue
+        own_parts = [parts[column] for column in own]
+        try:
+            results[row] = trainer.train(f"outer-{number}", candidates[number].estimator, own_parts)
+        except DivergenceError as error:
+            weights = leave_out(candidates[number], weights, row, error)
+    outputs: list[Any] = [0.0] * len(parts)
+    inside: list[list[dict[str, Any]]] = [[{}] * len(parts) for _ in trials.numbers]
+    for row, result in results.items():
+        for column, rows in zip(columns[row], result.outputs, strict=True):
+            outputs[column] = outputs[column] + weights[row, column] * rows
+        for column, choice in zip(columns[row], result.chosen, strict=False):
+            inside[row][column] = choice
+    curves = [result.loss for result in results.values()]
+    return PartOutputs(outputs, join_curves(curves)), weights, inside
+
+
+def leave_out(candidate: Candidate, weights: Floats, row: int, error: DivergenceError) -> Floats:
+    """Weights (candidates, parts) without a candidate that diverged, whose row becomes 0.
+
+    Its error is raised where no other candidate has a weight.
+    """
+    rest: Floats = weights.copy()
+    rest[row] = 0.0
+    sums: Floats = rest.sum(axis=0)
+    if (sums == 0).any():
+        raise error
+    _warn_left_out(candidate, error)
+    rest /= sums
+    return rest
+
+
+def _warn_left_out(candidate: Candidate, error: DivergenceError) -> None:
+    warn_caller(f"{candidate.title}: diverged, left out ({error.advice})", DivergenceWarning)
 
 
 def _shares(candidate: Candidate, inner: Inner) -> bool:
@@ -309,17 +364,19 @@ def blend_weights(
 
 
 def describe_tried(
-    candidates: Sequence[Candidate], scores: Floats, weights: Floats
+    candidates: Sequence[Candidate], numbers: Sequence[int], scores: Floats, weights: Floats
 ) -> list[dict[str, Any]]:
-    """All candidates with their score, None where it is not defined, and weight, as JSON."""
-    return [
-        {
-            **candidate.name,
-            "score": float(score) if np.isfinite(score) else None,
-            "weight": float(weight),
-        }
-        for candidate, score, weight in zip(candidates, scores, weights, strict=True)
+    """All candidates with their score, None where it is not defined, and weight, as JSON.
+
+    `scores` and `weights` are those of the candidates with these numbers; others have none.
+    """
+    tried: list[dict[str, Any]] = [
+        {**each.name, "score": None, "weight": 0.0} for each in candidates
     ]
+    for number, score, weight in zip(numbers, scores, weights, strict=True):
+        tried[number]["score"] = float(score) if np.isfinite(score) else None
+        tried[number]["weight"] = float(weight)
+    return tried
 
 
 def describe_members(
@@ -329,11 +386,13 @@ def describe_members(
     chosen: Sequence[Sequence[dict[str, Any]]],
 ) -> list[list[dict[str, Any]]]:
     """For every part the members of its blend, with what they themselves chose."""
+    listed = [candidates[number] for number in trials.numbers]
+    rows = range(len(listed))
     return [
         [
             {**each, **choices[column]}
             for each, choices in zip(
-                describe_tried(candidates, trials.scores[:, column], weights[:, column]),
+                describe_tried(listed, rows, trials.scores[:, column], weights[:, column]),
                 chosen,
                 strict=True,
             )

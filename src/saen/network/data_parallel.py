@@ -29,8 +29,8 @@ from saen.network.batches import (
 )
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN
-from saen.network.settings import History, Settings
-from saen.network.training import Adam
+from saen.network.settings import DivergenceError, History, Settings
+from saen.network.training import Adam, advice_on_divergence
 
 
 def train_data_parallel(
@@ -59,7 +59,8 @@ def train_data_parallel(
 
     Returns the losses and accuracies over the examples of all processes.
 
-    Raises `InputError` for dropout or patience, and if network, data and task do not fit.
+    Raises `InputError` for dropout or patience, and if network, data and task do not fit, and
+    `DivergenceError` if a loss becomes infinite or NaN.
     """
     if network.architecture.dropout:
         raise InputError("data-parallel training does not support dropout: set dropout=0")
@@ -91,10 +92,8 @@ def train_data_parallel(
             history.loss.append((loss / weight).tolist())
             history.accuracy.append((correct / weight).tolist())
             if not np.isfinite(loss).all():
-                raise InputError(
-                    f"training diverged in epoch {epoch + 1}: lower learning_rate "
-                    f"(now {settings.learning_rate:g})"
-                )
+                advice = advice_on_divergence(hierarchy, settings)
+                raise DivergenceError(f"epoch {epoch + 1}", advice)
             if progress is not None:
                 progress(epoch + 1, history)
     finally:

@@ -24,7 +24,14 @@ from saen.network.architecture import Architecture
 from saen.network.batches import generator
 from saen.network.loss import Task
 from saen.network.model import SAEN
-from saen.network.settings import DivergenceWarning, History, Part, Settings, as_rows
+from saen.network.settings import (
+    DivergenceError,
+    DivergenceWarning,
+    History,
+    Part,
+    Settings,
+    as_rows,
+)
 from saen.network.training import outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
@@ -135,7 +142,10 @@ class PartTraining:
         histories = []
         for group in self._groups:
             if self.tasks is not None and self.tasks.has(group.name):
-                rows, history = self.tasks.result(group.name)
+                result = self.tasks.result(group.name)
+                if isinstance(result, DivergenceError):
+                    raise result
+                rows, history = result
             else:
                 rows, history = group.train_or_read(self.progress)
             histories.append((history, len(group.runs)))
@@ -169,12 +179,20 @@ class PartTraining:
         return groups
 
 
-def _train_group(compressed: Compressed, group: _Group) -> tuple[Floats, History, list[str]]:
-    """Outputs, curves and warnings of a group."""
+def _train_group(
+    compressed: Compressed, group: _Group
+) -> tuple[Floats, History, list[str]] | DivergenceError:
+    """Outputs, curves and warnings of a group.
+
+    A divergence is returned: raised here, it would end the tasks of other stages.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DivergenceWarning)
         plan = replace(group.plan, compressed=compressed)
-        rows, history = replace(group, plan=plan).train_or_read(None)
+        try:
+            rows, history = replace(group, plan=plan).train_or_read(None)
+        except DivergenceError as error:
+            return error
     messages = [str(w.message) for w in caught if issubclass(w.category, DivergenceWarning)]
     return rows, history, messages
 
@@ -240,7 +258,11 @@ class _Group:
             if progress is not None:
                 progress(len(self.runs) * len(history.loss))
         else:
-            rows, history = self._train(checkpoint, progress)
+            try:
+                rows, history = self._train(checkpoint, progress)
+            except DivergenceError:
+                checkpoint.unlink(missing_ok=True)
+                raise
             self._write(self.file, rows, history)
         checkpoint.unlink(missing_ok=True)  # it may be of a run that was killed between the two
         return rows, history
@@ -259,9 +281,11 @@ class _Group:
         )
 
     def receive(
-        self, progress: Progress | None, result: tuple[Floats, History, list[str]]
-    ) -> tuple[Floats, History]:
+        self, progress: Progress | None, result: tuple[Floats, History, list[str]] | DivergenceError
+    ) -> tuple[Floats, History] | DivergenceError:
         """What a task returned: keep it in a file, and warn here as the task did there."""
+        if isinstance(result, DivergenceError):
+            return result
         rows, history, messages = result
         for message in messages:
             warnings.warn(message, DivergenceWarning, stacklevel=4)

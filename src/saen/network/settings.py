@@ -18,6 +18,14 @@ class DivergenceWarning(UserWarning):
     """The training loss of a model never fell below that of a constant prediction."""
 
 
+class DivergenceError(InputError):
+    """A loss or parameter became NaN or infinite in training; `advice` says what may help."""
+
+    def __init__(self, where: str, advice: str) -> None:
+        super().__init__(f"training diverged in {where}: {advice}")
+        self.advice = advice
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to train.

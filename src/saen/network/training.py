@@ -35,7 +35,7 @@ from saen.network.forward import MAX_ACTIVATIONS, passes
 from saen.network.loss import Task
 from saen.network.memory import reused_memory
 from saen.network.model import SAEN
-from saen.network.settings import DivergenceWarning, History, Settings
+from saen.network.settings import DivergenceError, DivergenceWarning, History, Settings
 from saen.network.tensors import HierarchyTensors
 
 MIN_PARALLEL_ACTIVATIONS = 1 << 20
@@ -48,6 +48,10 @@ MIN_EPOCHS_TO_LEARN = 10
 
 MAX_LOSS_RATIO = 10
 """Of a loss to that of a constant prediction: beyond it, a loss that falls is a failure too."""
+
+
+MAX_USUAL_ATTRIBUTE = 1e6
+"""Above which an attribute is the likely reason for a training that diverges."""
 
 
 def train(
@@ -84,8 +88,8 @@ def train(
     Warns (`DivergenceWarning`) of models that did not learn: their loss never fell below that of
     always predicting the class frequencies, or the mean of the numbers.
 
-    Raises `InputError` if network, data and task do not fit each other or a loss becomes infinite
-    or NaN, and `FileError` if the checkpoint belongs to another run.
+    Raises `InputError` if network, data and task do not fit each other, `DivergenceError` if a loss
+    becomes infinite or NaN, and `FileError` if the checkpoint belongs to another run.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=0)
@@ -124,7 +128,7 @@ def train(
         with _threads_for(network, batches), reused_memory():
             while run.epoch < last and not run.stopped().all():
                 run.train_epoch(batches)
-                run.check_finite()
+                run.check_finite(hierarchy)
                 if validation_batches is not None:
                     always = settings.patience is not None or run.epoch == last
                     if always or run.epoch % validate_every == 0:
@@ -169,6 +173,26 @@ def _warn_of_divergence(history: History, task: Task, settings: Settings) -> Non
             DivergenceWarning,
             stacklevel=3,
         )
+
+
+def advice_on_divergence(hierarchy: Hierarchy, settings: Settings) -> str:
+    """What may help: another scale of the attribute with the largest values, or smaller steps.
+
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Edges
+    >>> weighted = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_attributes=[[0.5], [1e20]])
+    >>> advice_on_divergence(Edges(node_labels="attributes").decompose(weighted), Settings())
+    'attribute 0 of the edges reaches 1e+20: correct or rescale it'
+    """
+    vectors = hierarchy.attributes.vectors
+    if vectors is not None and vectors.size:
+        largest = np.abs(vectors).max(axis=0)
+        column = int(largest.argmax())
+        if largest[column] > MAX_USUAL_ATTRIBUTE:
+            where = f"attribute {column} of the {hierarchy.names[0]}"
+            return f"{where} reaches {largest[column]:.4g}: correct or rescale it"
+    rate = f"lower learning_rate (now {settings.learning_rate:g}; on the command line in a preset)"
+    return f"{rate}, or normalise the aggregates"
 
 
 @contextmanager
@@ -316,15 +340,14 @@ class _Run:
         self.adam.step(gradients, self.rate, batch.active, self.running)
 
     @torch.no_grad()
-    def check_finite(self) -> None:
+    def check_finite(self, hierarchy: Hierarchy) -> None:
         """Raise if a loss or parameter is NaN or infinite."""
         flat = torch.cat([parameter.flatten(1) for parameter in self.adam.parameters], dim=1)
         finite = np.isfinite(self.history.loss[-1]) & torch.isfinite(flat).all(1).cpu().numpy()
         if not finite.all():
-            raise InputError(
-                f"training diverged in epoch {self.epoch} (model {int(np.argmin(finite))} of "
-                f"{len(finite)}): lower learning_rate (now {self.settings.learning_rate:g}), or "
-                "normalise the aggregates"
+            raise DivergenceError(
+                f"epoch {self.epoch} (model {int(np.argmin(finite))} of {len(finite)})",
+                advice_on_divergence(hierarchy, self.settings),
             )
 
     @torch.no_grad()
