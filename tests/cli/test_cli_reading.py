@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from saen import Graphs, load
+from saen import Graphs, load, load_dataset
 from saen.cli.lazy import load_command
 from saen.cli.options import PRESETS, READING, Metric
 from saen.io.nested import read_nested
@@ -60,6 +60,73 @@ def test_whole_numbers_are_learned_as_a_regression_and_keys_are_kept(
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert [row["id"] for row in rows] == [f"g{n}" for n in range(len(RINGS))]
     assert {row["lab"] for row in rows} == {"x"}
+
+
+COUNTS = ("--preset", "counts", "--no-holdout")
+
+
+@pytest.fixture
+def molecules(tmp_path: Path) -> Path:
+    """Charged atoms against neutral ones, which only `--chem rich` tells apart."""
+    pytest.importorskip("rdkit")
+    pairs = [(f"{'C' * n}[NH3+]", f"{'C' * n}N") for n in range(1, 9)]
+    rows = [
+        f"{smiles},{target}" for pair in pairs for smiles, target in zip(pair, "+0", strict=True)
+    ]
+    path = tmp_path / "mols.csv"
+    path.write_text("\n".join(["smiles,target", *rows]))
+    return path
+
+
+def test_predict_reads_molecules_as_the_model_was_trained(molecules: Path, tmp_path: Path) -> None:
+    model, table = tmp_path / "m.saen", tmp_path / "p.csv"
+    invoke("train", molecules, *COUNTS, "--chem", "rich", "--out", model)
+    assert load(model).reading_ == {"chem": "rich"}
+    assert run("inspect", model)["reading"] == {"chem": "rich"}
+    for option in ((), ("--chem", "rich")):
+        found = run("predict", model, molecules, *option, "--out", table, "--force")
+        assert (found["accuracy"], found["unseen"]) == (1, 0)
+    refusal = "option 'chem' is plain, but the data of the model were read with rich: omit it"
+    own = ("--out", tmp_path / "e.csv")
+    assert fails("predict", model, molecules, "--chem", "plain") == refusal
+    assert fails("embed", model, molecules, *own, "--chem", "plain") == refusal
+    assert fails("explain", model, molecules, "-g", 0, "--chem", "plain") == refusal
+    assert fails("explore", model, molecules, "--chem", "plain") == refusal
+    invoke("embed", model, molecules, *own)
+    assert "[NH3+]" in invoke("explain", model, molecules).stdout
+    # Formats without the option are read as they are.
+    graphs = load_dataset(molecules, chem="rich")
+    write_graphs(graphs, tmp_path / "mols.jsonl")
+    assert run("predict", model, tmp_path / "mols.jsonl", "--out", table, "--force")["unseen"] == 0
+
+
+def test_predict_refuses_rich_atoms_for_a_model_of_plain_ones(
+    molecules: Path, tmp_path: Path
+) -> None:
+    model, stored = tmp_path / "m.saen", tmp_path / "mols.saen"
+    invoke("train", molecules, *COUNTS, "--out", model)
+    assert "'chem' is rich, but" in fails("predict", model, molecules, "--chem", "rich")
+    # Where the model does not know how its data were read, any choice is possible.
+    invoke("convert", molecules, stored, "--chem", "rich")
+    invoke("train", stored, *COUNTS, "--out", model, "--force")
+    assert load(model).reading_ == {}
+    found = run("predict", model, molecules, "--chem", "rich", "--out", tmp_path / "p.csv")
+    assert found["accuracy"] == 1
+
+
+def test_predict_reads_the_words_that_the_model_was_trained_on(tmp_path: Path) -> None:
+    pytest.importorskip("conllu")
+    lines = [
+        f"# newdoc\n# label = {lemma}\n1\t{form}\t{lemma}\t_\t_\t_\t0\troot\t_\t_\n"
+        for form, lemma in (("dogs", "dog"), ("cats", "cat"), ("dog", "dog"), ("cat", "cat")) * 3
+    ]
+    data, model, table = tmp_path / "x.conllu", tmp_path / "m.saen", tmp_path / "p.csv"
+    data.write_text("\n".join(lines))
+    options = (*COUNTS, "--target", "label", "--word", "lemma")
+    invoke("train", data, *options, "--out", model)
+    assert load(model).reading_ == {"word": "lemma"}
+    assert run("predict", model, data, "--target", "label", "--out", table)["unseen"] == 0
+    assert "'word' is form" in fails("predict", model, data, "--word", "form")
 
 
 def test_columns_found_by_name_are_said_on_standard_error(tmp_path: Path) -> None:

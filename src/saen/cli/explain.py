@@ -58,15 +58,14 @@ def command(
     from saen.explanations.explanation import explain
     from saen.explanations.goal import explained_share
     from saen.io.result_tables import check_format
-    from saen.learning.jobs.job import load_input
-    from saen.learning.jobs.predict import describe_use, load_model, model_takes
+    from saen.learning.jobs.predict import describe_use, load_examples, load_model
     from saen.report.explanation_page import SUFFIXES, write_explanation
 
     if out is not None:
         check_format(out, SUFFIXES)
         check_output(out, force=force, inputs=[model, data, vectors])
     loaded = load_model(model, "cpu", vectors=vectors)
-    examples = load_input(data, model_takes(loaded), reading, str(model))
+    examples = load_examples(loaded, data, reading, model)
     name = examples.name or data
     how: dict[str, Any] = {"target": explain_target, "k": parts}
     explanation: Explanation | CollectionExplanation

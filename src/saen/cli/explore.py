@@ -49,8 +49,7 @@ def command(
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.io.records import skipped_records
-    from saen.learning.jobs.job import load_input
-    from saen.learning.jobs.predict import describe_use, load_model, model_takes
+    from saen.learning.jobs.predict import describe_use, load_examples, load_model
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer
 
@@ -62,7 +61,7 @@ def command(
     check_bokeh()
     loaded = load_model(model, "cpu", vectors=vectors)
     with skipped_records(reading) as (noting, skipped):
-        examples = load_input(data, model_takes(loaded), noting, str(model))
+        examples = load_examples(loaded, data, noting, model)
     fold = None
     if splits is not None:
         fold = np.full(len(examples), -1)
@@ -71,7 +70,7 @@ def command(
             fold[test] = number
     known = None
     if training is not None:
-        known = load_input(training, model_takes(loaded), reading, str(model))
+        known = load_examples(loaded, training, reading, model)
     name = examples.name or data
     exploration = explore(loaded, examples, training=known, k=parts, name=name)
     write_explorer(out, exploration, fold=fold, about=describe_use(loaded, model, name))

@@ -204,12 +204,18 @@ READING: dict[str, Any] = {
         ),
     ],
     "chem": Annotated[
-        Literal["plain", "rich"],
-        typer.Option(help="Atoms as elements, or rich: with charge and aromaticity."),
+        Literal["plain", "rich"] | None,
+        typer.Option(
+            help="Atoms as elements (plain), or rich: with charge and aromaticity. "
+            "[default: plain, or the model's]"
+        ),
     ],
     "word": Annotated[
-        Literal["form", "lemma", "upos"],
-        typer.Option(help="What the words of CoNLL-U are: forms, lemmas or parts of speech."),
+        Literal["form", "lemma", "upos"] | None,
+        typer.Option(
+            help="What the words of CoNLL-U are: forms, lemmas or parts of speech. "
+            "[default: form, or the model's]"
+        ),
     ],
     "nodes": Annotated[
         Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")

@@ -222,7 +222,8 @@ def load_data(
             raise InputError(f"documents are read from .conllu files, not from {name_or_path}")
         options.only(path.name, "target", "word")
         target = options.target or "target"
-        return _finished(read_conllu(path, word=options.word, target=target), options)
+        word: Any = options.choice("word")
+        return _finished(read_conllu(path, word=word, target=target), options)
     if takes == "nested":
         if str(name_or_path) == STDLIB and not path.exists():
             from saen.io.stdlib import stdlib_functions

@@ -396,7 +396,7 @@ def _read_rows(
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
     written = source if about.id and source != _BLOCK else None  # SMILES that are not the ids
     others = about.others(read_rows, also=written)
-    graphs = from_rdkit(molecules, atoms="smiles" if options.chem == "rich" else "symbol")
+    graphs = from_rdkit(molecules, atoms="smiles" if options.choice("chem") == "rich" else "symbol")
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
         about.values(read_rows),

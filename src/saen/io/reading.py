@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from saen.errors import InputError
@@ -27,6 +27,9 @@ _APPLY_TO = {
     "targets": "edge tables and folders with one graph per file",
 }
 
+REMEMBERED = {"chem": ("plain", "rich"), "word": ("form", "lemma", "upos")}
+"""Options that decide what labels mean, the usual choice first: models remember them."""
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -43,14 +46,16 @@ class ReadOptions:
         classes.
     directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
         formats say it themselves.
-    chem : the node labels of molecules, `"plain"` elements or `"rich"` atoms, which also tell
-        charges and aromaticity (see `from_rdkit`).
-    word : what the words of CoNLL-U are: the `"form"`, the `"lemma"` or the part of speech
-        (`"upos"`).
+    chem : the node labels of molecules, `"plain"` elements (the default) or `"rich"` atoms, which
+        also tell charges and aromaticity (see `from_rdkit`).
+    word : what the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
+        speech (`"upos"`).
     nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
     notify : called with one line for what was found by name.
     progress : whether to show a progress bar; by default on terminals.
+    like : how the data of a model were read (its `reading_`): `chem` and `word` are the same.
+    remember : called with the name and choice of `chem` or `word`, where the data have it.
     """
 
     target: str | None = None
@@ -58,23 +63,24 @@ class ReadOptions:
     smiles: str | None = None
     task: Task | None = None
     directed: bool = False
-    chem: Chem = "plain"
-    word: WordColumn = "form"
+    chem: Chem | None = None
+    word: WordColumn | None = None
     nodes: str | os.PathLike[str] | None = None
     targets: str | os.PathLike[str] | None = None
     skip_bad: bool = False
     report: Report | None = None
     notify: Callable[[str], object] | None = None
     progress: bool | None = None
+    like: Mapping[str, str] = field(default_factory=dict, hash=False)
+    remember: Callable[[str, str], object] | None = None
 
     def __post_init__(self) -> None:
         for key, choices in (
-            ("task", (None, "classification", "regression")),
-            ("chem", ("plain", "rich")),
-            ("word", ("form", "lemma", "upos")),
+            ("task", ("classification", "regression")),
+            *REMEMBERED.items(),
         ):
-            if getattr(self, key) not in choices:
-                listed = " or ".join(choice for choice in choices if choice)
+            if getattr(self, key) not in (None, *choices):
+                listed = " or ".join(choices)
                 raise InputError(f"{key} must be {listed}, not {getattr(self, key)!r}")
 
     def only(self, name: str, *known: str) -> None:
@@ -87,6 +93,25 @@ class ReadOptions:
         for option, kinds in _APPLY_TO.items():
             if option not in known and getattr(self, option) != getattr(ReadOptions, option):
                 raise InputError(f"{name}: option {option!r} applies only to {kinds}")
+
+    def choice(self, option: Literal["chem", "word"]) -> str:
+        """How to read data that have this option: as given, as a model's were, or the usual way.
+
+        Raises `InputError` if it is given otherwise than for the model.
+
+        >>> ReadOptions().choice("chem"), ReadOptions(like={"chem": "rich"}).choice("chem")
+        ('plain', 'rich')
+        """
+        given, before = getattr(self, option), self.like.get(option)
+        if None not in (given, before) and given != before:
+            raise InputError(
+                f"option {option!r} is {given}, but the data of the model were read with {before}: "
+                "omit it"
+            )
+        choice: str = given or before or REMEMBERED[option][0]
+        if self.remember is not None:
+            self.remember(option, choice)
+        return choice
 
     def found(self, file: str, **columns: str | None) -> None:
         """Say which columns were found by name, where `notify` wants to know.

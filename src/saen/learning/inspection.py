@@ -117,6 +117,7 @@ def _model(header: Header) -> dict[str, Any]:
         "levels": document["schema"]["names"],
         "labels": None if vocabulary is None else len(vocabulary),
         **(_counts(header) if "linear" in document else _network(header)),
+        **_reading(document),
         "settings": document["parameters"],
     }
 
@@ -147,8 +148,14 @@ def _blend(document: dict[str, Any]) -> dict[str, Any]:
             {score if key == "score" else key: value for key, value in each.items()}
             for each in document["tried"]
         ],
+        **_reading(document),
         "settings": document["parameters"],
     }
+
+
+def _reading(document: dict[str, Any]) -> dict[str, Any]:
+    """How the data were read, where the model remembers it."""
+    return {"reading": document["reading"]} if "reading" in document else {}
 
 
 def _network(header: Header) -> dict[str, Any]:

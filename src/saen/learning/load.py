@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from saen.errors import InputError
@@ -24,7 +26,13 @@ def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
 
 
 class Savable:
-    """Estimators that are written to one file, and read back by their class."""
+    """Estimators that are written to one file, and read back by their class.
+
+    `reading_` is how the data were read that `saen train` fitted them to, by the names of
+    `ReadOptions`: new data are read in the same way.
+    """
+
+    reading_: Mapping[str, str] = MappingProxyType({})
 
     def save(self, path: str | Path) -> int:
         """Write the fitted estimator to one file (no pickle); its size in bytes."""

@@ -21,6 +21,7 @@ from saen.decompositions.registry import (
 from saen.errors import FileError, InputError
 from saen.io import container
 from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
+from saen.io.reading import REMEMBERED
 from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor, Member
 from saen.learning.counts_model import CountsModel, Linear
 from saen.learning.estimators import SAENClassifier, SAENRegressor, SAENTransformer
@@ -53,6 +54,8 @@ def save_estimator(
 ) -> int:
     """Write a fitted estimator; the size of the file in bytes."""
     document, tensors = (_pack_blend if isinstance(estimator, BlendEstimator) else _pack)(estimator)
+    if estimator.reading_:
+        document["reading"] = dict(estimator.reading_)
     return container.write(path, KIND, document, tensors)
 
 
@@ -321,11 +324,20 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
     with container.consistent(path, "damaged: its contents do not fit together"):
         try:
             estimator = (_unpack_blend if "members" in document else _unpack)(document, tensors)
+            estimator.reading_ = _unpack_reading(document)
         except UnknownDecompositionError as error:
             raise FileError(str(error), path=path) from None
     if vectors is not None:
         _use_vectors(estimator, Path(vectors), path)
     return estimator
+
+
+def _unpack_reading(document: dict[str, Any]) -> dict[str, str]:
+    """How the data were read; models of older versions, and those fitted in Python, do not say."""
+    reading: dict[str, str] = document.get("reading", {})
+    if any(choice not in REMEMBERED[option] for option, choice in reading.items()):
+        raise InputError("the way in which the data were read is unknown")
+    return reading
 
 
 def _use_vectors(estimator: Any, vectors: Path, path: str | Path) -> None:

@@ -132,7 +132,7 @@ def try_candidates(
         every = curve_interval(candidate.trial)
         trainer.start(f"{prefix}inner-{index}", candidate.trial, flat, test_every=every)
     numbers, rows, chosen, tested, curves = [], [], [], {}, {}
-    diverged: DivergenceError | None = None
+    diverged: list[tuple[Candidate, DivergenceError]] = []
     first = np.cumsum([0, *map(len, splits)])
     for index, candidate in enumerate(candidates):
         stage = f"{prefix}inner-{index}"
@@ -151,8 +151,7 @@ def try_candidates(
                     stage, candidate.trial, flat, test_every=curve_interval(candidate.trial)
                 )
             except DivergenceError as error:
-                _warn_left_out(candidate, error)
-                diverged = error
+                diverged.append((candidate, error))
                 continue
             rows.append(np.concatenate(outputs.outputs))
             chosen.append([{}] * len(parts))
@@ -160,8 +159,10 @@ def try_candidates(
                 results.history(a, b) for a, b in pairwise(first * candidate.trial.n_models)
             ]
         numbers.append(index)
-    if diverged is not None and not numbers:
-        raise diverged
+    for candidate, reason in diverged:
+        if not numbers:
+            raise reason
+        _warn_left_out(candidate, reason)
     held_out = np.stack(rows)
     truth = np.concatenate([targets[part.test] for part in flat])
     losses = trainer.problem.losses(truth, held_out)

@@ -22,7 +22,7 @@ from saen.io.loading import input_files
 from saen.io.reading import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
-from saen.learning.jobs.job import stream_input
+from saen.learning.jobs.job import load_input, stream_input
 from saen.learning.metrics import prediction_scores
 from saen.learning.network_estimator import NetworkEstimator, NotFiniteError
 from saen.learning.persistence import load_estimator
@@ -118,6 +118,20 @@ def model_takes(model: Model) -> str:
     return model.decomposition_.takes
 
 
+def load_examples(model: Model, data: str, reading: ReadOptions, model_file: Path) -> Any:
+    """Data for a model, read as those that it was trained on."""
+    like = replace(reading, like=model.reading_)
+    return load_input(data, model_takes(model), like, str(model_file))
+
+
+def _stream_examples(
+    model: Model, data: str, reading: ReadOptions | None, model_file: Path, *, whole: bool = False
+) -> Iterator[Any]:
+    """What `load_examples` loads, in parts where the format allows it."""
+    like = replace(reading or ReadOptions(), like=model.reading_)
+    return stream_input(data, model_takes(model), like, str(model_file), whole=whole)
+
+
 def predict_dataset(
     model_file: Path,
     data: str,
@@ -139,8 +153,7 @@ def predict_dataset(
         check_format(out, FORMATS)
         check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
-    takes = model_takes(model)
-    parts = stream_input(data, takes, reading, str(model_file), whole=bool(keep))
+    parts = _stream_examples(model, data, reading, model_file, whole=bool(keep))
     with bar("predicting", None) as update:
         return write_predictions(model, out, _predicted_rows(model, parts, keep, update))
 
@@ -235,7 +248,7 @@ def embed_dataset(
     check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     number, name, lower = chosen_level(model, level)
-    parts = list(stream_input(data, model_takes(model), reading, str(model_file)))
+    parts = list(_stream_examples(model, data, reading, model_file))
 
     def chunks() -> Iterator[Embedded]:
         start = 0

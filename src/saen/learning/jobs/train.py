@@ -178,6 +178,8 @@ def train_model(
     compressed = is_compressed(job.data)
     if compressed:
         job = _job_on_compressed(job, say)
+    read: dict[str, str] = {}
+    job = replace(job, reading=replace(job.reading, remember=read.__setitem__))
     with _timed(seconds, "load"):
         data = _load_compressed(job) if compressed else job.load()
     name = data.name or job.data
@@ -214,6 +216,7 @@ def train_model(
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
+        model.reading_ = read
         size = out.stat().st_size if done else _write_model(model, out, folder)
     return FitReport(facts, held_out, model, data, rows, out, size, settings, job.seed, seconds)
 
