@@ -334,8 +334,10 @@ def check_target(value: object) -> None:
         return
     if not isinstance(value, int | float):
         raise InputError(f"the target must be a string or a number, not {value!r:.80}")
-    if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
+    if isinstance(value, int) and not abs(value) < 2**63:
         raise InputError("the target does not fit into 64 bits")
+    if not isinstance(value, int) and not abs(value) < 2.0**1023:
+        raise InputError("the target is beyond the range of numbers: rescale the targets")
 
 
 @dataclass(frozen=True)
