@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import saen
+from saen.data._collection import known_targets
 from saen.errors import InputError
-from saen.learning.targets import encode_classes, known_targets
+from saen.learning.targets import encode_classes
 
 THREADS = saen.generate_threads(120, average_nodes=12, seed=2)
 QUICK = {"n_models": 2, "epochs": 20, "device": "cpu", "radii": (0, 1), "inner_folds": 0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -12,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from saen._util.arrays import Array, Floats, Ints
-from saen._util.strings import human_bytes
+from saen._util.strings import human_bytes, plural
+from saen.data._collection import known_targets
 from saen.errors import InputError
 
 MAX_SCORES = 5 * 10**8
@@ -77,12 +77,12 @@ def check_scores(rows: int, n_classes: int, what: str) -> None:
         )
 
 
-def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Array, Ints]:
+def encode_classes(y: ArrayLike) -> tuple[Array, Ints]:
     """Classes, and the code of every example.
 
     For one target, y of shape (n,): classes (C,) and codes (n,). For several targets with two
     classes each, y of shape (n, t): classes (t, 2) and codes (n, t), -1 where y is missing (None,
-    NaN or an empty string). `names` are those of the targets, for messages.
+    NaN or an empty string).
 
     >>> encode_classes(["b", "a", "b"])
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
@@ -95,33 +95,18 @@ def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Ar
     known = known_targets(table)
     codes = np.full(table.shape, -1, dtype=np.int64)
     pairs = []
-    for column in range(table.shape[1]):
+    for column, name in enumerate(target_names(y)):
         rows = known[:, column]
         values, codes[rows, column] = np.unique(
             _plain_classes(table[rows, column]), return_inverse=True
         )
         if len(values) != 2:
-            name = repr(names[column]) if names is not None else column
             raise InputError(
-                f"target {name} has {len(values)} {'class' if len(values) == 1 else 'classes'}: of "
-                "several targets at once, each must have two classes (or all be real numbers)"
+                f"target {name!r} has {plural(len(values), 'class', 'classes')}: of several "
+                "targets at once, each must have two classes (or all be real numbers)"
             )
         pairs.append(values)
     return np.stack(pairs), codes
-
-
-def known_targets(table: Array) -> NDArray[np.bool_]:
-    """Which targets are not missing: neither None nor NaN nor an empty string.
-
-    >>> known_targets(np.array([[0.0, np.nan]])).tolist()
-    [[True, False]]
-    """
-    if table.dtype.kind == "O":
-        missing = [value is None or value == "" or value != value for value in table.flat]
-        return ~np.array(missing, dtype=np.bool_).reshape(table.shape)
-    if table.dtype.kind == "U":
-        return np.asarray(table != "", dtype=np.bool_)
-    return ~np.isnan(table) if table.dtype.kind == "f" else np.ones(table.shape, dtype=np.bool_)
 
 
 def _plain_classes(values: Array) -> Array:
@@ -159,7 +144,8 @@ def as_numbers(y: ArrayLike) -> Floats:
     if values.ndim == 2 and len(values):
         empty = np.flatnonzero(np.isnan(values).all(axis=0))
         if len(empty):
-            raise InputError(f"target {empty[0]} has no numbers to learn from: leave it out")
+            name = target_names(y)[empty[0]]
+            raise InputError(f"target {name!r} has no numbers to learn from: leave it out")
     return values
 
 
