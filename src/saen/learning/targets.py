@@ -160,8 +160,10 @@ def mean_and_scale(values: Array, weights: Floats) -> tuple[Array, Array]:
     counted = known * weights.reshape(-1, *[1] * (values.ndim - 1))
     total = np.maximum(counted.sum(axis=0), np.finfo(np.float64).tiny)
     mean = (counted * np.where(known, values, 0.0)).sum(axis=0) / total
-    squares = np.where(known, values - mean, 0.0) ** 2
-    deviation = np.sqrt((counted * squares).sum(axis=0) / total)
+    gaps = np.where(known, values - mean, 0.0)
+    # A power of two, so that squares of tiny numbers do not vanish and others keep their bits.
+    unit = np.ldexp(1.0, np.frexp(np.abs(gaps).max(axis=0, initial=0.0))[1])
+    deviation = unit * np.sqrt((counted * (gaps / unit) ** 2).sum(axis=0) / total)
     return mean, np.where(deviation > 0, deviation, 1.0)
 
 
