@@ -53,6 +53,7 @@ _DTYPES = {
     "U64": np.uint64,
 }
 MAX_REASON = 200  # characters
+MAX_HEADER = 100_000_000  # bytes; safetensors reads no more
 
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
@@ -211,6 +212,19 @@ def read_header(path: str | Path) -> Header:
     """
     metadata, shapes = _metadata_of(path)
     return Header(metadata["kind"], metadata["version"], metadata["document"], shapes)
+
+
+def is_container(path: str | Path) -> bool:
+    """Whether a file begins as safetensors do, with the length of a header and the header.
+
+    >>> file = getfixture("tmp_path") / "text.jsonl"
+    >>> _ = file.write_text('{"nodes": 2, "edges": [[0, 1]]}')
+    >>> is_container(file)
+    False
+    """
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < MAX_HEADER
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
