@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,3 +192,26 @@ def test_convert_writes_any_json_and_documents_to_shards(tmp_path: Path) -> None
     shown = invoke("convert", tmp_path / "two.conllu", tmp_path / "texts", "--shards", 2)
     assert "Shards(two: 2 documents in 2 shards)" in shown.stdout
     assert run("compress", tmp_path / "texts")["levels"][-1]["objects"] == 2
+
+
+def test_validate_describes_each_of_several_targets_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("smiles,toxic,soluble,logp\nC,1,,0.5\nCC,0,yes,\nCCC,,no,2\n")
+    shown = invoke("validate", tmp_path / "x.csv", "--target", "toxic,soluble").stdout
+    assert "target toxic        0: 1, 1: 1; 1 missing" in shown
+    assert "target soluble      no: 1, yes: 1; 1 missing" in shown
+    shown = invoke("validate", tmp_path / "x.csv", "--target", "logp,toxic").stdout
+    assert "target logp         real numbers from 0.5 to 2; 1 missing" in shown
+    document = run("validate", tmp_path / "x.csv", "--target", "toxic,soluble")
+    expected = {"known": 2, "missing": 1, "classes": {"0": 1, "1": 1}}
+    assert document["summary"]["targets"]["toxic"] == expected
+
+
+@pytest.mark.parametrize("how", [[], ["--shards", 2]])
+def test_convert_keeps_the_names_of_several_targets(tmp_path: Path, how: list[Any]) -> None:
+    (tmp_path / "x.csv").write_text("smiles,b,a\nC,1,0\nCC,0,1\nCCC,,1\n")
+    out = tmp_path / ("shards" if how else "x.saen")
+    invoke("convert", tmp_path / "x.csv", out, "--target", "a,b", *how)
+    assert load_dataset(out).target_names == ("a", "b")
+    assert load_dataset(out)[1:].target_names == ("a", "b")
+    invoke("compress", out, "--out", tmp_path / "c.saen")
+    assert run("inspect", tmp_path / "c.saen")["targets"] == ["a", "b"]

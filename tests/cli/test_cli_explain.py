@@ -3,11 +3,20 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import saen
-from saen import SAENClassifier, explain
+from saen import (
+    BlendRegressor,
+    Graphs,
+    PartCountsClassifier,
+    PartCountsRegressor,
+    SAENClassifier,
+    explain,
+)
 from saen.data.nested import NestedData
+from saen.decompositions.bags import Edges
 from saen.io.nested import write_nested
 from tests.cli.commandline import fails, invoke, run
 
@@ -121,3 +130,63 @@ def test_explain_draws_only_graphs(tmp_path):
     message = fails("explain", *files[:2], "-g", "0", "--out", files[2])
     assert "only graphs whose bottom objects are nodes or edges can be drawn" in message
     assert not (tmp_path / "p.png").exists()
+
+
+def test_explain_names_the_target_of_several_and_says_what_its_number_is(tmp_path):
+    rows = "".join(f"{'C' * n},{n % 2},{n // 6}\n" for n in range(1, 12))
+    (tmp_path / "x.csv").write_text(f"smiles,odd,long\n{rows}")
+    graphs = saen.load_dataset(tmp_path / "x.csv", target="odd,long")
+    y = pd.DataFrame(graphs.targets, columns=graphs.target_names)
+    model = PartCountsClassifier(inner_folds=0).fit(graphs, y)
+    model.save(tmp_path / "m.saen")
+    command = ["explain", tmp_path / "m.saen", tmp_path / "x.csv"]
+    one, two = model.predict(graphs[2])[0]
+    shown = invoke(*command, "--graph", 2).stdout
+    assert f"predicted odd {one}, long {two}\nlog-odds of target odd being 1: " in shown
+    assert (
+        "log-odds of target long being 1: "
+        in invoke(*command, "-g", 2, "--explain-target", "long").stdout
+    )
+    assert "for the log-odds of target odd being 1\n" in invoke(*command).stdout
+    assert (
+        run(*command, "--explain-target", "long")["quantity"] == "log-odds of target long being 1"
+    )
+    numbers = y.astype(float)
+    PartCountsRegressor(inner_folds=0).fit(graphs, numbers).save(tmp_path / "r.saen")
+    shown = invoke("explain", tmp_path / "r.saen", tmp_path / "x.csv", "-g", 2).stdout
+    assert "prediction of target odd: " in shown
+
+
+def test_explain_says_which_member_of_a_blend_a_number_is_of(folder, tmp_path):
+    threads = saen.load(folder / "talk.saen")
+    numbers = threads.sizes.astype(float)
+    blend = BlendRegressor(budget="quick", inner_folds=2).fit(threads, numbers)
+    blend.save(tmp_path / "b.saen")
+    shown = invoke("explain", tmp_path / "b.saen", folder / "talk.saen", "-g", 3).stdout
+    first = blend.members_[0]
+    own, all_of_it = (each.predict(threads[3])[0] for each in (first.estimator, blend))
+    assert f"predicted {all_of_it:.4g}\n" in shown
+    line = f"prediction by {first.name}, {100 * first.weight:.0f} % of this blend: {own:.3f} ("
+    assert line in shown
+
+
+def test_explain_shows_the_ends_of_edges(tmp_path):
+    labels = ["C", "O", "N"] * 8
+    graphs = Graphs.from_edge_lists([[(1, 0)], [(2, 1), (0, 2)]] * 4, [3] * 8, directed=True)
+    graphs = graphs.with_columns(node_labels=labels, targets=[0, 1] * 4)
+    model = SAENClassifier(Edges(), epochs=2, n_models=1).fit(graphs, graphs.targets)
+    model.save(tmp_path / "m.saen")
+    saen.save(graphs, tmp_path / "g.saen")
+    command = ["explain", tmp_path / "m.saen", tmp_path / "g.saen", "-g", 0]
+    shown = " ".join(invoke(*command).stdout.split())
+    assert "contribution times edge evidence role made of" in shown
+    assert "1 → 0" in shown
+    assert shown.endswith("edge O to C")
+    assert run(*command)["parts"][0]["edge"] == [1, 0]
+
+
+def test_explain_orders_the_unique_parts_of_all_graphs_by_contrast(folder):
+    parts = run(*arguments(folder))["parts"]
+    contrasts = [part["contrast"] for part in parts]
+    assert contrasts == sorted(contrasts, reverse=True)
+    assert contrasts[0] > 0

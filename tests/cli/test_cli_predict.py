@@ -20,7 +20,9 @@ from saen.io import jsonl
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs
+from saen.learning.jobs.train import HoldOut
 from saen.learning.prediction import predict_chunks
+from saen.report.summaries import describe_hold_out
 from tests.cli.commandline import SMALL, fails, invoke, run
 
 
@@ -355,3 +357,68 @@ def test_parquet_without_its_library_names_the_extra(
     told = fails("predict", model, tmp_path / "new.saen", "-o", out)
     assert told == 'this needs pyarrow: pip install "saen[parquet]"'
     assert not out.exists()
+
+
+def chains(folder: Path) -> Path:
+    """A table of chains of carbon, with targets and gaps."""
+    rows = "".join(f"{'C' * n},{n % 2},{'' if n == 5 else n // 6},{n}.5\n" for n in range(1, 12))
+    (folder / "chains.csv").write_text(f"smiles,odd,long,size\n{rows}")
+    return folder / "chains.csv"
+
+
+def test_predict_scores_several_targets_by_their_names(tmp_path: Path) -> None:
+    data, out = chains(tmp_path), ["-o", tmp_path / "out.csv", "--force"]
+    graphs = saen.load_dataset(data, target="odd,long")
+    y = pd.DataFrame(graphs.targets, columns=graphs.target_names)
+    model = SAENClassifier(**{**SMALL, "epochs": 50}).fit(graphs, y)
+    model.save(tmp_path / "m.saen")
+    predict = ["predict", tmp_path / "m.saen", data, *out, "--target"]
+    first, other = run(*predict, "odd,long"), run(*predict, "long,odd")
+    assert first["targets"] == other["targets"]
+    known = y["long"] != ""
+    right = (model.predict(graphs)[:, 1] == y["long"])[known].mean()
+    assert first["targets"]["long"]["accuracy"] == pytest.approx(right)
+    told = invoke(*predict, "odd,long").stderr
+    assert "means over 2 targets, on 11 graphs with targets\nsaen: ROC-AUC: odd " in told
+    assert "not scored" not in told
+    told = invoke(*predict, "odd,size").stderr
+    assert "saen: ROC-AUC: odd " in told
+    assert "saen: not scored: long (not in the data)\n" in told
+
+
+def test_predict_says_why_targets_are_not_scored(tmp_path: Path) -> None:
+    data, out = chains(tmp_path), ["-o", tmp_path / "out.csv", "--force"]
+    graphs = saen.load_dataset(data, target="odd,long")
+    y = pd.DataFrame(graphs.targets, columns=graphs.target_names)
+    saen.PartCountsClassifier(inner_folds=0).fit(graphs, y).save(tmp_path / "two.saen")
+    odd = graphs.targets[:, 0]
+    saen.PartCountsClassifier(inner_folds=0).fit(graphs, odd).save(tmp_path / "one.saen")
+    sizes = graphs.sizes.astype(float)
+    saen.PartCountsRegressor(inner_folds=0).fit(graphs, sizes).save(tmp_path / "number.saen")
+    for name, target, reason in (
+        ("two", "size", "the model predicts odd, long, the data have size"),
+        ("one", "size", "the model predicts the classes 0, 1, the data have real numbers"),
+        ("one", "odd,long", "the model predicts the classes 0, 1, the data have odd, long"),
+        ("number", "smiles", "the model predicts real numbers, the data have the classes C, CC, "),
+    ):
+        command = ["predict", tmp_path / f"{name}.saen", data, *out, "--target", target]
+        assert run(*command)["not_scored"].startswith(reason)
+        assert f"saen: not scored: {reason}" in invoke(*command).stderr
+
+
+def test_predict_says_which_argument_comes_first(model: Path, new: Graphs, tmp_path: Path) -> None:
+    write_graphs(new, tmp_path / "new.jsonl")
+    message = fails("predict", tmp_path / "new.jsonl", model)
+    assert message.endswith("new.jsonl: not a saen file: the model comes first, then the data")
+
+
+def test_predict_counts_one_graph_as_one(model: Path, new: Graphs, tmp_path: Path) -> None:
+    told = invoke("predict", model, stored(new[0], tmp_path), "-o", tmp_path / "out.csv").stderr
+    assert "% on 1 graph with targets" in told
+
+
+def test_hold_out_of_one_duplicate_is_described_in_the_singular() -> None:
+    scores = {"r2": -1.25e57, "mae": 2.0, "mae_error": 0.5, "mae_of_mean": 1.0}
+    lines = describe_hold_out(HoldOut("graphs", np.array([3, 5]), 1, np.zeros(2), scores))
+    assert lines["duplicates"] == "1 of the held-out graphs is identical to training graphs"
+    assert lines["held out"].startswith("R² -1.25e+57, mean absolute error 2 ± 0.5 on 2 graphs")

@@ -458,3 +458,11 @@ def test_several_targets_have_one_model_and_columns_of_their_own(tmp_path: Path)
     assert set(evaluation["targets"]["roc_auc"]) == {"Oxygen", "Nitrogen"}
     shown = invoke("evaluate", data, *options, "--repeats", 1, "--folds", 2, "--metric", "roc_auc")
     assert "targets" in shown.stdout
+
+
+def test_train_names_the_target_that_cannot_be_learned(tmp_path: Path) -> None:
+    rows = "".join(f"{'C' * n},{n}.5,{'yes' if n % 2 else 'no'},\n" for n in range(1, 12))
+    (tmp_path / "x.csv").write_text(f"smiles,size,odd,void\n{rows}")
+    command = ["train", tmp_path / "x.csv", "-o", tmp_path / "m.saen", *QUICK, "--target"]
+    assert "target 'size' has 11 classes: of several targets" in fails(*command, "size,odd")
+    assert "target 'void' has no values: leave it out" in fails(*command, "odd,void")

@@ -59,7 +59,10 @@ def test_edges_are_ignored_roles_or_objects(decomposition: Any) -> None:
 @pytest.mark.parametrize("decomposition", ALL)
 def test_labels_that_the_graphs_do_not_have_are_refused(decomposition: Any) -> None:
     bare = Graphs.from_edge_lists([[(0, 1)]])
-    with refuses("these graphs have no node labels: use node_labels='degree'"):
+    with refuses(
+        "these graphs have no node labels: add labels to their nodes, or train with "
+        "node_labels='degree'"
+    ):
         decomposition(node_labels="node").decompose(bare)
     what = "edge" if decomposition is Edges else "node"
     with refuses(f"these graphs have no {what} attributes"):

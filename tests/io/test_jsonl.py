@@ -213,6 +213,8 @@ GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
         ({"nodes": 1, "edges": [], "target": {}}, "the target must be a string, a number, true "
                                                   "or false, not {}"),
         ({"nodes": 1, "edges": [], "target": 10**30}, "the target does not fit into 64 bits"),
+        ({"nodes": 1, "edges": [], "target": 1e308}, "the target is beyond the range of numbers: "
+                                                     "rescale the targets"),
         ({"nodes": 1, "edges": [], "label": "a\0"}, "one of the targets contains a null character"),
         ({"nodes": 1, "edges": [], "label": 1, "target": 1}, "both 'target' and its alias 'label'"),
         ({"nodes": 2, "edges": [{"source": 0, "target": 1, "label": "a"},

@@ -560,7 +560,7 @@ def test_blend_of_several_targets_with_gaps(numbers, tmp_path):
     again = saen.load(tmp_path / "model.saen")
     np.testing.assert_array_equal(again.predict(graphs), model.predict(graphs))
     assert again.target_names_ == ["0", "1"]
-    assert explain(again, graphs, 1, target="1").target == 1
+    assert explain(again, graphs, 1, target="1").target == "1"
     evaluation = cross_validate(blend, graphs, table, repeats=1, folds=2)
     assert evaluation.metric == metric
     assert evaluation.outputs.shape == (1, 40, 2)

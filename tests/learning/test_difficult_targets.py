@@ -40,7 +40,7 @@ def validate(model, y, graphs=GRAPHS):
         (np.array([1, "b"] * 6, dtype=object), "mixes numbers and text"),
         ([0.25, 0.5] * 6, "continuous"),
         ([[0, 1]] * 12, "target '?0'? has 1 class"),
-        ([[0, "a"], [1, "b"], [1, "c"]] * 4, "target '?1'? has 3 classes: of several targets"),
+        ([[0, "a"], [1, "b"], [1, "c"]] * 4, "target '1' has 3 classes: of several targets"),
         ([0, 1] * 5, "12 examples, but 10 targets"),
     ],
 )
@@ -74,7 +74,7 @@ def test_cross_validation_of_equal_numbers_is_refused():
 def test_a_target_without_any_number_is_refused():
     y = np.column_stack([np.arange(12.0), np.full(12, np.nan)])
     for learn in (fit, validate):
-        with pytest.raises(InputError, match="target 1 has no numbers to learn from"):
+        with pytest.raises(InputError, match="target '1' has no numbers to learn from"):
             learn(saen.SAENRegressor(**QUICK), y)
 
 

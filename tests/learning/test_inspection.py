@@ -43,6 +43,7 @@ def test_inspect_graphs(threads: Graphs, tmp_path: Path) -> None:
         "entries": 2 * threads.n_edges,
         "directed": False,
         "columns": ["targets"],
+        "targets": 1,
     }
 
 
@@ -207,12 +208,13 @@ def test_inspect_describes_unknown_kinds_by_their_arrays(tmp_path: Path) -> None
     ("name", "content", "message"),
     [
         ("x.saen", "a letter", "not a readable saen file"),
-        ("x.csv", "a,b\n1,2\n", "not a table that saen wrote: its first column is not 'id'"),
-        ("x.csv", "", "not a table that saen wrote"),
+        ("x.csv", "a,b\n1,2\n", "neither predictions nor embeddings; saen validate describes"),
+        ("x.csv", "", "neither predictions nor embeddings"),
         ("x.csv", b"\xff\xfe", "not readable as csv"),
         ("x.jsonl", "[1, 2", "not readable as jsonl"),
         ("x.jsonl", "7", "not readable as jsonl"),
-        ("x.jsonl", "", "not a table that saen wrote"),
+        ("x.jsonl", "", "neither predictions nor embeddings"),
+        ("x.jsonl", '{"id": 1, "nodes": 2, "edges": []}', "saen validate describes a file of data"),
         ("x.parquet", "nonsense", "not readable as parquet"),
         ("x.npy", "nonsense", "invalid npy file"),
         ("x.txt", "a letter", "not a readable saen file"),

@@ -326,3 +326,14 @@ def test_several_scores_name_every_target_and_leave_out_what_is_not_defined():
 def test_values_are_shown_in_the_unit_of_their_metric():
     shown = [(m.show(0.123456), m.unit) for m in CLASSIFICATION_METRICS.values()]
     assert shown == [("12.35", " %")] * 5 + [("0.1235", "")] * 2
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_regression_scores_do_not_depend_on_the_unit(unit):
+    y, predicted = np.array([1.0, 2.0, 4.0]), np.array([4.0, -2.0, 1.0])
+    scores = regression_scores(unit * y, unit * predicted)
+    plain = regression_scores(y, predicted)
+    assert scores.r2 == pytest.approx(plain.r2)
+    assert scores.r2 < 0
+    assert scores.rmse == pytest.approx(unit * plain.rmse)
+    assert scores.mae_error == pytest.approx(unit * plain.mae_error)

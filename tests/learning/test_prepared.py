@@ -13,7 +13,7 @@ from saen.learning.jobs.compress import compress_dataset
 from saen.learning.jobs.job import Job
 from saen.learning.jobs.train import train_model
 from saen.learning.preparation import load_compressed
-from tests.cli.commandline import fails, run
+from tests.cli.commandline import fails, invoke, run
 
 THREADS = saen.generate_threads(40, average_nodes=15, seed=1)
 
@@ -125,3 +125,14 @@ def test_compressed_examples_need_targets_and_a_decomposition(file, tmp_path):
     container.write(tmp_path / "other.saen", kind, document, tensors)
     message = fails("train", tmp_path / "other.saen", "-o", tmp_path / "m.saen")
     assert "damaged: invalid decomposition (the vocabularies differ)" in message
+
+
+def test_compressed_examples_train_a_model_of_targets_by_name(tmp_path):
+    rows = "".join(f"{'C' * n},{n % 2},{n // 6}\n" for n in range(1, 12))
+    (tmp_path / "x.csv").write_text(f"smiles,odd,long\n{rows}")
+    file, out = tmp_path / "c.saen", tmp_path / "m.saen"
+    invoke("compress", tmp_path / "x.csv", "--target", "odd,long", "--out", file)
+    report = run("train", file, "-o", out, "--epochs", 1, "--models", 1, "--test-size", 0.4)
+    assert [*report["held_out"]["targets"]] == ["odd", "long"]
+    assert saen.load(out).target_names_ == ["odd", "long"]
+    assert run("inspect", out)["targets"] == ["odd", "long"]

@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import saen
+from saen.data._collection import known_targets
 from saen.errors import InputError
-from saen.learning.targets import encode_classes, known_targets
+from saen.learning.targets import encode_classes, mean_and_scale
 
 THREADS = saen.generate_threads(120, average_nodes=12, seed=2)
 QUICK = {"n_models": 2, "epochs": 20, "device": "cpu", "radii": (0, 1), "inner_folds": 0}
@@ -148,3 +149,10 @@ def test_several_numbers_may_have_gaps():
         np.mean([np.nanmean(fold[:, 1]) for fold in folds])
     )
     assert known.sum() == np.isfinite(errors[:, 1]).sum()
+
+
+def test_targets_of_any_unit_have_a_standard_deviation():
+    y = np.array([1.0, 2.0, 4.0])
+    for unit in (1e-300, 1.0, 1e100):
+        _, scale = mean_and_scale(unit * y, np.ones(3))
+        assert scale == pytest.approx(unit * y.std())

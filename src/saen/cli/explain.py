@@ -30,7 +30,10 @@ def command(
     ] = None,
     explain_target: Annotated[
         str | None,
-        typer.Option(help="The class to explain. [default: the predicted one]"),
+        typer.Option(
+            help="The class to explain, or one of several targets. "
+            "[default: the predicted class, the first target]"
+        ),
     ] = None,
     parts: Annotated[int, typer.Option(min=1, help="How many of the strongest parts.")] = 10,
     out: Annotated[
@@ -94,23 +97,28 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     title = explanation_title(explanation, name)
     rows: list[tuple[Any, ...]] = []  # the part, then cells
     if isinstance(explanation, Explanation):
-        found = explanation.prediction
-        heading(f"{title}: predicted {f'{found:.4g}' if isinstance(found, float) else found}")
-        line = f"{explanation.quantity}: {explanation.output:.3f}"
+        probability = ""
         if explanation.probability is not None:
-            line += f", probability {explanation.probability:.3f}"
+            probability = f", probability {explanation.probability:.3f}"
+        # The probability of a blend is that of all members, the number below that of one.
+        member = f" by {explanation.members[0].share}" if explanation.members else ""
+        heading(f"{title}: predicted {explanation.predicted}{probability if member else ''}")
+        line = f"{explanation.quantity}{member}: {explanation.output:.3f}"
+        line += "" if member else probability
         print_line(f"{line} ({explanation.reference}: {explanation.baseline:.3f})")
-        headers = ["contribution", "times", "node", "evidence"]
+        edges = any(one.edge is not None for one in explanation.parts)
+        headers = ["contribution", "times", "edge" if edges else "node", "evidence"]
         for one in explanation.parts:
-            node = "" if one.node is None else one.node
+            place = explanation.decomposed.place(one)
             evidence = explanation.evidence(one.contribution)
-            rows.append((one, f"{one.contribution:+.4f}", f"×{one.count}", node, evidence))
+            rows.append((one, f"{one.contribution:+.4f}", f"×{one.count}", place, evidence))
     else:
         heading(title)
-        headers = ["mean", "total", "occurrences", "examples", "evidence for"]
+        headers = ["contrast", "mean", "total", "occurrences", "examples", "evidence for"]
         for each in explanation.parts:
-            counts = f"{each.total:+.1f}", f"{each.occurrences:,}", f"{each.examples:,}"
-            rows.append((each.part, f"{each.mean:+.4f}", *counts, each.towards))
+            numbers = f"{each.contrast:.4f}", f"{each.mean:+.4f}", f"{each.total:+.1f}"
+            counts = f"{each.occurrences:,}", f"{each.examples:,}"
+            rows.append((each.part, *numbers, *counts, each.towards))
     listed = table(*headers[:-1])
     for header in (headers[-1], "role", "made of"):
         listed.add_column(header, justify="left")

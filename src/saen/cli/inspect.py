@@ -21,7 +21,8 @@ def command(
     """Describe a file: its kind, versions, sizes and settings.
 
     Recognises datasets, shards, hierarchies, models, checkpoints, predictions, embeddings and run
-    directories. Large arrays are not read, and so not checked for damage.
+    directories. Large arrays are not read, and so not checked for damage. Files of data that others
+    wrote are described by saen validate.
 
     Example: saen inspect mutag.saen
     """

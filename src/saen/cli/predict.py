@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +14,6 @@ from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
     from saen.learning.jobs.predict import PredictionReport
-
-SCORE_WORDS: dict[str, Callable[[float], str]] = {
-    "accuracy": lambda share: f"accuracy {100 * share:.1f} %",
-    "r2": lambda value: f"R² {value:.3f}",
-    "mae": lambda value: f"mean absolute error {value:.4g}",
-}
 
 MIN_FOR_RATE = 1000
 """Examples from which on the time per example says something."""
@@ -54,14 +47,14 @@ def command(
     agreement, which is the share of the model's networks that predict the same class; for numbers
     the prediction and the ends of an interval that holds nine of ten true numbers; of several
     targets, these columns for each. If the data have targets, the score is printed on standard
-    error.
+    error; several targets are matched by their names.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
     options.import_estimators()
     from saen.cluster.predict import predict_shards
     from saen.learning.jobs.predict import predict_dataset
-    from saen.report.summaries import examples_of
+    from saen.report.summaries import count_examples, describe_scores
 
     path = None if out == "-" else Path(out)
     if path is None and json:
@@ -79,13 +72,18 @@ def command(
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:
         rate = result.structures / result.seconds
-        say(f"{result.structures:,} {examples_of(result.takes)} predicted, {rate:,.0f} per second")
+        examples = count_examples(result.structures, result.takes)
+        say(f"{examples} predicted, {rate:,.0f} per second")
     if json:
         print_json(result.to_json())
         return
     if result.scores:
-        words = ", ".join(SCORE_WORDS[key](value) for key, value in result.scores.items())
-        say(f"{words} on {result.structures:,} {examples_of(result.takes)} with targets")
+        scores, *targets = describe_scores(result.scores)
+        say(f"{scores} on {count_examples(result.structures, result.takes)} with targets")
+        for line in targets:
+            say(line)
+    if result.not_scored:
+        say(f"not scored: {result.not_scored}")
     if path is not None:
         print_lines({"written": out})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from saen.data.documents import Documents
     from saen.data.graphs import Graphs
     from saen.data.nested import NestedData
+
+MAX_CLASSES = 20  # listed in one line
 
 
 @partial(options.reads_data, without="skip_bad")
@@ -53,20 +55,39 @@ def command(
 def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
     from saen.data.graphs import Graphs
 
-    no_targets = "none: graphs can be predicted, but not trained on (--target names them)"
-    if not isinstance(found, Graphs):
-        if found is None or found.targets is not None:
-            return [] if found is None else [repr(found)]
-        return [repr(found), f"{'targets':20}{no_targets.replace('graphs', 'examples')}"]
-    facts = found.summary()
-    keys = ("average_nodes", "average_edges", "average_max_degree")
-    lines = {key.replace("_", " "): f"{facts[key]:,.2f}" for key in keys}
-    lines["isolated nodes"] = f"{facts['isolated_nodes']:,}"
-    if "classes" in facts:
-        counts = facts["classes"].items()
-        lines["classes"] = ", ".join(f"{label}: {count:,}" for label, count in counts)
-    elif found.targets is None:
-        lines["targets"] = no_targets
-    else:
-        lines["targets"] = f"real numbers from {found.targets.min():g} to {found.targets.max():g}"
-    return [repr(found), *(f"{name:20}{words}" for name, words in lines.items())]
+    if found is None:
+        return []
+    lines = {}
+    if isinstance(found, Graphs):
+        facts = found.summary()
+        keys = ("average_nodes", "average_edges", "average_max_degree")
+        lines = {key.replace("_", " "): f"{facts[key]:,.2f}" for key in keys}
+        lines["isolated nodes"] = f"{facts['isolated_nodes']:,}"
+    lines |= _targets(found, "graphs" if isinstance(found, Graphs) else "examples")
+    width = max(20, *(len(name) + 2 for name in lines))
+    return [repr(found), *(f"{name:{width}}{words}" for name, words in lines.items())]
+
+
+def _targets(found: Graphs | Documents | NestedData, examples: str) -> dict[str, str]:
+    """One line per target: its classes or its range, and how many values are missing."""
+    from saen.data._collection import target_facts
+
+    facts = target_facts(found.targets, found.target_names)
+    if not facts:
+        no_targets = f"none: {examples} can be predicted, but not trained on (--target names them)"
+        return {"targets": no_targets}
+    if len(facts) > 1:
+        return {f"target {name}": _target(each) for name, each in facts.items()}
+    return {"classes" if "classes" in each else "targets": _target(each) for each in facts.values()}
+
+
+def _target(facts: dict[str, Any]) -> str:
+    gaps = f"; {facts['missing']:,} missing" if facts["missing"] else ""
+    if not facts["known"]:
+        return "no values"
+    if "classes" not in facts:
+        return f"real numbers from {facts['minimum']:g} to {facts['maximum']:g}{gaps}"
+    counts = list(facts["classes"].items())
+    more = f" and {len(counts) - MAX_CLASSES:,} more classes" if len(counts) > MAX_CLASSES else ""
+    shown = ", ".join(f"{label}: {count:,}" for label, count in counts[:MAX_CLASSES])
+    return f"{shown}{more}{gaps}"

@@ -21,7 +21,7 @@ from saen.decompositions import Decomposition
 from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.io.container import load, save, save_examples
+from saen.io.container import StoredExamples, load, save, save_examples
 from saen.io.shards import Shards, read_shards
 from saen.learning.jobs.compress import (
     CompressionReport,
@@ -84,7 +84,8 @@ def compress_shards(
         fitted = replace(fitted, vocabulary=compressed.hierarchy.attributes.vocabulary)
         targets = shards.targets()
         if out is not None:
-            save_examples(compressed, targets, decomposition_to_json(fitted), out)
+            names, document = shards.target_names(), decomposition_to_json(fitted)
+            save_examples(StoredExamples(compressed, document, targets, names), out)
             times.append(perf_counter())
     return CompressionReport(
         shards.name or str(folder),

@@ -61,11 +61,12 @@ def predict_shards(
         return write_predictions(model, out, map(_predicted_rows, files, shards.files))
 
 
-def _predicted_rows(file: Path, shard: Path) -> tuple[Predicted, Array | None]:
+def _predicted_rows(file: Path, shard: Path) -> tuple[Predicted, Array | None, tuple[str, ...]]:
     _, document, tensors = container.read(file)
     columns = {key: unpack_column(key, document, tensors) for key in document["columns"]}
     found = Predicted(0, columns, document["unseen"], document["objects"])
-    return found, container.read_examples(shard)[1]
+    _, targets, names = container.read_examples(shard)
+    return found, targets, names
 
 
 def embed_shards(

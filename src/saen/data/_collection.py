@@ -60,13 +60,14 @@ class Dataset(Collection):
     position of each in its input. They go along through indexing and concatenation; like the name
     of a collection, they say nothing about its content, so `==` and digests do not look at them.
     Nor do they look at `extra`, other columns of the input by name, (n,) each, which no model
-    reads.
+    reads, and at `target_names`, one per target where the input names them, else none.
     """
 
     targets: Array | None
     name: str
     ids: Array
     extra: Mapping[str, Array] | None
+    target_names: tuple[str, ...]
 
     @classmethod
     def _unchecked(cls, **fields: Any) -> Self:
@@ -88,9 +89,16 @@ class Dataset(Collection):
         own = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
         return self._unchecked(**{**own, **changes})
 
-    def with_targets(self, targets: ArrayLike | None) -> Self:
-        """The same examples with other targets (or none)."""
-        return self._with(targets=checked_targets(targets, len(self)))
+    def with_targets(self, targets: ArrayLike | None, names: Sequence[str] = ()) -> Self:
+        """The same examples with other targets (or none), and their names, if they have any.
+
+        >>> from saen import Graphs
+        >>> pair = Graphs.from_edge_lists([[(0, 1)]]).with_targets([[0, 1]], ["toxic", "soluble"])
+        >>> pair.target_names
+        ('toxic', 'soluble')
+        """
+        column = checked_targets(targets, len(self))
+        return self._with(targets=column, target_names=checked_names(names, column))
 
     def with_ids(self, ids: ArrayLike | None) -> Self:
         """The same examples with other ids (None: their numbers)."""
@@ -135,6 +143,7 @@ def concatenated(parts: Sequence[Dataset]) -> dict[str, Any]:
         "name": parts[0].name if len({part.name for part in parts}) == 1 else "",
         "ids": concatenate_values([part.ids for part in parts]),
         "extra": _joined_extra([part.extra or {} for part in parts]),
+        "target_names": common_names([part.target_names for part in parts]),
     }
 
 
@@ -267,6 +276,73 @@ def checked_targets(targets: ArrayLike | None, n: int) -> Array | None:
     column = as_column("targets", targets)
     check_column("targets", column, n, "iufUb")
     return owned(column)
+
+
+def n_targets(targets: Array | None) -> int:
+    """How many targets every example has.
+
+    >>> n_targets(None), n_targets(np.zeros(5)), n_targets(np.zeros((5, 3)))
+    (0, 1, 3)
+    """
+    return 0 if targets is None else 1 if targets.ndim == 1 else targets.shape[1]
+
+
+def checked_names(names: Sequence[str], targets: Array | None) -> tuple[str, ...]:
+    """The names of targets, one for each, or none at all."""
+    if names and len(names) != n_targets(targets):
+        raise InputError(f"{plural(len(names), 'name')} for {plural(n_targets(targets), 'target')}")
+    return tuple(map(str, names))
+
+
+def common_names(names: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The names of targets that all parts of some data agree on; otherwise none."""
+    return names[0] if len(set(names)) == 1 else ()
+
+
+def known_targets(targets: Array) -> NDArray[np.bool_]:
+    """Which targets are not missing: neither None nor NaN nor an empty string.
+
+    >>> known_targets(np.array([[0.0, np.nan]])).tolist()
+    [[True, False]]
+    """
+    if targets.dtype.kind == "O":
+        missing = [value is None or value == "" or value != value for value in targets.flat]
+        return ~np.array(missing, dtype=np.bool_).reshape(targets.shape)
+    if targets.dtype.kind == "U":
+        return np.asarray(targets != "", dtype=np.bool_)
+    return ~np.isnan(targets) if targets.dtype.kind == "f" else np.ones(targets.shape, np.bool_)
+
+
+def target_facts(targets: Array | None, names: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """What is known of every target, by its name, or else its number.
+
+    `known` and `missing` values, and `classes` with their counts, or `minimum` and `maximum` of
+    real numbers (None where all are missing).
+
+    >>> target_facts(np.array([["a", "b"], ["a", ""]]), ["x", "y"])["y"]
+    {'known': 1, 'missing': 1, 'classes': {'b': 1}}
+    """
+    if targets is None:
+        return {}
+    columns = targets.reshape(len(targets), n_targets(targets)).T
+    facts = map(_facts_of_target, columns)
+    return dict(zip(names or map(str, range(len(columns))), facts, strict=True))
+
+
+def targets_summary(targets: Array | None, names: Sequence[str] = ()) -> dict[str, Any]:
+    """What summaries say of targets: `classes` of one target, or `targets` with several of them."""
+    if n_targets(targets) > 1:
+        return {"targets": target_facts(targets, names)}
+    return class_counts(targets)
+
+
+def _facts_of_target(column: Array) -> dict[str, Any]:
+    values = column[known_targets(column)]
+    facts: dict[str, Any] = {"known": len(values), "missing": len(column) - len(values)}
+    if column.dtype.kind != "f":
+        return facts | class_counts(values)
+    ends = (float(values.min()), float(values.max())) if len(values) else (None, None)
+    return facts | {"minimum": ends[0], "maximum": ends[1]}
 
 
 def equal_columns(one: Array | None, other: Array | None) -> bool:

@@ -16,10 +16,11 @@ from saen.data._collection import (
     Rows,
     check_pointers,
     checked_ids,
+    checked_names,
     checked_targets,
-    class_counts,
     concatenated,
     equal_columns,
+    targets_summary,
 )
 from saen.data.graphs import Graphs
 from saen.errors import InputError
@@ -58,6 +59,7 @@ class Documents(Dataset):
     name: str = ""
     ids: Array = None  # type: ignore[assignment]  # filled with row numbers
     extra: Mapping[str, Array] | None = None
+    target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.sentences, Graphs):
@@ -72,6 +74,8 @@ class Documents(Dataset):
             )
         object.__setattr__(self, "offsets", owned(pointers.astype(np.int64, copy=False)))
         object.__setattr__(self, "targets", checked_targets(self.targets, len(self)))
+        names = checked_names(self.target_names, self.targets)
+        object.__setattr__(self, "target_names", names)
         object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
 
     # -- construction ------------------------------------------------------------------------
@@ -175,7 +179,7 @@ class Documents(Dataset):
             "average_sentences": len(self.sentences) / n,
             "average_words": self.sentences.n_nodes / n,
             "longest_sentence": int(self.sentences.sizes.max(initial=0)),
-            **class_counts(self.targets),
+            **targets_summary(self.targets, self.target_names),
         }
 
     def __repr__(self) -> str:

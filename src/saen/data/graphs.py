@@ -31,10 +31,11 @@ from saen.data._collection import (
     check_column,
     check_pointers,
     checked_ids,
-    class_counts,
+    checked_names,
     concatenate_columns,
     concatenated,
     equal_columns,
+    targets_summary,
 )
 from saen.errors import InputError
 
@@ -68,6 +69,7 @@ class Graphs(Dataset):
     - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
     - `ids`: (G,) integers or strings, the name of every graph in outputs; by default 0 … G - 1
     - `extra`: other columns of the input by name, (G,) each, which no model reads
+    - `target_names`: one per target, where the input names them
 
     Raises `InputError` for arrays that do not describe graphs.
 
@@ -90,6 +92,7 @@ class Graphs(Dataset):
     name: str = ""
     ids: Array = None  # type: ignore[assignment]  # filled with row numbers
     extra: Mapping[str, Array] | None = None
+    target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key in _COLUMNS:
@@ -100,6 +103,8 @@ class Graphs(Dataset):
         object.__setattr__(self, "ids", checked_ids(self.ids, len(self)))
         _check_within(self.node_offsets, self.indptr, self.indices)
         _check_columns(self)
+        names = checked_names(self.target_names, self.targets)
+        object.__setattr__(self, "target_names", names)
         _check_symmetric(self)
         width = index_dtype(self.n_nodes)
         if self.indices.dtype != width:
@@ -261,6 +266,8 @@ class Graphs(Dataset):
         }
         if "ids" in changes:
             changes["ids"] = checked_ids(changes["ids"], len(self))
+        if "targets" in changes:
+            changes["target_names"] = ()
         graphs = self._with(**changes)
         _check_columns(graphs)
         return graphs
@@ -416,7 +423,7 @@ class Graphs(Dataset):
                 out[key] = column.shape[1]
             else:
                 out[key] = _n_distinct(column)
-        return out | class_counts(self.targets)
+        return out | targets_summary(self.targets, self.target_names)
 
     def __repr__(self) -> str:
         extras = []
@@ -437,7 +444,7 @@ class Graphs(Dataset):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Same graphs in the same order with equal columns (name, ids and extra do not matter)."""
+        """Same graphs in the same order with equal columns (names, ids and extra do not matter)."""
         if not isinstance(other, Graphs):
             return NotImplemented
         return self.directed == other.directed and all(

@@ -72,6 +72,7 @@ class NestedData(Dataset):
     name: str
     ids: Array
     extra: Mapping[str, Array] | None = None
+    target_names: tuple[str, ...] = ()
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,20 @@ class Edges(GraphDecomposition):
     def anchors(self, graphs: Graphs) -> Anchors:
         """Every bottom object is an edge."""
         return Anchors((None, None), (np.arange(graphs.n_edges), None))
+
+    def describe_label(self, label: Any) -> Any:
+        """The labels of the two ends, and the edge's own, if it has any.
+
+        >>> Edges().describe_label(("edge", "C", "O", "double"))
+        'C to O, double'
+        """
+        _, *ends = label
+        one, other = (self._end(end) for end in ends[:2])
+        return ", ".join([f"{one} to {other}", *map(str, ends[2:])])
+
+    def _end(self, label: Any) -> str:
+        text = super().describe_label(label)
+        return ",".join(map(str, text)) if isinstance(text, tuple) else str(text)
 
     def bottom(self, graphs: Graphs) -> Attributes:
         """Bottom attributes of all edges."""

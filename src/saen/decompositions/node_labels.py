@@ -145,7 +145,10 @@ def label_columns(
         count = name.removeprefix("log-")
         if name == "node":
             if graphs.node_labels is None:
-                raise InputError("these graphs have no node labels: use node_labels='degree'")
+                raise InputError(
+                    "these graphs have no node labels: add labels to their nodes, or train with "
+                    "node_labels='degree'"
+                )
             columns.extend(np.atleast_2d(graphs.node_labels.T))  # one label or several
         elif count in COUNTS:
             values = _counts(graphs, count, direction)

@@ -45,13 +45,15 @@ EXAMPLES_PER_TASK = 500
 class UniquePart:
     """One of the unique parts of a collection, and what its occurrences contribute.
 
-    - `number`: among the unique parts; `towards`: the class (or the direction) that it is most
-      evidence for; `mean`: its mean contribution towards that, per occurrence;
+    - `number`: among the unique parts; `contrast`: how much it tells the classes apart, see
+      `contrasts`; `towards`: the class (or the direction) that it is most evidence for; `mean`: its
+      mean contribution towards that, per occurrence;
     - `occurrences`: how often it occurs; `examples`: in how many examples;
     - `part`: one occurrence, in the example number `index`, called `id`, which is `decomposed`.
     """
 
     number: int
+    contrast: float
     towards: str
     mean: float
     occurrences: int
@@ -76,7 +78,8 @@ class CollectionExplanation:
     - `means`: the mean contribution per occurrence of every unique part towards every target,
       (unique parts, targets);
     - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
-    - `parts`: those that tell the classes apart most, see `contrasts`;
+    - `parts`: those that tell the classes apart most, by descending `contrast`;
+    - `quantity`: of several targets, what is explained, in words, else nothing;
     - `explained`: of a blend, whose parts these are, in words;
     - `n_examples`: of the collection; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
@@ -92,12 +95,14 @@ class CollectionExplanation:
     gap: float
     settings: dict[str, Any]
     explained: str = ""
+    quantity: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The strongest unique parts as plain numbers, lists and strings."""
         return {
             "structures": self.n_examples,
             "explained": self.explained,
+            "quantity": self.quantity,
             "level": self.name,
             "unique_parts": len(self.means),
             "targets": list(self.targets),
@@ -106,6 +111,7 @@ class CollectionExplanation:
             "parts": [
                 {
                     "number": each.number,
+                    "contrast": each.contrast,
                     "towards": each.towards,
                     "mean": each.mean,
                     "total": each.total,
@@ -140,9 +146,9 @@ def explain_collection(
     Identical parts are merged, so this is one pass over the compressed data.
 
     `estimator` and `X` are those of `explain`; of a blend, the member with the largest weight is
-    explained. `k` is how many of the strongest unique parts to describe by an example. For a
-    regression, `target` is the column of y; classifiers are explained towards all of their classes.
-    With an `executor`, examples are explained in tasks.
+    explained. `k` is how many of the strongest unique parts to describe by an example. `target` is
+    the name of one of several targets, by default the first; classifiers are explained towards all
+    of their classes. With an `executor`, examples are explained in tasks.
 
     Raises `InputError` for empty data, and for a class as target.
 
@@ -157,7 +163,7 @@ def explain_collection(
     data = checked(estimator, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")
-    if target is not None and isinstance(estimator, Classifier):
+    if target is not None and isinstance(estimator, Classifier) and not estimator.several_:
         raise InputError("collections are explained towards all classes: omit the target")
     compressed = estimator.compress(data)
     relation = compressed.hierarchy.relations[-1]
@@ -175,7 +181,7 @@ def explain_collection(
     pairs = np.unique(np.column_stack([rows, relation.parts]), axis=0)
     examples = np.bincount(pairs[:, 1], uses[pairs[:, 0]], minlength=relation.n_parts)
     means = totals / np.maximum(occurrences, 1)[:, None]
-    contrast = contrasts(compressed, found)
+    contrast = contrasts(compressed, found).max(axis=1)
     level = compressed.hierarchy.depth - 1
 
     @cache
@@ -191,6 +197,7 @@ def explain_collection(
         best = int(means[number].argmax())
         return UniquePart(
             number=number,
+            contrast=float(contrast[number]),
             towards=names[best],
             mean=float(means[number, best]),
             occurrences=int(occurrences[number]),
@@ -207,11 +214,12 @@ def explain_collection(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(map(describe, largest(contrast.max(axis=1), k))),
+        parts=tuple(map(describe, largest(contrast, k))),
         n_examples=len(data),
         gap=found.gap,
         settings=decomposition_settings(estimator),
         explained=share,
+        quantity=Goal.of(estimator, target, None).quantity if estimator.target_names_ else "",
     )
 
 

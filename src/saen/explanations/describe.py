@@ -30,6 +30,7 @@ class Part:
 
     - `level`, `number`: which object it is; `roles`: its roles in its parents;
     - `node`: the node at its centre, or the node that it is, where the decomposition says so;
+    - `edge`: the two ends of the edge that it is, source first, where it is one;
     - `contribution`: to the output that is explained, that of all `count` identical objects of the
       example together, of which this is the first;
     - `what`: the labels that it is made of, in words;
@@ -46,6 +47,7 @@ class Part:
     bottom: Ints
     inside: Floats | None = None
     count: int = 1
+    edge: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers, lists and strings."""
@@ -54,6 +56,7 @@ class Part:
             "number": self.number,
             "roles": list(self.roles),
             "node": self.node,
+            "edge": None if self.edge is None else list(self.edge),
             "contribution": self.contribution,
             "count": self.count,
             "what": self.what,
@@ -96,7 +99,15 @@ class DecomposedExample:
             bottom=self.bottom_objects(level, number),
             inside=inside,
             count=count,
+            edge=self._ends(level, number),
         )
+
+    def place(self, part: Part) -> str:
+        """Where a part lies, in words: its node, or the two ends of its edge; else nothing."""
+        if part.edge is not None:
+            arrow = "→" if self.graph is not None and self.graph.directed else "–"
+            return f"{part.edge[0]} {arrow} {part.edge[1]}"
+        return "" if part.node is None else str(part.node)
 
     def strongest_parts(
         self,
@@ -180,6 +191,13 @@ class DecomposedExample:
             for places, n in ((self.nodes, graph.n_nodes), (self.edges, graph.n_edges))
         )
         return nodes, edges
+
+    def _ends(self, level: int, number: int) -> tuple[int, int] | None:
+        edges = None if self.anchors is None else self.anchors.edges[level]
+        if edges is None or self.graph is None or edges[number] < 0:
+            return None
+        source, target = self.graph.edges()[edges[number]].tolist()
+        return source, target
 
     def _bottom(self, anchors: Ints | None) -> Ints:
         return np.full(self.hierarchy.sizes[0], -1) if anchors is None else anchors

@@ -25,6 +25,7 @@ from saen.explanations.goal import (
     exact_copy,
     example_id,
     largest_member,
+    member_share,
     plain,
 )
 from saen.explanations.part_counts import counts_contributions, counts_parts
@@ -40,6 +41,11 @@ class ExplainedMember(NamedTuple):
     name: str
     weight: float
     explanation: Explanation
+
+    @property
+    def share(self) -> str:
+        """Which member it is: `part counts, 83 % of this blend`."""
+        return member_share(self.name, self.weight)
 
 
 class LevelBalance(NamedTuple):
@@ -59,8 +65,10 @@ class Explanation:
     """The contributions of all parts of one example to one output of a network.
 
     - `index`, `id`: of the example; `prediction`: what the estimator predicts for it;
-    - `classes`: the names of all classes, none for a regression; `target`: the class (or column of
-      y) that is explained; `probability`: of that class;
+    - `classes`: the names of all classes, none for a regression and for several targets, which have
+      `target_names`; `target`: the class (or one of several targets) that is explained;
+      `probability`: of that class;
+    - `quantity`: what the output is, in words: `log-odds of questions`, `prediction`, …;
     - `reference`: what the example is compared with, in words;
     - `output`: the logit of the target, mean over the networks (of two classes, the log-odds), or
       the predicted number;
@@ -85,6 +93,7 @@ class Explanation:
     prediction: Any
     classes: tuple[str, ...]
     target: Any
+    quantity: str
     probability: float | None
     reference: str
     output: float
@@ -96,6 +105,7 @@ class Explanation:
     k: int
     steps: int
     settings: dict[str, Any]
+    target_names: tuple[str, ...] = ()
     members: tuple[ExplainedMember, ...] = ()
 
     def on_graph(self) -> tuple[Floats, Floats]:
@@ -119,12 +129,12 @@ class Explanation:
         return float(self.empty[-1][0])
 
     @property
-    def quantity(self) -> str:
-        """What the output is, in words: `log-odds of questions`, `prediction`, …"""
-        if self.classes:
-            return f"{'log-odds' if len(self.classes) == 2 else 'logit'} of {self.target}"
-        several = isinstance(self.prediction, list)
-        return f"prediction of target {self.target}" if several else "prediction"
+    def predicted(self) -> str:
+        """The prediction in words; of several targets, each with its name."""
+        if not self.target_names:
+            return _in_words(self.prediction)
+        pairs = zip(self.target_names, self.prediction, strict=True)
+        return ", ".join(f"{name} {_in_words(value)}" for name, value in pairs)
 
     @property
     def gap(self) -> float:
@@ -195,7 +205,9 @@ class Explanation:
             "id": self.id,
             "prediction": self.prediction,
             "classes": list(self.classes),
+            "target_names": list(self.target_names),
             "target": self.target,
+            "quantity": self.quantity,
             "probability": self.probability,
             "reference": self.reference,
             "output": self.output,
@@ -242,8 +254,8 @@ def explain(
     index
         Which example of X to explain; text is its id, or its index where no example has that id.
     target
-        The class whose logit is explained, by default the predicted one. For a regression, the
-        column of y.
+        The class whose logit is explained, by default the predicted one. Of several targets, the
+        name of the one that is explained, by default the first.
     k
         How many of the strongest parts to look into.
 
@@ -281,15 +293,21 @@ def explain(
         prediction=prediction,
         classes=goal.classes,
         target=goal.target,
+        quantity=goal.quantity,
         probability=_probability(estimator, one, goal),
         reference=_reference(estimator),
         decomposed=decomposed,
         k=k,
         settings=decomposition_settings(estimator),
+        target_names=tuple(estimator.target_names_),
         **computed,
     )
     check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return explanation
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _example_index(data: Any, name: str) -> int:

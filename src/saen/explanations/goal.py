@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +33,16 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Goal:
-    """The output that is explained: a linear function of the outputs of the networks."""
+    """The output that is explained: a linear function of the outputs of the networks.
+
+    `quantity` is what it is, in words: `log-odds of questions`, `prediction`, ….
+    """
 
     classes: tuple[str, ...]
     target: Any
     weights: Floats
     shift: float
+    quantity: str
 
     @staticmethod
     def of(estimator: Estimator, target: Any, prediction: Any) -> Goal:
@@ -48,20 +53,29 @@ class Goal:
                 mean = np.zeros_like(scale)
             else:
                 scale, mean = np.atleast_1d(estimator.scale_), np.atleast_1d(estimator.mean_)
-            names = tuple(map(str, range(len(scale))))
-            place = _position("column of y", "0" if target is None else target, names)
-            return Goal((), place, np.eye(len(scale))[place] * scale, float(mean[place]))
+            weights, several = np.diag(scale), estimator.target_names_
+            if not several:
+                columns = [*map(str, range(len(scale)))]
+                place = _position("column of y", 0 if target is None else target, columns)
+                return Goal((), place, weights[place], float(mean[place]), "prediction")
+            place = _position("target", several[0] if target is None else target, several)
+            name = several[place]
+            return Goal(
+                (), name, weights[place], float(mean[place]), f"prediction of target {name}"
+            )
         if estimator.classes_.ndim == 2:  # several targets: the log-odds of one of them
-            names = tuple(estimator.target_names_)
-            place = _position("target", names[0] if target is None else target, names)
-            return Goal((), place, np.eye(len(names))[place], 0.0)
+            several = estimator.target_names_
+            place = _position("target", several[0] if target is None else target, several)
+            quantity = f"log-odds of target {several[place]} being {estimator.classes_[place, 1]}"
+            return Goal((), several[place], np.eye(len(several))[place], 0.0, quantity)
         names = tuple(map(str, estimator.classes_.tolist()))
         binary = len(names) == 2
         if target is None:
             target = names[1] if prediction is None else prediction
         place = _position("class", target, names)
         weights = np.array([2.0 * place - 1]) if binary else np.eye(len(names))[place]
-        return Goal(names, plain(estimator.classes_[place]), weights, 0.0)
+        quantity = f"{'log-odds' if binary else 'logit'} of {names[place]}"
+        return Goal(names, plain(estimator.classes_[place]), weights, 0.0, quantity)
 
     @staticmethod
     def all(estimator: Estimator, target: Any) -> list[Goal]:
@@ -83,7 +97,7 @@ class Goal:
         return numbers
 
 
-def _position(what: str, target: Any, names: tuple[str, ...]) -> int:
+def _position(what: str, target: Any, names: Sequence[str]) -> int:
     """The position of a target, which a command line can only give as text."""
     if str(target) not in names:
         raise InputError(f"there is no {what} {str(target)!r}: choose from {', '.join(names)}")
@@ -103,7 +117,12 @@ def explained_share(estimator: Any) -> str:
     if not isinstance(estimator, BlendEstimator):
         return ""
     first = estimator.members_[0]
-    return f"{first.name}, {100 * first.weight:.0f} % of this blend"
+    return member_share(first.name, first.weight)
+
+
+def member_share(name: str, weight: float) -> str:
+    """A member of a blend and its weight, in words."""
+    return f"{name}, {100 * weight:.0f} % of this blend"
 
 
 def example_id(data: Any, index: int) -> Any:

@@ -23,6 +23,7 @@ from safetensors import SafetensorError, safe_open
 from saen._util.arrays import Array, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.strings import short_label
+from saen.data._collection import checked_names
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
@@ -52,6 +53,7 @@ _DTYPES = {
     "U64": np.uint64,
 }
 MAX_REASON = 200  # characters
+MAX_HEADER = 100_000_000  # bytes; safetensors reads no more
 
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 
@@ -83,21 +85,35 @@ def load(path: str | Path) -> Any:
         return unpack(kind, document, tensors)
 
 
-def save_examples(
-    compressed: Compressed, targets: Array | None, decomposition: Mapping[str, Any], path: Path
-) -> int:
-    """Write a compressed hierarchy with what training on it needs; the size of the file in bytes.
+@dataclass(frozen=True)
+class StoredExamples:
+    """A compressed hierarchy with what training on it needs.
 
-    `targets` (n,) or (n, t) are those of the examples, `decomposition` is the fitted one as JSON.
+    `targets` (n,) or (n, t) are those of the examples, with their names, if they have any;
+    `decomposition` is the fitted one as JSON.
+    """
+
+    compressed: Compressed
+    decomposition: Mapping[str, Any]
+    targets: Array | None
+    target_names: tuple[str, ...] = ()
+
+
+def save_examples(examples: StoredExamples, path: Path) -> int:
+    """Write compressed examples to a file; returns its size in bytes.
+
     `load` reads the hierarchy alone, `load_examples` all of it.
     """
-    kind, document, tensors = pack(compressed)
-    pack_column("targets", targets, document, tensors)
-    return write(path, kind, document | {"decomposition": decomposition}, tensors)
+    kind, document, tensors = pack(examples.compressed)
+    document["decomposition"] = examples.decomposition
+    pack_column("targets", examples.targets, document, tensors)
+    if examples.target_names:
+        document["target_names"] = list(examples.target_names)
+    return write(path, kind, document, tensors)
 
 
-def load_examples(path: str | Path) -> tuple[Compressed, Array | None, dict[str, Any]]:
-    """What `save_examples` wrote, memory-mapped: hierarchy, targets, decomposition as JSON.
+def load_examples(path: str | Path) -> StoredExamples:
+    """What `save_examples` wrote, memory-mapped.
 
     Raises `FileError` as `load` does, and if the file has a hierarchy alone.
     """
@@ -111,7 +127,8 @@ def load_examples(path: str | Path) -> tuple[Compressed, Array | None, dict[str,
         targets = unpack_column("targets", document, tensors)
         if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(compressed)):
             raise InputError(f"{len(compressed)} examples, but targets of shape {targets.shape}")
-    return compressed, targets, document["decomposition"]
+        names = checked_names(document.get("target_names", ()), targets)
+    return StoredExamples(compressed, document["decomposition"], targets, names)
 
 
 def file_bytes(data: Hierarchy | Compressed) -> int:
@@ -197,6 +214,19 @@ def read_header(path: str | Path) -> Header:
     return Header(metadata["kind"], metadata["version"], metadata["document"], shapes)
 
 
+def is_container(path: str | Path) -> bool:
+    """Whether a file begins as safetensors do, with the length of a header and the header.
+
+    >>> file = getfixture("tmp_path") / "text.jsonl"
+    >>> _ = file.write_text('{"nodes": 2, "edges": [[0, 1]]}')
+    >>> is_container(file)
+    False
+    """
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < MAX_HEADER
+
+
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     """Kind, JSON and memory-mapped arrays of a file that `write` wrote."""
     metadata, _ = _metadata_of(path)
@@ -209,15 +239,16 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     return metadata["kind"], metadata["document"], arrays
 
 
-def read_examples(path: str | Path) -> tuple[Array | None, Array | None]:
-    """Ids (None: row numbers) and targets, if any, of a file of data.
+def read_examples(path: str | Path) -> tuple[Array | None, Array | None, tuple[str, ...]]:
+    """Ids (None: row numbers) and targets, if any, of a file of data, and the names of targets.
 
     The other arrays are neither read nor checked.
     """
     header, tensors = read_header(path), _map(Path(path))
     with consistent(path):
         columns = unpack_columns(("targets",), header.document, tensors)
-    return columns["ids"], columns["targets"]
+        names = checked_names(header.document.get("target_names", ()), columns["targets"])
+    return columns["ids"], columns["targets"], names
 
 
 def _metadata_of(path: str | Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:

@@ -23,7 +23,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen._util.progress import bar
 from saen._util.strings import plural
-from saen.data._collection import repeated_ids
+from saen.data._collection import n_targets, repeated_ids
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
@@ -43,6 +43,7 @@ from saen.io.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_sm
 from saen.io.reading import ReadOptions
 from saen.io.records import BadGraphs, Records, bad_graphs, targets_for
 from saen.io.shards import KINDS, is_shards, read_shards
+from saen.io.tables import split_names
 from saen.io.text_files import numbered_lines, unreadable
 from saen.io.tu import ENDINGS, TargetFile, read_tu
 
@@ -299,11 +300,19 @@ def input_files(*sources: object) -> list[object]:
 
 
 def _finished(data: AnyData, options: ReadOptions) -> AnyData:
-    """The data with targets for the task; warns if two examples have the same id."""
+    """The data with targets as asked for; warns if two examples have the same id."""
     warn_repeated_ids(data.ids, {Graphs: "graph", Documents: "document"}.get(type(data), "example"))
-    if options.task is None or data.targets is None:
+    return with_named_targets(data, options)
+
+
+def with_named_targets(data: AnyData, options: ReadOptions) -> AnyData:
+    """The data with targets for the task, and with the names that the options choose them by."""
+    if data.targets is None:
         return data
-    return data.with_targets(targets_for(data.targets, options.task))
+    targets = data.targets if options.task is None else targets_for(data.targets, options.task)
+    names = split_names(options.target or "")
+    known = len(names) == n_targets(targets)
+    return data.with_targets(targets, names if known else data.target_names)
 
 
 def warn_repeated_ids(ids: Array, one: str) -> None:

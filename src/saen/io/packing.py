@@ -78,11 +78,13 @@ def _pack_columns(
     document: dict[str, Any],
     tensors: dict[str, Array],
 ) -> None:
-    """Add columns, ids and other columns of the input."""
+    """Add columns, ids, names of targets and other columns of the input."""
     for key in keys:
         pack_column(key, getattr(data, key), document, tensors)
     if not np.array_equal(data.ids, np.arange(len(data))):
         tensors |= _pack_values("ids", data.ids)
+    if data.target_names:
+        document["target_names"] = list(data.target_names)
     if data.extra:
         document["extra"] = [*data.extra]
         for number, column in enumerate(data.extra.values()):
@@ -162,7 +164,7 @@ def _unpack_graphs(document: dict[str, Any], tensors: dict[str, Array]) -> Graph
         name=str(document["name"]),
         **columns,
     )
-    graphs = _with_extra(graphs, document, tensors)
+    graphs = _completed(graphs, document, tensors)
     return graphs if document["directed"] else graphs.as_undirected(check=False)
 
 
@@ -174,8 +176,10 @@ def unpack_columns(
     return columns | {"ids": _unpack_values(tensors, "ids")}
 
 
-def _with_extra(data: Data, document: dict[str, Any], tensors: dict[str, Array]) -> Data:
-    """The examples with the other columns of the input, if there are any."""
+def _completed(data: Data, document: dict[str, Any], tensors: dict[str, Array]) -> Data:
+    """The examples with the names of their targets and other columns of the input, if any."""
+    if "target_names" in document:
+        data = data.with_targets(data.targets, document["target_names"])
     extra = {
         str(name): tensors[f"extra.{number}"] if column is None else column
         for number, name in enumerate(document.get("extra", ()))
@@ -200,7 +204,7 @@ def _unpack_documents(document: dict[str, Any], tensors: dict[str, Array]) -> Do
         name=str(document["name"]),
         **unpack_columns(("targets",), document, tensors),
     )
-    return _with_extra(documents, document, tensors)
+    return _completed(documents, document, tensors)
 
 
 def _pack_nested(data: NestedData) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -219,7 +223,7 @@ def _unpack_nested(document: dict[str, Any], tensors: dict[str, Array]) -> Neste
         name=str(document["name"]),
         **unpack_columns(("targets",), document, tensors),
     )
-    return _with_extra(data, document, tensors)
+    return _completed(data, document, tensors)
 
 
 def _at_least(dtype: type[np.generic], column: Array) -> Array:

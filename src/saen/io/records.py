@@ -350,9 +350,12 @@ def as_target(value: object) -> Any:
         return boolean_text(value)
     if isinstance(value, str):
         check_text([value], "targets")
-    elif isinstance(value, int | float):
-        if not abs(value) < (2**63 if isinstance(value, int) else 2.0**1023):
+    elif isinstance(value, int):
+        if not abs(value) < 2**63:
             raise InputError("the target does not fit into 64 bits")
+    elif isinstance(value, float):
+        if not abs(value) < 2.0**1023:
+            raise InputError("the target is beyond the range of numbers: rescale the targets")
     elif value is not None:
         raise InputError(f"the target must be a string, a number, true or false, not {value!r:.80}")
     return value

@@ -19,7 +19,7 @@ from saen._util.arrays import Array, Ints, offsets
 from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.strings import plural
-from saen.data._collection import concatenate_values
+from saen.data._collection import common_names, concatenate_values
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
@@ -112,6 +112,10 @@ class Shards:
         columns = [container.read_examples(file)[1] for file in self.files]
         known = [column for column in columns if column is not None]
         return concatenate_values(known) if len(known) == len(columns) else None
+
+    def target_names(self) -> tuple[str, ...]:
+        """The names of the targets, where all shards have the same."""
+        return common_names([container.read_examples(file)[2] for file in self.files])
 
     def ids(self) -> Array:
         """The ids of all examples, in order, and nothing else of them."""

@@ -16,10 +16,10 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io import jsonl
 from saen.io.edge_tables import stream_edge_tables
-from saen.io.loading import load_data, load_dataset, warn_repeated_ids
+from saen.io.loading import load_data, load_dataset, warn_repeated_ids, with_named_targets
 from saen.io.rdkit import SMILES, read_smiles
 from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, bad_graphs, targets_for
+from saen.io.records import BadGraphs, bad_graphs
 from saen.io.shards import is_shards, read_shards
 from saen.io.tables import SUFFIXES, ParquetRows, Table, read_table
 from saen.io.text_files import numbered_lines
@@ -49,9 +49,7 @@ def stream_dataset(
         parts = _parts(path, quiet, bad_graph)
         for part in () if parts is None else ahead(parts):
             ids.append(part.ids)
-            if options.task is not None and part.targets is not None:
-                part = part.with_targets(targets_for(part.targets, options.task))
-            yield part
+            yield with_named_targets(part, options)
     if parts is None:
         yield load_dataset(name_or_path, options)
     else:

@@ -98,7 +98,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         self.validate()
         y = given(y)
         names = target_names(y) if np.ndim(y) == 2 else None
-        classes, codes = encode_classes(y, names)
+        classes, codes = encode_classes(y)
         n_classes = classes.shape[-1]
         if n_classes < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")

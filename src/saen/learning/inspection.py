@@ -69,7 +69,15 @@ def _graphs(header: Header) -> dict[str, Any]:
         "entries": shapes["indices"][0],
         "directed": header.document["directed"],
         "columns": [key for key in columns if key in shapes],
+        "targets": _targets(header),
     }
+
+
+def _targets(header: Header) -> list[str] | int:
+    """The names of the targets, or how many there are, where they have none."""
+    names: list[str] | None = header.document.get("target_names")
+    shape = header.shapes.get("targets")
+    return names or (0 if shape is None else 1 if len(shape) == 1 else shape[1])
 
 
 def _hierarchy(header: Header) -> dict[str, Any]:
@@ -83,7 +91,7 @@ def _compressed(header: Header) -> dict[str, Any]:
         found["levels"], header.document["objects"], header.document["entries"], strict=True
     ):
         level |= {"objects_before": objects, "entries_before": entries}
-    return found
+    return found | {"targets": _targets(header)}
 
 
 def _levels(header: Header) -> list[dict[str, Any]]:
@@ -108,11 +116,11 @@ def _model(header: Header) -> dict[str, Any]:
     document = header.document
     if "members" in document:
         return _blend(document)
-    decomposition, classes = document["decomposition"], document.get("classes")
+    decomposition = document["decomposition"]
     vocabulary = document["schema"]["vocabulary"]
     return {
         "estimator": document["estimator"],
-        "classes": None if classes is None else classes["values"],
+        **_predicted(document),
         "decomposition": None if decomposition is None else _settings(decomposition),
         "levels": document["schema"]["names"],
         "labels": None if vocabulary is None else len(vocabulary),
@@ -133,7 +141,7 @@ def _blend(document: dict[str, Any]) -> dict[str, Any]:
     score = f"inner_{metric.name}"
     return {
         "estimator": document["estimator"],
-        "classes": None if classes is None else classes["values"],
+        **_predicted(members[0]["model"]),
         "weights_by": loss if chosen is None else metric.title,
         "members": [
             {
@@ -156,6 +164,13 @@ def _blend(document: dict[str, Any]) -> dict[str, Any]:
 def _reading(document: dict[str, Any]) -> dict[str, Any]:
     """How the data were read, where the model remembers it."""
     return {"reading": document["reading"]} if "reading" in document else {}
+
+
+def _predicted(document: dict[str, Any]) -> dict[str, Any]:
+    """The classes of a model, if it predicts any, and the names of several targets."""
+    classes, names = document.get("classes"), document.get("targets")
+    targets = {"targets": names} if names else {}
+    return {"classes": None if classes is None else classes["values"], **targets}
 
 
 def _network(header: Header) -> dict[str, Any]:
@@ -258,18 +273,21 @@ _KINDS: dict[str, Callable[[Header], dict[str, Any]]] = {
 
 def _table(path: Path) -> dict[str, Any]:
     columns, rows = _parquet(path) if path.suffix == ".parquet" else _text(path)
-    if columns[:1] != ["id"]:
-        raise FileError("not a table that saen wrote: its first column is not 'id'", path=path)
     vectors = [name for name in columns if name[:1] == "e" and name[1:].isdecimal()]
-    if vectors:
+    known = columns[:1] == ["id"]
+    if known and vectors:
         others = [name for name in columns if name not in vectors]
         return {"kind": "embeddings", "rows": rows, "width": len(vectors), "columns": others}
-    return {
-        "kind": "predictions",
-        "rows": rows,
-        "classes": [name[2:] for name in columns if name.startswith("p_")],
-        "columns": columns,
-    }
+    targets = [name[11:] for name in columns if name.startswith("prediction_")]
+    if known and "prediction" in columns:
+        of = {"classes": [name[2:] for name in columns if name.startswith("p_")]}
+    elif known and targets:
+        of = {"targets": targets}
+    else:
+        raise FileError(
+            "neither predictions nor embeddings; saen validate describes a file of data", path=path
+        )
+    return {"kind": "predictions", "rows": rows, **of, "columns": columns}
 
 
 def _parquet(path: Path) -> tuple[list[str], int]:

@@ -185,7 +185,7 @@ def regression_scores(
         r2=float(r2.mean()) if np.isfinite(r2).all() else None,
         rmse=float(np.nanmean(rmse)),
         mae=float(np.nanmean(mae)),
-        mae_error=float(misses.std(ddof=1) / len(misses) ** 0.5) if len(misses) > 1 else None,
+        mae_error=_standard_error(misses) if len(misses) > 1 else None,
         mae_of_mean=float(np.nanmean(np.abs(true - mean))),
     )
 
@@ -231,7 +231,7 @@ def prediction_scores(
     if targets is None or targets.ndim != 1 or len(predictions) != len(targets) or not len(targets):
         return {}
     if classes is not None:
-        true, predicted = (_class_codes(values, classes) for values in (targets, predictions))
+        true, predicted = (class_codes_of(values, classes) for values in (targets, predictions))
         return {"accuracy": float((true == predicted).mean())} if (true >= 0).any() else {}
     if targets.dtype.kind not in "iuf":
         return {}
@@ -239,8 +239,13 @@ def prediction_scores(
     return ({} if scores.r2 is None else {"r2": scores.r2}) | {"mae": scores.mae}
 
 
-def _class_codes(values: Array, classes: Array) -> NDArray[np.int64]:
-    """The class that each value is as text, -1 for none: a million texts would take long."""
+def class_codes_of(values: Array, classes: Array) -> NDArray[np.int64]:
+    """The place of each value among the classes, compared as text; -1 for none.
+
+    >>> class_codes_of(np.array([1, 3]), np.array(["0", "1"])).tolist()
+    [1, -1]
+    """
+    # By distinct values: a million texts would take long.
     distinct, codes = np.unique(values, return_inverse=True)
     place = {text: code for code, text in enumerate(classes.astype(str).tolist())}
     known = [place.get(text, -1) for text in distinct.astype(str).tolist()]
@@ -422,8 +427,22 @@ def _mcc(codes: Array, rows: Floats) -> float:
     return float((np.trace(counts) * n - true @ predicted) / scale) if scale else 0.0
 
 
+def _unit(values: Array) -> Any:
+    """A power of two near the largest number: squares of what it divides stay within range."""
+    return np.ldexp(1.0, np.frexp(np.abs(values).max())[1])
+
+
+def _standard_error(values: Floats) -> float:
+    unit = _unit(values)
+    return float(unit * ((values / unit).std(ddof=1) / len(values) ** 0.5))
+
+
 def _r2(true: Array, predicted: Floats) -> float:
-    return np.nan if (true == true[0]).all() else float(sklearn_metrics.r2_score(true, predicted))
+    if (true == true[0]).all():
+        return np.nan
+    unit = _unit(true)
+    with np.errstate(over="ignore"):  # minus infinity is not defined
+        return float(sklearn_metrics.r2_score(true / unit, predicted / unit))
 
 
 def _mae(true: Array, predicted: Floats) -> float:
@@ -431,7 +450,9 @@ def _mae(true: Array, predicted: Floats) -> float:
 
 
 def _rmse(true: Array, predicted: Floats) -> float:
-    return float(sklearn_metrics.root_mean_squared_error(true, predicted))
+    misses = true - predicted
+    unit = _unit(misses)
+    return float(unit * np.sqrt(np.mean((misses / unit) ** 2)))
 
 
 CLASSIFICATION_METRICS = {

@@ -197,7 +197,7 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
         self.validate()
         y = given(y)
         names = target_names(y) if np.ndim(y) == 2 else None
-        classes, codes = encode_classes(y, names)
+        classes, codes = encode_classes(y)
         if classes.shape[-1] < 2:
             raise InputError(f"a classifier needs at least two classes, y holds {len(classes)}")
         self.classes_, self.target_names_ = classes, names or []

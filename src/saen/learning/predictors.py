@@ -11,9 +11,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats
+from saen.data._collection import known_targets
 from saen.errors import InputError
 from saen.learning.calibration import IntervalMixin
-from saen.learning.targets import Targets, as_numbers, given, known_targets
+from saen.learning.targets import Targets, as_numbers, given
 
 MAX_CLASS_WEIGHT = 1e30
 """Well within float32."""

@@ -120,6 +120,7 @@ class CompressedExamples(Prepared):
 
     targets: Array | None
     name: str
+    target_names: tuple[str, ...] = ()
 
     def _take(self, rows: Rows) -> CompressedExamples:
         compressed = super()._take(rows).compressed
@@ -151,15 +152,17 @@ def load_compressed(source: str | Path) -> CompressedExamples:
     CompressedExamples(threads: 300 examples, compressed to ... → 300 graphs)
     """
     path = expand_user(source)
-    compressed, targets, document = container.load_examples(path)
+    stored = container.load_examples(path)
     with container.consistent(path, "damaged: invalid decomposition"):
         try:
-            decomposition = decomposition_from_json(document)
+            decomposition = decomposition_from_json(dict(stored.decomposition))
         except UnknownDecompositionError as error:
             raise FileError(str(error), path=path) from None
-        if decomposition.vocabulary != compressed.hierarchy.attributes.vocabulary:
+        if decomposition.vocabulary != stored.compressed.hierarchy.attributes.vocabulary:
             raise InputError("the vocabularies differ")
-    return CompressedExamples(None, decomposition, compressed, targets, path.stem)
+    return CompressedExamples(
+        None, decomposition, stored.compressed, stored.targets, path.stem, stored.target_names
+    )
 
 
 def prepare(

@@ -141,7 +141,7 @@ def _columns(thing: Any) -> Iterator[NDArray[Any]]:
         yield thing
     elif is_dataclass(thing):
         for field in fields(thing):
-            if field.name not in ("name", "ids", "extra"):
+            if field.name not in ("name", "ids", "extra", "target_names"):
                 yield from _columns(getattr(thing, field.name))
     elif isinstance(thing, list | tuple | Vocabulary):
         for part in thing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -12,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from saen._util.arrays import Array, Floats, Ints
-from saen._util.strings import human_bytes
+from saen._util.strings import human_bytes, plural
+from saen.data._collection import known_targets
 from saen.errors import InputError
 
 MAX_SCORES = 5 * 10**8
@@ -77,12 +77,12 @@ def check_scores(rows: int, n_classes: int, what: str) -> None:
         )
 
 
-def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Array, Ints]:
+def encode_classes(y: ArrayLike) -> tuple[Array, Ints]:
     """Classes, and the code of every example.
 
     For one target, y of shape (n,): classes (C,) and codes (n,). For several targets with two
     classes each, y of shape (n, t): classes (t, 2) and codes (n, t), -1 where y is missing (None,
-    NaN or an empty string). `names` are those of the targets, for messages.
+    NaN or an empty string).
 
     >>> encode_classes(["b", "a", "b"])
     (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
@@ -95,33 +95,18 @@ def encode_classes(y: ArrayLike, names: Sequence[str] | None = None) -> tuple[Ar
     known = known_targets(table)
     codes = np.full(table.shape, -1, dtype=np.int64)
     pairs = []
-    for column in range(table.shape[1]):
+    for column, name in enumerate(target_names(y)):
         rows = known[:, column]
         values, codes[rows, column] = np.unique(
             _plain_classes(table[rows, column]), return_inverse=True
         )
         if len(values) != 2:
-            name = repr(names[column]) if names is not None else column
             raise InputError(
-                f"target {name} has {len(values)} {'class' if len(values) == 1 else 'classes'}: of "
-                "several targets at once, each must have two classes (or all be real numbers)"
+                f"target {name!r} has {plural(len(values), 'class', 'classes')}: of several "
+                "targets at once, each must have two classes (or all be real numbers)"
             )
         pairs.append(values)
     return np.stack(pairs), codes
-
-
-def known_targets(table: Array) -> NDArray[np.bool_]:
-    """Which targets are not missing: neither None nor NaN nor an empty string.
-
-    >>> known_targets(np.array([[0.0, np.nan]])).tolist()
-    [[True, False]]
-    """
-    if table.dtype.kind == "O":
-        missing = [value is None or value == "" or value != value for value in table.flat]
-        return ~np.array(missing, dtype=np.bool_).reshape(table.shape)
-    if table.dtype.kind == "U":
-        return np.asarray(table != "", dtype=np.bool_)
-    return ~np.isnan(table) if table.dtype.kind == "f" else np.ones(table.shape, dtype=np.bool_)
 
 
 def _plain_classes(values: Array) -> Array:
@@ -159,7 +144,8 @@ def as_numbers(y: ArrayLike) -> Floats:
     if values.ndim == 2 and len(values):
         empty = np.flatnonzero(np.isnan(values).all(axis=0))
         if len(empty):
-            raise InputError(f"target {empty[0]} has no numbers to learn from: leave it out")
+            name = target_names(y)[empty[0]]
+            raise InputError(f"target {name!r} has no numbers to learn from: leave it out")
     return values
 
 
@@ -174,8 +160,10 @@ def mean_and_scale(values: Array, weights: Floats) -> tuple[Array, Array]:
     counted = known * weights.reshape(-1, *[1] * (values.ndim - 1))
     total = np.maximum(counted.sum(axis=0), np.finfo(np.float64).tiny)
     mean = (counted * np.where(known, values, 0.0)).sum(axis=0) / total
-    squares = np.where(known, values - mean, 0.0) ** 2
-    deviation = np.sqrt((counted * squares).sum(axis=0) / total)
+    gaps = np.where(known, values - mean, 0.0)
+    # A power of two, so that squares of tiny numbers do not vanish and others keep their bits.
+    unit = np.ldexp(1.0, np.frexp(np.abs(gaps).max(axis=0, initial=0.0))[1])
+    deviation = unit * np.sqrt((counted * (gaps / unit) ** 2).sum(axis=0) / total)
     return mean, np.where(deviation > 0, deviation, 1.0)
 
 

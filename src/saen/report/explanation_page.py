@@ -71,7 +71,7 @@ def write_explanation(
             with atomic_write(path) as temporary:
                 temporary.write_bytes(drawn)
         else:
-            figure = draw_explanation(explanation, f"{title}: {explanation.prediction}")
+            figure = draw_explanation(explanation, f"{title}: {explanation.predicted}")
             save_figure(figure, path)
     elif suffix == ".html":
         _write_collection_page(path, explanation, title, about or {})
@@ -82,7 +82,8 @@ def write_explanation(
 def explanation_title(explanation: Explanation | CollectionExplanation, name: str) -> str:
     """What an explanation is about: `MUTAG, graph 17`."""
     if isinstance(explanation, CollectionExplanation):
-        return f"{name}: most influential {explanation.name}"
+        of = f" for the {explanation.quantity}" if explanation.quantity else ""
+        return f"{name}: most influential {explanation.name}{of}"
     return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.id}"
 
 
@@ -139,7 +140,7 @@ def _members(explanation: Explanation) -> Table | None:
         (
             each.name,
             f"{100 * each.weight:.0f} %",
-            each.explanation.prediction,
+            each.explanation.predicted if explanation.target_names else each.explanation.prediction,
             each.explanation.output,
             each.explanation.probability,
         )
@@ -204,12 +205,13 @@ def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
 def _write_collection_page(
     path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
 ) -> None:
-    columns = ["mean", "evidence for", "picture", "total", "occurrences", "examples", "role"]
+    columns = ["mean", "evidence for", "picture", "contrast", "total", "occurrences", "examples"]
     rows = [
         (
             each.mean,
             each.towards,
             _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
+            each.contrast,
             each.total,
             each.occurrences,
             each.examples,
@@ -219,7 +221,7 @@ def _write_collection_page(
         )
         for each in explanation.parts
     ]
-    table = Table([*columns, "made of", "for instance"], rows)
+    table = Table([*columns, "role", "made of", "for instance"], rows)
     if not any(row[2] for row in rows):
         without = [(*row[:2], *row[3:]) for row in rows]
         table = Table([*table.columns[:2], *table.columns[3:]], without)
@@ -239,6 +241,8 @@ def _write_collection_page(
 
 def _part_name(example: DecomposedExample, part: Part) -> str:
     name = singular(example.hierarchy.names[part.level])
+    if part.edge is not None:
+        return _unbroken(f"{name} {example.place(part)}")
     centred = part.level and part.node is not None
     return _unbroken(f"{name} of node {part.node}" if centred else f"{name} {part.number}")
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from saen.learning.metrics import Metric
 
 MAX_TARGETS = 20  # listed in one line
+MAX_FIXED = 1000
+"""Scores beyond it are written with an exponent."""
 STOP_MEANINGS = {
     "fixed": "epochs set in advance",
     "nested": "settings chosen inside each training part",
@@ -69,37 +71,73 @@ def examples_of(takes: str) -> str:
     return "examples" if takes == "nested" else takes
 
 
+def count_examples(n: int, takes: str) -> str:
+    """A number of examples of a kind of data.
+
+    >>> count_examples(1, "graphs"), count_examples(2000, "nested")
+    ('1 graph', '2,000 examples')
+    """
+    return plural(n, examples_of(takes).removesuffix("s"))
+
+
+def describe_scores(scores: dict[str, Any]) -> list[str]:
+    """Scores of predictions in one line; of several targets, those of each in another.
+
+    >>> describe_scores({"r2": 0.5, "mae": 2.0})
+    ['R² 0.500, mean absolute error 2']
+    """
+    if "accuracy" in scores:
+        words = f"accuracy {_percent(scores['accuracy'])}"
+        words = f"ROC-AUC {_percent(scores['roc_auc'])}, {words}" if "roc_auc" in scores else words
+    else:
+        words = f"{_r2(scores.get('r2'))}mean absolute error {scores['mae']:.4g}"
+    if "targets" not in scores:
+        return [words]
+    n = len(scores["targets"])
+    means = f", means over {n} targets," if n > 1 else ""
+    return [words + means, _targets(scores)]
+
+
+def _r2(value: float | None) -> str:
+    """R², to stand before another score; compact where it is enormous."""
+    if value is None:
+        return ""
+    return f"R² {value:.3f}, " if abs(value) < MAX_FIXED else f"R² {value:.3g}, "
+
+
+def _targets(scores: dict[str, Any]) -> str:
+    """The scores of several targets, one by one."""
+    name = "roc_auc" if "roc_auc" in scores else "mae"
+    title = "ROC-AUC" if name == "roc_auc" else "mean absolute error"
+    values = {target: each[name] for target, each in scores["targets"].items()}
+    return _per_target(title, values, percent=name == "roc_auc")
+
+
 def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     """Scores on a held-out part, with baseline and interval."""
-    scores, n = held_out.scores, len(held_out.test)
-    takes = examples_of(held_out.takes)
+    scores, takes = held_out.scores, examples_of(held_out.takes)
+    examples = count_examples(len(held_out.test), held_out.takes)
     if "accuracy" in scores and "targets" in scores:
-        words = (
-            f"ROC-AUC {_percent(scores['roc_auc'])}, accuracy {_percent(scores['accuracy'])}, "
-            f"means over {len(scores['targets'])} targets, on {n:,} {takes}"
-        )
+        words = f"{describe_scores(scores)[0]} on {examples}"
     elif "accuracy" in scores:
         low, high = scores["interval"]
         words = (
-            f"{100 * scores['accuracy']:.1f} % accuracy on {n:,} {takes} (95 % interval "
+            f"{100 * scores['accuracy']:.1f} % accuracy on {examples} (95 % interval "
             f"{100 * low:.1f} to {100 * high:.1f} %; majority baseline "
             f"{100 * scores['majority']:.1f} %)"
         )
     else:
-        r2 = "" if scores["r2"] is None else f"R² {scores['r2']:.3f}, "
         words = (
-            f"{r2}mean absolute error {scores['mae']:.4g} ± {scores['mae_error']:.2g} on {n:,} "
-            f"{takes} (mean baseline {scores['mae_of_mean']:.4g})"
+            f"{_r2(scores['r2'])}mean absolute error {scores['mae']:.4g} ± "
+            f"{scores['mae_error']:.2g} on {examples} (mean baseline {scores['mae_of_mean']:.4g})"
         )
     lines = {"held out": words}
     if "targets" in scores:
-        name = "roc_auc" if "roc_auc" in scores else "mae"
-        title = "ROC-AUC" if name == "roc_auc" else "mean absolute error"
-        values = {target: each[name] for target, each in scores["targets"].items()}
-        lines["targets"] = _per_target(title, values, percent=name == "roc_auc")
+        lines["targets"] = _targets(scores)
     if held_out.duplicates:
+        be = "is" if held_out.duplicates == 1 else "are"
         lines["duplicates"] = (
-            f"{held_out.duplicates:,} of the held-out {takes} are identical to training {takes}"
+            f"{held_out.duplicates:,} of the held-out {takes} {be} identical to training {takes}"
         )
     return lines
 

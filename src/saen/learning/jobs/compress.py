@@ -18,7 +18,7 @@ from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, ceiling, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_to_json
-from saen.io.container import file_bytes, original_bytes, save_examples
+from saen.io.container import StoredExamples, file_bytes, original_bytes, save_examples
 from saen.io.loading import catalog_entry, data_kind, input_files, load_data
 from saen.io.reading import ReadOptions
 from saen.io.streaming import stream_dataset
@@ -134,10 +134,11 @@ def compress_dataset(
     else:
         reading = reading or ReadOptions()
         result = _compress_parts(chain([first, second], parts), name, decomposition, reading, times)
-    fitted, compressed, targets, title = result
+    fitted, compressed, targets, names, title = result
     times.append(perf_counter())
     if out is not None:
-        save_examples(compressed, targets, decomposition_to_json(fitted), out)
+        document = decomposition_to_json(fitted)
+        save_examples(StoredExamples(compressed, document, targets, names), out)
         times.append(perf_counter())
     return CompressionReport(
         title or name,
@@ -149,8 +150,8 @@ def compress_dataset(
     )
 
 
-_Result = tuple[Decomposition, Compressed, Array | None, str]
-"""The fitted decomposition, the compressed data, their targets and their name."""
+_Result = tuple[Decomposition, Compressed, Array | None, tuple[str, ...], str]
+"""The fitted decomposition, the compressed data, their targets with names, and their name."""
 
 
 def _stream(name: str, takes: str, reading: ReadOptions | None) -> Iterator[Any]:
@@ -165,7 +166,7 @@ def _compress_whole(data: Any, decomposition: Decomposition, times: list[float])
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
         compressed = compress_graphs(data, fitted, lower_inverse=False, progress=update)
-    return fitted, compressed, data.targets, data.name
+    return fitted, compressed, data.targets, data.target_names, data.name
 
 
 def _compress_parts(
@@ -182,6 +183,7 @@ def _compress_parts(
     """
     again = replace(reading, notify=None, report=lambda _: None)  # what was said is not repeated
     targets: list[Array] = []
+    names: tuple[str, ...] = ()
     title = ""
     try:
         first = next(parts)
@@ -193,14 +195,14 @@ def _compress_parts(
         times.append(perf_counter())
 
         def shards() -> Iterator[Compressed]:
-            nonlocal title
+            nonlocal names, title
             done = 0
             with bar("compressing", None) as update:
                 for part in parts:
                     joined_fit(fitted, decomposition.resolved(part))  # or it is of another kind
                     yield compress_graphs(part, fitted, lower_inverse=False)
                     targets.extend([] if part.targets is None else [part.targets])
-                    title, done = part.name, done + len(part)
+                    names, title, done = part.target_names, part.name, done + len(part)
                     update(done)
 
         compressed = merge_stream(shards())
@@ -208,7 +210,7 @@ def _compress_parts(
         return _compress_whole(load_data(name, decomposition.takes, again), decomposition, times)
     vocabulary = compressed.hierarchy.attributes.vocabulary
     joined = concatenate_values(targets) if targets else None
-    return replace(fitted, vocabulary=vocabulary), compressed, joined, title
+    return replace(fitted, vocabulary=vocabulary), compressed, joined, names, title
 
 
 def peak_memory() -> int | None:

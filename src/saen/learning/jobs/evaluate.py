@@ -25,7 +25,7 @@ from saen.io.tables import SUFFIXES, column_name, read_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.cross_validation import cross_validate
 from saen.learning.evaluation import Evaluation
-from saen.learning.jobs.job import Job, check_targets
+from saen.learning.jobs.job import Job, check_targets, named_targets
 from saen.learning.metrics import find_metric
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.preparation import Preparations
@@ -131,7 +131,7 @@ def evaluate_dataset(
             preparations = Preparations(replace(job, reading=reading).load())
     data = preparations.data
     loaded = perf_counter() - start
-    targets = check_targets(data.targets, len(data), data.name or job.data)
+    targets = check_targets(data, data.name or job.data)
     estimator = job.estimator(targets)
 
     def note(line: str) -> None:
@@ -185,7 +185,7 @@ def evaluate_dataset(
             evaluation = cross_validate(
                 estimator,
                 preparations,
-                job.named(targets),
+                named_targets(targets, data.target_names),
                 repeats=repeats,
                 folds=folds,
                 seed=job.seed,

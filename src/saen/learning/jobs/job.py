@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from saen._util.arrays import Array
+from saen.data._collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import catalog_entry, data_kind, load_data
 from saen.io.reading import ReadOptions
 from saen.io.streaming import stream_data
-from saen.io.tables import split_names
 from saen.learning.blend import BlendClassifier, BlendEstimator
 from saen.learning.defaults import DECOMPOSITION_OF
 from saen.learning.network_estimator import NetworkEstimator
 from saen.learning.presets import Estimator, Preset, load_preset
-from saen.learning.targets import known_targets
 
 MANY_CLASSES, MIN_CLASS_SIZE = 20, 5
 """At least so many different integers with fewer examples each, on average, may be numbers."""
@@ -83,15 +82,6 @@ class Job:
         estimator.validate()
         return estimator
 
-    def named(self, y: Array) -> Any:
-        """Several targets (n, t) as a data frame with the names that `reading.target` gives."""
-        names = split_names(self.reading.target or "")
-        if y.ndim == 1 or len(names) != y.shape[1]:
-            return y
-        import pandas as pd
-
-        return pd.DataFrame(y, columns=names)
-
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
         takes = self.load_preset().classifier(**self.settings()).spec.takes
@@ -143,16 +133,27 @@ def stream_input(
         yield from stream_data(name, takes, reading)
 
 
-def check_targets(y: Array | None, n: int, name: str) -> Array:
+def named_targets(y: Array, names: Sequence[str]) -> Any:
+    """Several targets (n, t) as a data frame with their names, where they have any."""
+    if y.ndim == 1 or not names:
+        return y
+    import pandas as pd
+
+    return pd.DataFrame(y, columns=list(names))
+
+
+def check_targets(data: Any, name: str) -> Array:
     """Classes or real numbers, (n,), or (n, t); an error where there is nothing to learn."""
+    y: Array | None = data.targets
+    n = len(data)
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
         raise InputError(f"{name} has no targets to learn: name the column with --target")
     if y.ndim == 2:
-        empty = np.flatnonzero(~known_targets(y).any(axis=0))
-        if len(empty):
-            raise InputError(f"{name}: target {empty[0]} has no values: leave it out")
+        for target, facts in target_facts(y, data.target_names).items():
+            if not facts["known"]:
+                raise InputError(f"{name}: target {target!r} has no values: leave it out")
         return y
     if y.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))

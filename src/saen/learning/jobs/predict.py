@@ -16,6 +16,7 @@ from saen._util.progress import bar
 from saen._util.strings import did_you_mean
 from saen.data._collection import concatenate_values
 from saen.errors import FileError, InputError
+from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.loading import input_files
@@ -23,12 +24,12 @@ from saen.io.reading import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.learning.blend import BlendEstimator
 from saen.learning.jobs.job import load_input, stream_input
-from saen.learning.metrics import prediction_scores
 from saen.learning.network_estimator import NetworkEstimator, NotFiniteError
 from saen.learning.persistence import load_estimator
 from saen.learning.prediction import Predicted, embed_chunks, level_number, predict_chunks
 from saen.learning.presets import Model
 from saen.learning.runs import versions
+from saen.learning.scoring import Scored, score_predictions, scored_columns
 from saen.network.devices import CPU, choose_device
 
 
@@ -37,7 +38,9 @@ class PredictionReport:
     """What `predict_dataset` wrote.
 
     - `unseen`: share of the bottom objects, called `bottom`, with labels unknown to the model;
-    - `scores`: how well predictions match targets, empty where there are none;
+    - `scores`: how well predictions match targets, empty where there are none; of several targets
+      means, and under `targets` those of each by name;
+    - `not_scored`: which targets were not compared, and why, in one line;
     - `seconds`: what reading, predicting and writing took.
     """
 
@@ -46,13 +49,15 @@ class PredictionReport:
     takes: str
     bottom: str
     unseen: float
-    scores: dict[str, float]
+    scores: dict[str, Any]
     seconds: float
+    not_scored: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Output, number of examples, share of unseen labels, seconds and scores."""
         counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
-        return {**counts, "seconds": self.seconds, **self.scores}
+        reason = {"not_scored": self.not_scored} if self.not_scored else {}
+        return {**counts, "seconds": self.seconds, **self.scores, **reason}
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ def load_model(
     path: str | Path, device: str = "auto", *, vectors: str | Path | None = None
 ) -> Model:
     """A saved model, moved to a device; `vectors` as for `saen.load`."""
+    if Path(path).is_file() and not container.is_container(path):
+        raise FileError("not a saen file: the model comes first, then the data", path=path)
     model: Model = load_estimator(path, vectors=vectors)
     if model.decomposition_ is None:
         raise FileError(
@@ -159,39 +166,48 @@ def predict_dataset(
 
 
 def write_predictions(
-    model: Model, out: Path | None, rows: Iterable[tuple[Predicted, Array | None]]
+    model: Model,
+    out: Path | None,
+    rows: Iterable[tuple[Predicted, Array | None, tuple[str, ...]]],
 ) -> PredictionReport:
-    """Write predictions, with their ids, as they come; they are compared with targets, if known."""
+    """Write predictions as they come, with ids; they are compared with targets, if known.
+
+    `rows` are predictions, the targets of these examples and the names of targets.
+    """
     start = perf_counter()
-    predicted: list[Array] = []
+    compared = scored_columns(model)
+    predicted: list[dict[str, Array]] = []
     targets: list[Array] = []
+    names: tuple[str, ...] = ()
     done = unseen = objects = 0
     with open_table(out) as write:
-        for each, known in rows:
+        for each, known, own_names in rows:
             write(each.columns)
             done += len(each.columns["id"])
             unseen, objects = unseen + each.unseen, objects + each.objects
-            if known is not None and "prediction" in each.columns:
-                predicted.append(each.columns["prediction"])
+            if known is not None and {*compared} <= {*each.columns}:
+                predicted.append({key: each.columns[key] for key in compared})
                 targets.append(known)
-    scores: dict[str, float] = {}
+                names = own_names
+    scored = Scored({}, "")
     if predicted:
-        classes = getattr(model, "classes_", None)
-        scores = prediction_scores(classes, concatenate_values(targets), np.concatenate(predicted))
+        joined = {key: np.concatenate([part[key] for part in predicted]) for key in compared}
+        scored = score_predictions(model, joined, concatenate_values(targets), names)
     return PredictionReport(
         "-" if out is None else str(out),
         done,
         model_takes(model),
         model.schema_.names[0],
         unseen / objects if objects else 0.0,
-        scores,
+        scored.scores,
         perf_counter() - start,
+        scored.not_scored,
     )
 
 
 def _predicted_rows(
     model: Model, parts: Iterable[Any], keep: Sequence[str], update: Callable[[int], object]
-) -> Iterator[tuple[Predicted, Array | None]]:
+) -> Iterator[tuple[Predicted, Array | None, tuple[str, ...]]]:
     done = 0
     for part in parts:
         kept = _kept_columns(part, keep)
@@ -202,7 +218,7 @@ def _predicted_rows(
                 copies = {name: column[rows] for name, column in kept.items()}
                 targets = None if part.targets is None else part.targets[rows]
                 columns = {"id": part.ids[rows], **copies, **chunk.columns}
-                yield replace(chunk, columns=columns), targets
+                yield replace(chunk, columns=columns), targets, part.target_names
                 update(done + stop)
         except NotFiniteError as error:  # numbered within the part
             raise NotFiniteError(done + error.first, error.count) from None

@@ -30,7 +30,7 @@ from saen.io.records import targets_for
 from saen.learning.blend import BlendEstimator
 from saen.learning.candidates import too_many
 from saen.learning.jobs.compress import known_ceiling
-from saen.learning.jobs.job import Job, check_targets
+from saen.learning.jobs.job import Job, check_targets, named_targets
 from saen.learning.jobs.predict import model_facts
 from saen.learning.metrics import (
     classification_scores,
@@ -183,13 +183,13 @@ def train_model(
     with _timed(seconds, "load"):
         data = _load_compressed(job) if compressed else job.load()
     name = data.name or job.data
-    y = check_targets(data.targets, len(data), name)
+    y = check_targets(data, name)
     if limited and job.load_preset().model == "blend" and (much := too_many(data)):
         say(f"note: {much}: preset modern is used, --preset best would try many models")
         job = replace(job, preset="modern", overrides={**job.overrides, "budget": None})
     settings = job.settings()
     estimator: Model = job.estimator(y)
-    named = job.named(y)
+    named = named_targets(y, data.target_names)
     test = None if test_size is None else _draw_test(y, test_size, job.seed, estimator.spec.takes)
     recorded = {
         "data": digest(data),
