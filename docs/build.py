@@ -382,7 +382,7 @@ def performance_table() -> str:
         for row in part["reproduction"]["rows"]:
             lines.append(
                 f"| 10 × 10-fold cross-validation, preset paper, {_datasets(row)}, whole process "
-                f"on {device} | {row['seconds']['total']:.1f} s |"
+                f"on {device} | {row['seconds']['total']:.2f} s |"
             )
     for row in parts["pipeline"]["rows"]:
         task = f"{row['dataset']} ({row['entries']:,} part-of entries), from zip to compressed"

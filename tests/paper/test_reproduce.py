@@ -412,6 +412,12 @@ def test_the_kernel_is_the_cosine_of_counts_of_colours(drawn: DrawnGraphs, depth
     np.testing.assert_allclose(kernel.gram_matrix(graphs, depth), expected, atol=1e-12)
 
 
+def test_the_kernel_tells_all_degrees_apart() -> None:
+    stars = Graphs.from_edge_lists([[(0, leaf) for leaf in range(1, n)] for n in (8, 9)])
+    # Of 49 + 1 and 64 + 1, twice, the leaves alone have a colour in common, in the first round.
+    assert kernel.gram_matrix(stars, 1)[0, 1] == pytest.approx(56 / np.sqrt(2 * 50 * 2 * 65))
+
+
 def test_the_kernel_tells_generated_classes_apart_but_not_random_ones() -> None:
     threads = generate_threads(120, average_nodes=25, seed=3)
     found = kernel.evaluate_kernel(threads, repeats=2, folds=3, seed=5)

@@ -73,14 +73,17 @@ def _choose(
 def gram_matrix(graphs: Graphs, depth: int) -> Floats:
     """Cosines of the counts of Weisfeiler-Lehman colours after 0 … depth rounds, (G, G).
 
+    Nodes without labels begin with their degrees.
+
     >>> path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
     >>> labels = ["C"] * 8
     >>> both = Graphs.from_edge_lists([path, star], node_labels=labels)
     >>> gram_matrix(both, depth=1).round(3).tolist()  # 4 · 4 + 2 · 3 of 4² + 2² + 2², 4² + 3² + 1²
     [[1.0, 0.881], [0.881, 1.0]]
     """
+    labels = "degree" if graphs.node_labels is None else "node"
     unit = PartCounts(
-        f"neighbourhoods(depth={depth}, edges=none)", encoding="counts"
+        f"neighbourhoods(depth={depth}, edges=none)", node_labels=labels, encoding="counts"
     ).fit_transform(graphs)
     gram: Floats = (unit @ unit.T).toarray()
     return gram
