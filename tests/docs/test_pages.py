@@ -146,7 +146,7 @@ def test_reliability_page_is_up_to_date(build):
 def test_performance_page_states_only_measured_numbers():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     words = re.sub(r"`[^`]*`|\]\([^)]*\)", "", page)
-    results = "\n".join(p.read_text("utf-8") for p in (ROOT / "docs" / "results").glob("*.md"))
+    results = "\n".join(p.read_text("utf-8") for p in (ROOT / "docs" / "results").rglob("*.md"))
     for number in re.findall(r"\d+(?:[.,]\d+)*", words):
         assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)", results), number
 

@@ -30,7 +30,7 @@ INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
 GREEDY_ROUNDS = 30
 """Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
-SMALL = 1000
+SMALL = 500
 """Examples below which held-out losses hardly tell candidates apart: there, greedy selection fits
 chance, and classes are blended by `mixture_weights`."""
 MIXTURE_STEPS = 300
