@@ -11,7 +11,7 @@ from saen.learning.metrics import find_metric
 from saen.learning.preparation import Preparations
 from saen.learning.selection import (
     GREEDY_ROUNDS,
-    SMALL,
+    MIN_GREEDY_EXAMPLES,
     Candidate,
     Inner,
     Trials,
@@ -181,7 +181,7 @@ def test_blend_by_a_metric_is_a_literal_greedy_selection():
 
 
 def test_blend_of_many_examples_without_a_metric_selects_by_loss_alone():
-    rows, truth = noisy_candidates(SMALL)
+    rows, truth = noisy_candidates(MIN_GREEDY_EXAMPLES)
     loss = log_losses(truth)
     counts, total = np.zeros(4), np.zeros_like(rows[0])
     for number in range(1, GREEDY_ROUNDS + 1):

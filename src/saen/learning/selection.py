@@ -30,10 +30,11 @@ INNER_FOLDS = 3
 """Folds of a training part on which candidates are compared, unless told otherwise."""
 GREEDY_ROUNDS = 30
 """Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
-SMALL = 500
+MIN_GREEDY_EXAMPLES = 500
 """Examples below which held-out losses hardly tell candidates apart: there, greedy selection fits
 chance, and classes are blended by `mixture_weights`."""
 MIXTURE_STEPS = 300
+"""Of expectation maximisation in `mixture_weights`."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ def blend(trials: Trials, problem: Problem) -> Floats:
     """The rule that blends candidates by their losses: `mixture_weights`, or `blend_weights`."""
     columns = []
     for rows, truth in zip(trials.held_out, trials.truth, strict=True):
-        likelihoods = problem.likelihoods(truth, rows) if len(truth) < SMALL else None
+        likelihoods = problem.likelihoods(truth, rows) if len(truth) < MIN_GREEDY_EXAMPLES else None
         if likelihoods is None:
             columns.append(blend_weights(rows, partial(problem.losses, truth)))
         else:
