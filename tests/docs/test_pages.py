@@ -55,6 +55,7 @@ def build():
     return runpy.run_path(str(ROOT / "docs" / "build.py"))
 
 
+@pytest.mark.filterwarnings("default::saen.learning.splits.LargeGroupWarning")  # chemistry.md
 @pytest.mark.parametrize(
     "page",
     [pytest.param(p, marks=pytest.mark.slow if p.name in SLOW else ()) for p in PAGES],
