@@ -275,9 +275,10 @@ class BlendClassifier(ClassPredictor, BlendEstimator):
     """Classify graphs and other structured data with the best of several models, averaged.
 
     Networks and linear models over part counts are tried on inner folds of the training examples;
-    greedy selection by log loss, or by `metric`, gives every candidate a weight. Those with a
-    weight are fitted on all training examples, and their probabilities averaged. Of several
-    targets, all have the same members and weights.
+    greedy selection by log loss, or by `metric`, gives every candidate a weight (with fewer than
+    500 examples and no metric, the most likely mixture does). Those with a weight are fitted on all
+    training examples, and their probabilities averaged. Of several targets, all have the same
+    members and weights.
 
     Parameters
     ----------
