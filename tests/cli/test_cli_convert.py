@@ -215,3 +215,18 @@ def test_convert_keeps_the_names_of_several_targets(tmp_path: Path, how: list[An
     assert load_dataset(out)[1:].target_names == ("a", "b")
     invoke("compress", out, "--out", tmp_path / "c.saen")
     assert run("inspect", tmp_path / "c.saen")["targets"] == ["a", "b"]
+
+
+def test_validate_names_attributes_that_models_refuse(tmp_path: Path) -> None:
+    file = tmp_path / "far.jsonl"
+    nodes = '[{"attributes": [1e300]}, {"attributes": [0.5]}]'
+    file.write_text(f'{{"id": "a", "nodes": {nodes}, "edges": [[0, 1]]}}\n')
+    assert "graph a: node attribute 0 is 1e+300" in invoke("validate", file, code=2).stdout
+
+
+def test_convert_refuses_gaps_of_several_targets_that_tu_files_cannot_store(tmp_path: Path) -> None:
+    file = tmp_path / "assays.csv"
+    file.write_text("smiles,t1,t2\nCCO,yes,\nCCC,no,yes\nCCN,yes,no\n")
+    told = fails("convert", file, tmp_path / "assays.zip", "--target", "t1,t2")
+    assert "targets have 1 gap, which only .saen stores" in told
+    assert list(tmp_path.iterdir()) == [file]

@@ -84,6 +84,8 @@ def test_explain_takes_a_target(folder):
     assert default["target"] == default["prediction"]
     [opposite] = names - {default["target"]}
     other = run(*arguments(folder, "-g", "1", "--explain-target", opposite))
+    printed = invoke(*arguments(folder, "-g", "1", "--explain-target", opposite)).stdout
+    assert f"probability of {opposite} {other['probability']:.3f}" in printed
     assert other["output"] == pytest.approx(-default["output"])
 
 

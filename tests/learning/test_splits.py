@@ -202,13 +202,13 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
         return load_groups(str(name), str(source), data, plain, skipped).tolist()
 
     assert groups("lab") == ["A", "B", "A"]
-    assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", ""]
+    assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", "(no rings)"]
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(table.read_text().replace("smiles", "structure", 1))
-    assert groups("scaffold", renamed, smiles="Structure")[2] == ""
+    assert groups("scaffold", renamed, smiles="Structure")[2] == "(no rings)"
     skipped = tmp_path / "skipped.csv"
     skipped.write_text("id,smiles,lab\na,c1ccccc,A\na,CCO,B\nc,Oc1ccccc1,C\n")
-    assert groups("scaffold", skipped, skip_bad=True) == ["", "c1ccccc1"]
+    assert groups("scaffold", skipped, skip_bad=True) == ["(no rings)", "c1ccccc1"]
     assert groups("lab", skipped, skip_bad=True) == ["B", "C"]
     assert groups("ID", skipped, skip_bad=True) == ["a", "c"]
     lines = tmp_path / "groups.txt"
@@ -278,12 +278,13 @@ def test_scaffold_splits_keep_series_together(tmp_path):
 
 def test_splits_exclude_other_ways_to_split(tmp_path):
     for other in ({"test_size": 0.1}, {"groups": "lab"}, {"repeats": 2}, {"folds": 5}):
-        with pytest.raises(InputError, match=f"'splits' and '{next(iter(other))}' exclude"):
+        name = next(iter(other)).replace("_", "-")
+        with pytest.raises(InputError, match=f"splits and {name} exclude"):
             Protocol(splits=tmp_path / "splits.json", **other)
 
 
 def test_a_hold_out_excludes_folds():
-    with pytest.raises(InputError, match="'test_size' and 'folds' exclude"):
+    with pytest.raises(InputError, match="test-size and folds exclude"):
         Protocol(test_size=0.1, folds=5)
     report = evaluate_dataset(Job("threads", "counts"), Protocol(repeats=2, test_size=0.1))
     assert report.recorded["protocol"] == {"repeats": 2, "folds": 1, "stop": "fixed"}

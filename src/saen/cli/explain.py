@@ -99,7 +99,9 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     if isinstance(explanation, Explanation):
         probability = ""
         if explanation.probability is not None:
-            probability = f", probability {explanation.probability:.3f}"
+            other = explanation.target != explanation.prediction
+            of = f" of {explanation.target}" if other else ""
+            probability = f", probability{of} {explanation.probability:.3f}"
         # The probability of a blend is that of all members, the number below that of one.
         member = f" by {explanation.members[0].share}" if explanation.members else ""
         heading(f"{title}: predicted {explanation.predicted}{probability if member else ''}")

@@ -22,6 +22,7 @@ from saen._util.atomic import (
     scratch_folder,
 )
 from saen._util.lazy import LazyModule
+from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io import container, jsonl, tables
@@ -159,9 +160,13 @@ def _check(graphs: Graphs, format: str) -> None:
             raise InputError(
                 f"{key.replace('_', ' ')} contain NaN or infinity, which only .saen stores"
             )
+    targets = graphs.targets
+    if targets is not None and targets.ndim > 1 and targets.dtype.kind == "U":
+        missing = int((targets == "").sum())
+        if missing:
+            raise InputError(f"targets have {plural(missing, 'gap')}, which only .saen stores")
     if format == "tu":
         return
-    targets = graphs.targets
     if targets is not None and (targets.ndim > 1 or targets.dtype.kind == "b"):
         raise InputError("targets must be one class or number per graph; only .saen stores others")
     if not graphs.directed:

@@ -36,7 +36,7 @@ from saen.learning.trainers import Progress
 from saen.learning.unused import unused_by
 from saen.network.devices import choose_device, device_name
 
-SCAFFOLD = "scaffold"
+SCAFFOLD, NO_SCAFFOLD = "scaffold", "(no rings)"
 N_REPEATS, N_FOLDS = 10, 10
 _EXCLUDE = {"splits": ("test_size", "groups", "repeats", "folds"), "test_size": ("folds",)}
 """Options of a `Protocol` that decide the same thing."""
@@ -69,7 +69,8 @@ class Protocol:
         for option, others in _EXCLUDE.items():
             for other in others:
                 if getattr(self, option) is not None and getattr(self, other) is not None:
-                    raise InputError(f"options {option!r} and {other!r} exclude each other")
+                    both = f"{option} and {other}".replace("_", "-")
+                    raise InputError(f"options {both} exclude each other")
 
 
 @dataclass(frozen=True)
@@ -248,13 +249,14 @@ def load_groups(
     >>> _ = file.write_text("smiles,target,lab\\nCC(=O)O,acid,A\\nCCO,alcohol,B\\n")
     >>> acids = saen.load_dataset(file)
     >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
-    [['A', 'B'], ['', '']]
+    [['A', 'B'], ['(no rings)', '(no rings)']]
     """
     if groups == SCAFFOLD:
         smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
         if smiles is None:
             raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
-        return murcko_scaffolds(smiles)
+        scaffolds = murcko_scaffolds(smiles)
+        return np.where(scaffolds == "", NO_SCAFFOLD, scaffolds)
     column = _extra_column(groups, data)
     if column is None:
         column = _table_column(groups, source, len(data), skipped)

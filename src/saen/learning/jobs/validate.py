@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
-from saen.errors import FileError
+from saen.decompositions.real_attributes import real_attributes
+from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data
 from saen.io.reading import ReadOptions
 from saen.learning.unused import unused_information
@@ -77,12 +79,25 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
     except FileError as error:  # there is no going on after it
         data = None
         problems.append(error)
+    if isinstance(data, Graphs):
+        problems += _extreme_attributes(data, source)
     groups: dict[tuple[str, str], list[FileError]] = {}
     for each in sorted(problems, key=lambda each: (str(each.path), each.line or 0)):
         groups.setdefault((str(each.path), each.reason), []).append(each)
     # The preset `best` reads all labels, attributes and directions; others say what they do not.
     unused = unused_information(data, None, smiles=reading.smiles)
     return ValidationReport(data, unused, [*groups.values()])
+
+
+def _extreme_attributes(graphs: Graphs, source: str) -> Iterator[FileError]:
+    """The first node and edge attribute, if any, that models refuse to read."""
+    kinds: tuple[Literal["node", "edge"], ...] = "node", "edge"
+    for kind in kinds:
+        if getattr(graphs, f"{kind}_attributes") is not None:
+            try:
+                real_attributes(graphs, kind)
+            except InputError as error:
+                yield FileError(str(error), path=source)
 
 
 def _complaint(group: list[FileError]) -> str:
