@@ -233,7 +233,7 @@ def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
     if job.load_preset().model != "blend":
         return job
     say("note: blends try several decompositions, these data have one: preset modern is used")
-    return replace(job, preset="modern", overrides={**job.overrides, "budget": None})
+    return replace(job, preset="modern")
 
 
 def _load_compressed(job: Job) -> CompressedExamples:
