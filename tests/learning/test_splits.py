@@ -16,7 +16,8 @@ from saen.io.reading import ReadOptions
 from saen.io.records import skipped_records
 from saen.learning import splits
 from saen.learning.cross_validation import cross_validate
-from saen.learning.jobs.evaluate import Protocol, evaluate_dataset, load_groups
+from saen.learning.groups import load_groups
+from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
 from saen.learning.jobs.job import Job
 from saen.learning.splits import (
     LargeGroupWarning,

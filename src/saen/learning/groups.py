@@ -1,0 +1,99 @@
+"""Groups of examples that are never on both sides of a split: from columns, files or scaffolds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saen._util.arrays import Array
+from saen._util.strings import did_you_mean, plural
+from saen.errors import FileError, InputError
+from saen.io.rdkit import SMILES, murcko_scaffolds
+from saen.io.reading import ReadOptions
+from saen.io.tables import SUFFIXES, column_name, read_table
+from saen.learning.splits import remaining_records
+
+SCAFFOLD, NO_SCAFFOLD = "scaffold", "(no rings)"
+
+
+def load_groups(
+    groups: str,
+    source: str,
+    data: Any,
+    reading: ReadOptions,
+    skipped: Sequence[int | None] = (),
+) -> Array:
+    """The group of each example of the data, which were read from `source`.
+
+    `groups` is a column of the table or key of the JSON lines, a file with one line per record, or
+    `scaffold`: that of the molecules of a table. `skipped` are the records of the source that are
+    not among the data, see `skipped_records`.
+
+    >>> import saen
+    >>> file = getfixture("tmp_path") / "acids.csv"
+    >>> _ = file.write_text("smiles,target,lab\\nCC(=O)O,acid,A\\nCCO,alcohol,B\\n")
+    >>> acids = saen.load_dataset(file)
+    >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
+    [['A', 'B'], ['(no rings)', '(no rings)']]
+    """
+    if groups == SCAFFOLD:
+        smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+        if smiles is None:
+            raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
+        scaffolds = murcko_scaffolds(smiles)
+        return np.where(scaffolds == "", NO_SCAFFOLD, scaffolds)
+    column = _extra_column(groups, data)
+    if column is None:
+        column = _table_column(groups, source, len(data), skipped)
+    if column is None:
+        column = _lines(groups, data, skipped)
+    empty = np.flatnonzero(np.isin(np.char.strip(column), ("", "nan")))
+    if len(empty):
+        have = "has" if len(empty) == 1 else "have"
+        raise InputError(
+            f"{len(empty):,} of {plural(len(data), 'example')} {have} no group in {groups!r} "
+            f"(first: {data.ids[empty[0]]})"
+        )
+    return column
+
+
+def _extra_column(name: str, data: Any) -> Array | None:
+    """The values of a key, or of a column whose name may be in upper or lower case, as text."""
+    columns = data.extra or {}
+    spelling = {column_name(each): each for each in columns}
+    key = name if name in columns else spelling.get(column_name(name))
+    return None if key is None else columns[key].astype(str)
+
+
+def _table_column(
+    name: str, source: str, n: int, skipped: Sequence[int | None]
+) -> NDArray[np.str_] | None:
+    """Any column of a table with one row for each of the `n` examples, as text."""
+    path = Path(source)
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return None
+    table = read_table(path)
+    rows = np.flatnonzero(~np.isin(table.records()[0], [r for r in skipped if r is not None]))
+    if column_name(name) not in table.columns or len(rows) != n:
+        return None
+    return table.texts(column_name(name)).iloc[rows].to_numpy().astype(str)
+
+
+def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.str_]:
+    """The lines of a file, one for each record of the input, for those that were not skipped."""
+    try:
+        lines = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"groups must be a column or key of the data, a file with one line per example, or "
+            f"{SCAFFOLD}, not {groups!r}{did_you_mean(groups, data.extra or ())}"
+        ) from None
+    records = remaining_records(len(data), skipped)
+    n = len(data) + len(set(skipped))
+    if len(lines) != n or records is None:
+        raise FileError(f"{len(lines)} groups for {n} examples", path=groups)
+    return lines[records]
