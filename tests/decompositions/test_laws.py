@@ -17,7 +17,7 @@ from tests.properties.labelled import labelled_collections
 from tests.properties.texts import drawn_documents
 from tests.references.nested import collections
 
-LABELS = ["auto", "node,log-degree:2", "core", "attributes,triangles", "attributes"]
+LABELS = ["auto", "node,log-degree:2", "core", "attributes,triangles", "attributes", "rings,hub"]
 DISTANCES = ["distance", "degree,distance", "attributes,distance"]
 EDGES = ["none", "auto", "objects"]
 DIRECTIONS = ["both", "out", "in"]

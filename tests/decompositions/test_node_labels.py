@@ -1,96 +1,21 @@
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import saen._util.arrays
 from saen import Graphs, Vocabulary
 from saen.decompositions.edge_roles import edge_values, nodes_and_edges
 from saen.decompositions.node_labels import (
-    core_numbers,
     label_columns,
     node_attributes,
     rooted_attributes,
-    triangle_counts,
     uses_distance,
 )
 from tests.properties.labelled import values_of
 from tests.properties.strategies import DrawnGraphs, graph_collections
-from tests.references import hierarchies as reference
 from tests.refusals import refuses
-
-
-def simple_graphs(graphs: Graphs) -> list[nx.Graph]:
-    """Undirected and without loops, as networkx has them."""
-    out = []
-    for graph in graphs:
-        plain = nx.Graph()
-        plain.add_nodes_from(range(graph.n_nodes))
-        plain.add_edges_from((u, v) for u, v in graph.edges().tolist() if u != v)
-        out.append(plain)
-    return out
-
-
-def cores(graphs: Graphs) -> list[int]:
-    found = [(plain, nx.core_number(plain)) for plain in simple_graphs(graphs)]
-    return [core[v] for plain, core in found for v in plain]
-
-
-def triangles(graphs: Graphs) -> list[int]:
-    found = [(plain, nx.triangles(plain)) for plain in simple_graphs(graphs)]
-    return [through[v] for plain, through in found for v in plain]
-
-
-@st.composite
-def dense_graphs(draw: st.DrawFn) -> Graphs:
-    """Some dozens of nodes with all sorts of core numbers."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    edge_lists, sizes, directed = [], [], draw(st.booleans())
-    for size in draw(st.lists(st.integers(0, 40), min_size=1, max_size=3)):
-        # The earlier of two nodes are, the likelier they are joined.
-        chance = draw(st.floats(0.1, 2)) * np.exp(-np.add.outer(range(size), range(size)) / 20)
-        joined = rng.random((size, size)) < chance
-        edge_lists.append(np.argwhere(joined if directed else np.triu(joined)).tolist())
-        sizes.append(size)
-    return Graphs.from_edge_lists(edge_lists, sizes, directed=directed)
-
-
-# -- counts ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("direction", ["both", "out", "in"])
-@given(graph_collections(), st.integers(1, 5))
-def test_cores_and_triangles_are_those_of_the_undirected_graph_without_loops(
-    direction, drawn, per_doubling
-):
-    expected = {"core": cores(drawn.graphs), "triangles": triangles(drawn.graphs)}
-    for name, values in expected.items():
-        assert label_columns(drawn.graphs, name, direction)[0].tolist() == values
-        for suffix, b in (("", 1), (f":{per_doubling}", per_doubling)):
-            column = label_columns(drawn.graphs, f"log-{name}{suffix}", direction)[0]
-            assert column.tolist() == [reference.log_bin(value, b) for value in values]
-
-
-@given(dense_graphs(), st.integers(1, 100))
-def test_networkx_agrees_on_denser_graphs_whatever_the_size_of_blocks(graphs, entries):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saen._util.arrays, "BLOCK", entries)
-        assert core_numbers(graphs).tolist() == cores(graphs)
-        assert triangle_counts(graphs).tolist() == triangles(graphs)
-
-
-def test_a_long_path_peels_from_both_ends():
-    path = Graphs.from_edge_lists([[(v, v + 1) for v in range(500)]])
-    assert set(core_numbers(path).tolist()) == {1}
-
-
-def test_hubs_with_many_leaves_are_in_no_triangle():
-    star = Graphs.from_edge_lists([[(0, leaf) for leaf in range(1, 3000)]])
-    assert not triangle_counts(star).any()
-    assert set(core_numbers(star).tolist()) == {1}
 
 
 def test_counts_join_with_other_labels():
@@ -101,13 +26,10 @@ def test_counts_join_with_other_labels():
     assert values_of(attributes) == [
         *(("C", 2, 2, 1), ("C", 2, 2, 1), ("N", 3, 2, 1), ("O", 1, 1, 0)),
     ]
-
-
-@pytest.mark.slow
-def test_networkx_agrees_on_collaborations(dataset):
-    graphs = dataset("COLLAB")[::50]
-    assert core_numbers(graphs).tolist() == cores(graphs)
-    assert triangle_counts(graphs).tolist() == triangles(graphs)
+    attributes = node_attributes(graphs, "hub,rings,node", None)
+    assert values_of(attributes) == [
+        *((1, 3, 2, "C"), (1, 3, 2, "C"), (0, 3, 2, "N"), (1, 0, 0, "O")),
+    ]
 
 
 # -- distances to a root -----------------------------------------------------------------------

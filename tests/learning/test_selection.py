@@ -10,8 +10,8 @@ import saen
 from saen.learning.metrics import find_metric
 from saen.learning.preparation import Preparations
 from saen.learning.selection import (
+    FEW_EXAMPLES,
     GREEDY_ROUNDS,
-    MIN_GREEDY_EXAMPLES,
     Candidate,
     Inner,
     Trials,
@@ -181,7 +181,7 @@ def test_blend_by_a_metric_is_a_literal_greedy_selection():
 
 
 def test_blend_of_many_examples_without_a_metric_selects_by_loss_alone():
-    rows, truth = noisy_candidates(MIN_GREEDY_EXAMPLES)
+    rows, truth = noisy_candidates(FEW_EXAMPLES)
     loss = log_losses(truth)
     counts, total = np.zeros(4), np.zeros_like(rows[0])
     for number in range(1, GREEDY_ROUNDS + 1):

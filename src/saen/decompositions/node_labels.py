@@ -12,8 +12,6 @@ from saen._util.arrays import (
     Ints,
     distinct_with_inverse,
     offsets,
-    ranges,
-    row_blocks,
     segment_ids,
 )
 from saen._util.lazy import LazyModule
@@ -23,6 +21,13 @@ from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.bins import MAX_BINS, Bins
 from saen.decompositions.real_attributes import real_attributes
+from saen.decompositions.structure import (
+    MAX_HUB_DISTANCE,
+    core_numbers,
+    hub_distances,
+    ring_labels,
+    triangle_counts,
+)
 from saen.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,6 +42,10 @@ AUTO = "auto"
 """Stands for the labels that suit the graphs, see `resolve_labels`."""
 COUNTS = ("degree", "core", "triangles")
 """Integers that the graph itself gives its nodes; `log-…:b` puts them into bins."""
+HUB = "hub"
+"""The distance to the nearest node of highest degree."""
+RINGS = "rings"
+"""Two labels: the length of the shortest ring through a node, and its number of ring edges."""
 ATTRIBUTE_BINS = "attribute-bins"
 """Node attributes as labels: `attribute-bins:b` puts them into b bins, see `Bins`."""
 USUAL_BINS = 16
@@ -44,6 +53,8 @@ KINDS = (
     "node",
     *COUNTS,
     *(f"log-{count}" for count in COUNTS),
+    RINGS,
+    HUB,
     "distance",
     "attributes",
     ATTRIBUTE_BINS,
@@ -131,7 +142,8 @@ def label_columns(
 
     `core` is the core number of a node and `triangles` the number of triangles through it, both
     in the undirected graph without loops, whatever `direction` says. `log-degree:b`, `log-core:b`
-    and `log-triangles:b` are floor(b · log2(1 + x)), with b = 1 where it is left out. For
+    and `log-triangles:b` are floor(b · log2(1 + x)), with b = 1 where it is left out. `rings` are
+    two labels, see `ring_labels`, and `hub` is a distance, see `hub_distances`. For
     `attribute-bins:b`, `bins` are those that were fitted, by default those of these graphs.
 
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
@@ -153,6 +165,10 @@ def label_columns(
         elif count in COUNTS:
             values = _counts(graphs, count, direction)
             columns.append(values if name == count else _log_bins(values, int(argument or 1)))
+        elif name == RINGS:
+            columns.extend(ring_labels(graphs))
+        elif name == HUB:
+            columns.append(hub_distances(graphs))
         elif name == ATTRIBUTE_BINS:
             known = fit_bins(graphs, kind) if bins is None else bins
             assert known is not None
@@ -180,15 +196,20 @@ def _log_bins(counts: NDArray[np.int64], per_doubling: int) -> NDArray[np.int64]
 
 
 def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
-    """A label of such a specification, with the range of numbers that a bin stands for.
+    """A label of such a specification in words, with the range of numbers that a bin stands for.
 
     >>> describe_label("log-degree:4", 13), describe_label("node,log-degree", ("C", 2))
     ('9–10', ('C', '3–6'))
+    >>> describe_label("node,rings", ("C", 6, 2)), describe_label("hub", 1)
+    (('C', 'ring of 6', '2 ring edges'), '1 from hub')
     """
     kinds = [kind for kind in _listed(labels) if kind != "attributes"]
     values = label if isinstance(label, tuple) else (label,)
-    if not any(kind.startswith(("log-", ATTRIBUTE_BINS)) for kind in kinds):
+    if not any(kind.startswith(("log-", ATTRIBUTE_BINS, RINGS, HUB)) for kind in kinds):
         return label
+    if RINGS in kinds:  # are two
+        place = kinds.index(RINGS)
+        kinds[place : place + 1] = [RINGS, "ring edges"]
     if "node" in kinds:  # may be several labels
         several = ["node"] * (len(values) - len(kinds) + 1)
         place = kinds.index("node")
@@ -201,6 +222,12 @@ def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
             return value if bins is None else bins.describe(value)
         if kind.startswith("log-"):
             return _bin_range(value, int(kind.partition(":")[2] or 1))
+        if kind == RINGS:
+            return f"ring of {value}" if value else "no ring"
+        if kind == "ring edges":
+            return f"{value} ring edges"
+        if kind == HUB:
+            return f"{value}{'+' if value == MAX_HUB_DISTANCE else ''} from hub"
         return value
 
     texts = tuple(text(kind, value) for kind, value in zip(kinds, values, strict=True))
@@ -219,69 +246,6 @@ def _first_of_bin(number: int, per_doubling: int) -> int:
     while (1 + x) ** per_doubling < 2**number:
         x += 1
     return x
-
-
-def core_numbers(graphs: Graphs) -> NDArray[np.int64]:
-    """The largest k such that a node is in a subgraph of degrees at least k, shape (N,).
-
-    Loops are left out, and directed graphs are taken as undirected ones.
-
-    >>> core_numbers(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0), (2, 3)]])).tolist()
-    [2, 2, 2, 1]
-    """
-    near = graphs.without_loops().adjacency()
-    lengths = np.diff(near.indptr)
-    degrees = lengths.astype(np.int64)  # in what is left of the graphs
-    core = np.zeros(graphs.n_nodes, dtype=np.int64)
-    left = np.ones(graphs.n_nodes, dtype=np.bool_)
-    rest = np.arange(graphs.n_nodes)
-    while len(rest):
-        k = degrees[rest].min()
-        peeled = rest[degrees[rest] == k]
-        while len(peeled):
-            core[peeled] = k
-            left[peeled] = False
-            fallen = []
-            for first, last in row_blocks(offsets(lengths[peeled])):
-                block = peeled[first:last]
-                touched = near.indices[ranges(near.indptr[block], lengths[block])]
-                np.subtract.at(degrees, touched, 1)
-                fallen.append(touched[left[touched] & (degrees[touched] <= k)])
-            peeled = np.unique(np.concatenate(fallen))
-        rest = rest[left[rest]]
-    return core
-
-
-def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
-    """The number of triangles through every node, shape (N,).
-
-    Loops are left out, and directed graphs are taken as undirected ones.
-
-    >>> triangle_counts(Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 0), (2, 3)]])).tolist()
-    [1, 1, 1, 0]
-    """
-    near = graphs.without_loops().adjacency().astype(np.int32)
-    degrees = np.diff(near.indptr).astype(np.int64)
-    rows, columns = segment_ids(near.indptr), near.indices
-    # Edges lead from the end of higher degree to the other: a triangle is then two of them from its
-    # highest node u, to v and w, and the edge vw, found once from either side. Paths u, v, w
-    # are no more than the smaller degrees of all edges' ends together.
-    down = np.where(
-        degrees[rows] == degrees[columns], rows > columns, degrees[rows] > degrees[columns]
-    )
-    edges = sparse.csr_array(
-        (near.data[down], columns[down], offsets(np.bincount(rows[down], minlength=len(degrees)))),
-        shape=near.shape,
-    )
-    reached = np.minimum(edges @ degrees, np.repeat(graphs.sizes, graphs.sizes))
-    counts = np.zeros(graphs.n_nodes, dtype=np.int64)
-    # Blocks of 16 · BLOCK entries, because every product also passes once over all columns.
-    for first, last in row_blocks(offsets(reached) // 16):
-        block = edges[first:last]
-        closed = sparse.csr_array((block @ near).multiply(block))
-        counts[first:last] += closed.sum(axis=1) // 2
-        np.add.at(counts, closed.indices, closed.data)
-    return counts
 
 
 def node_attributes(

@@ -35,7 +35,6 @@ from saen.learning.part_counts_models import PartCountsClassifier, PartCountsReg
 from saen.learning.predictors import ClassPredictor, NumberPredictor
 from saen.learning.preparation import Data, DecompositionSpec, Preparations, Prepared
 from saen.learning.selection import (
-    INNER_FOLDS,
     Candidate,
     Inner,
     Rule,
@@ -70,7 +69,9 @@ class BlendEstimator(Savable, Fitted, Parameters, BaseEstimator, ABC):
     )
     decomposition: str = parameter("auto", str)
     budget: str = parameter("normal", StrOptions(set(BUDGETS)))
-    inner_folds: int = parameter(INNER_FOLDS, Interval(Integral, 2, None, closed="left"))
+    inner_folds: int | str = parameter(
+        "auto", Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})
+    )
     metric: str | None = parameter(None, str, None)
     device: str = parameter("auto", str, runtime=True)
     checkpoint: str | Path | None = parameter(None, str, Path, None, runtime=True)
@@ -287,7 +288,8 @@ class BlendClassifier(ClassPredictor, BlendEstimator):
     decomposition : for `auto` candidates: one decomposition for all of them, instead of ego graphs
         and neighbourhoods.
     budget : for `auto` candidates: `quick`, `normal` or `thorough`, from few to many.
-    inner_folds : of the training examples, to compare candidates on.
+    inner_folds : of the training examples, to compare candidates on; 1 is one split with a tenth,
+        at most 10,000 examples, held out. `auto`: 5 below 500 examples, 3 below 8,000, else 1.
     metric : what decides the weights, see `saen.learning.metrics`: the mean over inner folds, and
         the log loss where it is equal or not defined. By default the log loss alone.
     device : of the `auto` candidates' networks: `auto`, `cpu`, `cuda`, ….

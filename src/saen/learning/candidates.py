@@ -30,6 +30,9 @@ EPOCHS_DIVISOR = 4
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
 triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
+RING_NEIGHBOURS, RING_DEGREE = 3, 16
+"""Neighbours per node, on average and at most, up to which graphs with labels have rings that tell
+their nodes apart, as molecules do: where there are more links, all nodes are in triangles."""
 MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
 """Examples, and nodes and neighbours of all graphs, above which `saen train` does not try
 candidates unless it is asked to: they take hours there."""
@@ -61,7 +64,7 @@ def default_candidates(
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, coarse degree', 'part counts, sizes', 'ego networks']
+    ['part counts', 'part counts, hubs', 'part counts, sizes', 'ego networks']
     """
     if decomposition != "auto" or not isinstance(data, Graphs):
         base = {} if decomposition == "auto" else {"decomposition": decomposition}
@@ -131,9 +134,10 @@ def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
 
 def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
     labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
-    dense = n_links >= DENSE * graphs.n_nodes
+    dense, ringed = n_links >= DENSE * graphs.n_nodes, labelled and _has_rings(graphs)
+    small = len(graphs) < LARGE
     own = "node" if labelled else "log-degree:4"
-    epochs = EPOCHS_LARGE if len(graphs) >= LARGE else EPOCHS_SMALL
+    epochs = EPOCHS_SMALL if small else EPOCHS_LARGE
 
     def counts(name: str, labels: str, budget: str = "quick", **others: Any) -> _Listed:
         settings = {"decomposition": "neighbourhoods", "node_labels": labels, **others}
@@ -144,28 +148,37 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
         return _Listed(name, True, settings, budget)
 
     yield counts("part counts", own if labelled else "log-degree:2")
-    if labelled or not dense:
-        coarse = "node,log-degree:1" if labelled else "log-degree:1"
-        yield counts("part counts, coarse degree", coarse)
-    else:
+    if ringed:
+        scaled = "node,rings,log-degree:1"
+        yield counts("part counts, rings", scaled)
+    elif labelled:
+        scaled = "node,log-degree:1"
+        yield counts("part counts, coarse degree", scaled)
+    elif dense:
+        scaled = "degree"
         yield counts("part counts, triangles", "degree,triangles")
-    scaled = "node,log-degree:1" if labelled else "degree" if dense else "log-degree:2"
+    else:
+        scaled = "log-degree:2,hub"
+        yield counts("part counts, hubs", "log-degree:1,hub")
     if numbers:  # some do not grow with the graph, as means over its nodes
         yield counts("part counts, shares", scaled, norm="l2")
     else:  # rows of length 1 hide how large a graph is, which alone tells some classes apart
         yield counts("part counts, sizes", scaled, norm=None)
     if len(graphs) <= MAX_FOREST_EXAMPLES:
-        labels = "node" if labelled else "log-degree:2"
-        yield counts("part counts, forest", labels, "thorough", model="forest")
+        labels = "node,rings" if ringed else "node" if labelled else "log-degree:2"
+        budget = "normal" if labelled and small else "thorough"
+        yield counts("part counts, forest", labels, budget, model="forest")
     yield networks("ego networks", own, "quick")
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")
+    if labelled and not ringed:
+        yield networks("ego networks, triangles", f"{own},log-triangles:1", "normal")
     if graphs.n_nodes + n_links <= MAX_LINKS:
         deep = {
             "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
             "epochs": min(epochs, EPOCHS_DEEP),
         }
-        labels = own if labelled or dense else "log-degree:2"
+        labels = "node,rings" if ringed else own if labelled or dense else "log-degree:2,hub"
         yield networks("neighbourhood networks", labels, "normal", **deep)
     if graphs.node_attributes is not None:
         binned = f"node,{ATTRIBUTE_BINS}" if labelled else ATTRIBUTE_BINS
@@ -183,5 +196,10 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
         plain = "neighbourhoods(edges=none)"
         yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
     narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
-    small = "normal" if len(graphs) < LARGE else "thorough"
-    yield networks("ego networks, regularised", own, small, **narrow)
+    yield networks("ego networks, regularised", own, "normal" if small else "thorough", **narrow)
+
+
+def _has_rings(graphs: Graphs) -> bool:
+    """Whether rings are looked for: few nodes have more neighbours than a chain."""
+    few = len(graphs.indices) < RING_NEIGHBOURS * graphs.n_nodes
+    return few and int(graphs.degrees().max(initial=0)) <= RING_DEGREE

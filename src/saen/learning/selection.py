@@ -27,12 +27,13 @@ from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer, cur
 from saen.network.settings import DivergenceError, DivergenceWarning, History, Part, join_curves
 
 INNER_FOLDS = 3
-"""Folds of a training part on which candidates are compared, unless told otherwise."""
+"""Folds of a training part on which settings are compared, unless told otherwise."""
+FEW_EXAMPLES, MANY_EXAMPLES = 500, 8000
+"""Below the first, held-out losses hardly tell candidates apart: there are more inner folds, and
+classes are blended by `mixture_weights`, since greedy selection fits chance. From the second on, a
+tenth of the examples is enough to compare candidates on."""
 GREEDY_ROUNDS = 30
 """Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
-MIN_GREEDY_EXAMPLES = 500
-"""Examples below which held-out losses hardly tell candidates apart: there, greedy selection fits
-chance, and classes are blended by `mixture_weights`."""
 MIXTURE_STEPS = 300
 """Of expectation maximisation in `mixture_weights`."""
 
@@ -65,10 +66,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Inner:
-    """How training parts are split once more, and scored."""
+    """How training parts are split once more, and scored; `auto` folds go by the examples."""
 
     metric: Metric
-    folds: int
+    folds: int | str
     validation: Sequence[Ints] | None = None
     groups: Array | None = None
 
@@ -77,7 +78,17 @@ class Inner:
         if self.validation is not None:
             return [Part((*part.name, 0), part.train, np.asarray(self.validation[part.name[0]]))]
         state = derive_seed((seed, *part.name), "inner folds") % 2**31
-        return inner_parts(part, targets, self.folds, state, self.groups)
+        folds = usual_inner_folds(len(part.train)) if isinstance(self.folds, str) else self.folds
+        return inner_parts(part, targets, folds, state, self.groups)
+
+
+def usual_inner_folds(n: int) -> int:
+    """Inner folds of n training examples to compare a blend's candidates on; 1 is a single split.
+
+    >>> [usual_inner_folds(n) for n in (300, 3000, 30000)]
+    [5, 3, 1]
+    """
+    return 5 if n < FEW_EXAMPLES else INNER_FOLDS if n < MANY_EXAMPLES else 1
 
 
 @dataclass(frozen=True)
@@ -299,7 +310,7 @@ def blend(trials: Trials, problem: Problem) -> Floats:
     """The rule that blends candidates by their losses: `mixture_weights`, or `blend_weights`."""
     columns = []
     for rows, truth in zip(trials.held_out, trials.truth, strict=True):
-        likelihoods = problem.likelihoods(truth, rows) if len(truth) < MIN_GREEDY_EXAMPLES else None
+        likelihoods = problem.likelihoods(truth, rows) if len(truth) < FEW_EXAMPLES else None
         if likelihoods is None:
             columns.append(blend_weights(rows, partial(problem.losses, truth)))
         else:
