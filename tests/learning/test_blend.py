@@ -377,6 +377,19 @@ def counts_of_depths():
     ]
 
 
+@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
+def test_one_inner_split_is_enough_to_choose_and_calibrate(kind):
+    y = THREADS.targets if kind == "Classifier" else THREADS.sizes.astype(float)
+    counts = getattr(saen, f"PartCounts{kind}")
+    networks = getattr(saen, f"SAEN{kind}")(epochs=2, n_models=1)
+    blend = getattr(saen, f"Blend{kind}")(candidates=[counts(), networks], inner_folds=1)
+    model = clone(blend).fit(THREADS, y)
+    assert sum(each["weight"] for each in model.tried_) == pytest.approx(1)
+    assert model.predict(THREADS).shape == (60,)
+    evaluation = cross_validate(blend, THREADS, y, repeats=1, folds=2)
+    assert np.isfinite(evaluation.outputs).all()
+
+
 def test_blend_by_a_metric_in_fit_and_in_evaluation():
     rng = np.random.default_rng(2)
     noisy = rng.random(60) < 0.3

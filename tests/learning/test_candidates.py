@@ -119,6 +119,35 @@ def test_candidates_use_triangles_in_dense_graphs_only():
         assert any("triangles" in each for each in labels) == used
 
 
+def labels_of(data, **options):
+    return [each.estimator.node_labels for each in default_candidates(data, **options)]
+
+
+def test_candidates_look_for_rings_in_labelled_graphs_like_molecules_only(monkeypatch):
+    ring = [(i, (i + 1) % 6) for i in range(6)]
+    clique = [(i, j) for i in range(6) for j in range(i)]
+    for edges, columns, used in (
+        (ring, {"node_labels": list("CCCCCN") * 2}, True),
+        (ring, {}, False),
+        (clique, {"node_labels": list("CCCCCN") * 2}, False),
+    ):
+        data = saen.Graphs.from_edge_lists([edges, edges], **columns)
+        assert any("rings" in each for each in labels_of(data)) == used
+        assert any("hub" in each for each in labels_of(data)) == (edges is ring and not used)
+    monkeypatch.setattr(candidates, "RING_DEGREE", 1)
+    data = saen.Graphs.from_edge_lists([ring, ring], node_labels=list("CCCCCN") * 2)
+    assert not any("rings" in each for each in labels_of(data))
+
+
+def test_candidates_grow_forests_by_default_on_few_labelled_graphs(monkeypatch):
+    data = graphs(node_labels=list("CCCCOC"))
+    assert "part counts, forest" in names(data)
+    assert "part counts, forest" not in names(graphs())
+    monkeypatch.setattr(candidates, "LARGE", 2)
+    assert "part counts, forest" not in names(data)
+    assert "part counts, forest" in names(data, budget="thorough")
+
+
 def test_candidates_have_limits_of_examples_and_entries(monkeypatch):
     assert too_many(graphs()) is None
     monkeypatch.setattr("saen.learning.candidates.MAX_ENTRIES", 10)

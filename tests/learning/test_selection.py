@@ -208,6 +208,17 @@ def test_blend_by_a_metric_takes_the_lesser_loss_of_equal_scores():
     assert weights_of(of_two_classes(positive), truth, "accuracy").tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize(("n", "tests"), [(400, [80] * 5), (600, [200] * 3), (9000, [900])])
+def test_inner_folds_go_by_the_number_of_examples(n, tests):
+    part = Part((0, 0), np.arange(n), np.arange(n, n + 1))
+    inner = Inner(find_metric("accuracy", regression=False), "auto")
+    parts = inner.parts(part, np.arange(n + 1) % 2, seed=0)
+    assert [len(each.test) for each in parts] == tests
+    for each in parts:
+        both = np.concatenate([each.train, each.test])
+        assert np.array_equal(np.sort(both), part.train)
+
+
 def test_blend_by_a_metric_does_not_compare_predictions_across_inner_folds():
     truth = np.arange(40) % 2
     shifted = np.repeat([0.1, 0.8], 20) + 0.1 * truth  # in order within each fold

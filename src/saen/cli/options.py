@@ -67,8 +67,8 @@ Radii = Annotated[
 NodeLabels = Annotated[
     str | None,
     typer.Option(
-        help="Node labels: node, degree, log-degree:b, attributes, attribute-bins:b, or several "
-        "separated by commas. "
+        help="Node labels: node, degree, log-degree:b, rings, hub, attributes, attribute-bins:b, "
+        "or several separated by commas. "
         "[default: the paper's, else node labels, else the degree]"
     ),
 ]

@@ -56,9 +56,9 @@ class Ego(GraphDecomposition):
     """Ego graphs of every node and every radius.
 
     - level 0: nodes, distinguished by `node_labels`: `node`, `degree`, `core`, `triangles` (these
-      three also in bins: `log-degree:b` …), `attributes`, `distance` (to the root: the objects are
-      then nodes at a distance), or several joined by commas; `auto` is `node` where the graphs have
-      labels, else `log-degree:4`, with `attributes` if there are any;
+      three also in bins: `log-degree:b` …), `rings`, `hub`, `attributes`, `distance` (to the root:
+      the objects are then nodes at a distance), or several joined by commas; `auto` is `node`
+      where the graphs have labels, else `log-degree:4`, with `attributes` if there are any;
     - level 1: for every node v and every radius r the nodes within distance r of v, with role
       `root` for v itself and `elem` for the others; ego graph (v, i-th radius) is object
       v · len(radii) + i;
