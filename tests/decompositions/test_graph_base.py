@@ -67,3 +67,25 @@ def test_labels_that_the_graphs_do_not_have_are_refused(decomposition: Any) -> N
     what = "edge" if decomposition is Edges else "node"
     with refuses(f"these graphs have no {what} attributes"):
         decomposition(node_labels="attributes").decompose(bare)
+
+
+RING, HUB = ("ring of 6", "2 ring edges", "1 from hub"), ("no ring", "0 ring edges", "0 from hub")
+FAR = ("C", "6+ from hub", "no ring", "0 ring edges", 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label", "text"),
+    [
+        ("distance,hub", (2, 1), ("2 from hub", 1)),
+        ("node,distance,hub,rings", ("C", 6, 0, 0, 2), FAR),
+        ("rings,hub", ("edge", (6, 2, 1), (0, 0, 0)), ("edge", RING, HUB)),
+        (
+            "node,log-degree:1",
+            ("edge", ("C", 2), ("O", 1), "double"),
+            ("edge", ("C", "3–6"), ("O", "1–2"), "double"),
+        ),
+    ],
+)
+def test_labels_of_nodes_and_edges_are_described_in_words(labels, label, text):
+    edges = "objects" if label[0] == "edge" else "none"
+    assert Ego(radii=(1,), node_labels=labels, edges=edges).describe_label(label) == text

@@ -20,6 +20,7 @@ from saen.learning.selection import (
     blend_weights,
     mixture_weights,
     try_candidates,
+    usual_inner_folds,
 )
 from saen.learning.trainers import Classes, Numbers, Trainer
 from saen.network.settings import Part
@@ -217,6 +218,17 @@ def test_inner_folds_go_by_the_number_of_examples(n, tests):
     for each in parts:
         both = np.concatenate([each.train, each.test])
         assert np.array_equal(np.sort(both), part.train)
+
+
+def test_one_inner_split_of_many_needs_frequent_classes_and_no_groups():
+    many = np.arange(9000) % 3
+    rare = np.where(np.arange(9000) < 50, 3, many)
+    assert usual_inner_folds(many) == 1
+    assert usual_inner_folds(many / 2) == 1  # numbers
+    assert usual_inner_folds(rare) == 3
+    assert usual_inner_folds(many, grouped=True) == 3
+    assert usual_inner_folds(np.stack([many % 2, many % 2], axis=1)) == 3
+    assert usual_inner_folds(np.arange(40) // 4) == 3  # no class has five members
 
 
 def test_blend_by_a_metric_does_not_compare_predictions_across_inner_folds():

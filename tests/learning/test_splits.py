@@ -477,11 +477,12 @@ def test_inner_folds_are_never_refused(y):
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(y)))
 
 
-def test_inner_folds_keep_groups_together_where_there_are_enough():
+def test_inner_folds_keep_groups_together_where_there_are_two():
     y, groups = np.array([0, 1] * 6), np.repeat([0, 1, 2], 4)
     for train, test in inner_folds(y, 3, state=0, groups=groups):
         assert not set(groups[train]) & set(groups[test])
-    assert len(inner_folds(y, 3, state=0, groups=groups % 2)) == 3
+    assert len(inner_folds(y, 3, state=0, groups=groups % 2)) == 2
+    assert len(inner_folds(y, 3, state=0, groups=groups * 0)) == 3
 
 
 def test_folds_of_groups_are_stratified():
@@ -520,3 +521,20 @@ def test_splitters_need_groups_only_if_asked():
     y = np.repeat([0, 1], 12)
     for splitter in (fold_splitter(3, 0, True), hold_out_splitter(0.25, 0, True)):
         assert all(np.ptp(np.bincount(y[test])) == 0 for _, test in splitter.split(y, y))
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4, 6])
+def test_inner_folds_are_no_more_than_groups_and_never_split_one(n_groups):
+    groups = np.arange(120) % n_groups
+    folds = inner_folds(np.arange(120) // 7 % 2, 5, 0, groups)
+    assert len(folds) == min(n_groups, 5)
+    for fit, check in folds:
+        assert not {*groups[fit]} & {*groups[check]}
+
+
+def test_inner_folds_of_groups_with_unequal_classes_are_not_empty():
+    targets = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0])
+    groups = np.array([4, 4, 0, 3, 2, 2, 0, 0, 4, 1, 0, 0])
+    folds = inner_folds(targets, 5, 0, groups)
+    assert sorted(np.concatenate([check for _, check in folds])) == list(range(12))
+    assert all(len(check) for _, check in folds)

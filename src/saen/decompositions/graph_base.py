@@ -123,7 +123,11 @@ class GraphDecomposition(_Binned):
         return bottom.vocabulary
 
     def describe_label(self, label: Any) -> Any:
-        """The label with ranges of numbers instead of the numbers of logarithmic bins."""
+        """The label in words, with ranges of numbers instead of the numbers of bins."""
+        if self.edges == "objects" and isinstance(label, tuple) and label[0] == "edge":
+            kind, *ends = label[:3]
+            texts = [describe_label(self.node_labels, end, self.node_bins) for end in ends]
+            return (kind, *texts, *label[3:])
         return describe_label(self.node_labels, label, self.node_bins)
 
     def bottom_name(self) -> str:

@@ -207,6 +207,8 @@ def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
     values = label if isinstance(label, tuple) else (label,)
     if not any(kind.startswith(("log-", ATTRIBUTE_BINS, RINGS, HUB)) for kind in kinds):
         return label
+    if "distance" in kinds:  # stands last
+        kinds.sort(key="distance".__eq__)
     if RINGS in kinds:  # are two
         place = kinds.index(RINGS)
         kinds[place : place + 1] = [RINGS, "ring edges"]

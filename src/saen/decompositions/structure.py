@@ -91,24 +91,35 @@ def ring_labels(graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of every node the length of the shortest ring through it, and its number of ring edges.
 
     Both have shape (N,), and are 0 for a node of no ring; rings have at most `MAX_RING` edges.
-    Neighbourhoods do not see them: from a node of a ring of six, however deep one looks, everything
-    is as from one of a ring of seven. Loops are left out, and directed graphs are taken as
-    undirected ones.
+    Neighbourhoods do not see them: from a node of a ring of six equal ones, however deep one looks,
+    everything is as from one of a ring of seven. Loops are left out, and directed graphs are taken
+    as undirected ones.
 
     >>> square = Graphs.from_edge_lists([[(0, 1), (1, 2), (2, 3), (3, 0), (3, 4)]])
     >>> [column.tolist() for column in ring_labels(square)]
     [[4, 4, 4, 4, 0], [2, 2, 2, 2, 0]]
     """
-    near = graphs.without_loops().adjacency()
-    lengths = _ring_lengths(near, graphs.sizes)
+    near = _without(graphs.without_loops().adjacency(), core_numbers(graphs) < 2)
+    lengths = _ring_lengths(near, np.repeat(graphs.sizes, graphs.sizes))
     shortest = segment_reduce(np.minimum, np.where(lengths, lengths, MAX_RING + 1), near.indptr)
     edges = np.add.reduceat(np.append(lengths > 0, False), near.indptr[:-1], dtype=np.int64)
     alone = (np.diff(near.indptr) == 0) | (shortest > MAX_RING)
     return np.where(alone, 0, shortest), np.where(alone, 0, edges)
 
 
+def _without(near: sparse.csr_array, nodes: NDArray[np.bool_]) -> sparse.csr_array:
+    """The links between other nodes than these: all cycles are among nodes of core 2 and more."""
+    rows = segment_ids(near.indptr)
+    keep = ~(nodes[rows] | nodes[near.indices])
+    indptr = offsets(np.bincount(rows[keep], minlength=len(nodes)))
+    return sparse.csr_array((near.data[keep], near.indices[keep], indptr), shape=near.shape)
+
+
 def _ring_lengths(near: sparse.csr_array, sizes: Array) -> NDArray[np.int64]:
-    """The length of the shortest ring through every entry of a symmetric matrix, 0 for none."""
+    """The length of the shortest ring through every entry of a symmetric matrix, 0 for none.
+
+    `sizes` are those of the nodes' graphs, (N,).
+    """
     rows, columns = segment_ids(near.indptr), near.indices
     lengths = np.where(_in_triangles(near), 3, 0)
     # Of the others, both directions have one ring: it is looked for from the end of lower degree.
@@ -117,7 +128,10 @@ def _ring_lengths(near: sparse.csr_array, sizes: Array) -> NDArray[np.int64]:
         (degrees[rows] == degrees[columns]) & (rows < columns)
     )
     open_edges = np.flatnonzero(down & (lengths == 0))
-    bound = np.repeat(sizes, sizes)[rows[open_edges]]
+    reached = np.ones(len(sizes))  # nodes at the ends of walks, at most
+    for _ in range(MAX_RING - 1):
+        reached = np.minimum(near @ reached, sizes)
+    bound = reached[rows[open_edges]].astype(np.int64)
     for first, last in row_blocks(offsets(bound) // ENTRIES_PER_BLOCK):
         block = open_edges[first:last]
         lengths[block] = _returns(near, rows[block], columns[block])

@@ -201,5 +201,6 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
 
 def _has_rings(graphs: Graphs) -> bool:
     """Whether rings are looked for: few nodes have more neighbours than a chain."""
-    few = len(graphs.indices) < RING_NEIGHBOURS * graphs.n_nodes
-    return few and int(graphs.degrees().max(initial=0)) <= RING_DEGREE
+    degrees = graphs.degrees()
+    few = degrees.sum() < RING_NEIGHBOURS * len(degrees)
+    return bool(few) and int(degrees.max(initial=0)) <= RING_DEGREE

@@ -22,7 +22,7 @@ from saen._util.seeds import derive_seed
 from saen.errors import InputError
 from saen.learning.metrics import Metric
 from saen.learning.part_counts_models import PartCountsEstimator
-from saen.learning.splits import inner_parts
+from saen.learning.splits import class_counts, inner_parts
 from saen.learning.trainers import Estimator, PartOutputs, Problem, Trainer, curve_interval
 from saen.network.settings import DivergenceError, DivergenceWarning, History, Part, join_curves
 
@@ -31,7 +31,9 @@ INNER_FOLDS = 3
 FEW_EXAMPLES, MANY_EXAMPLES = 500, 8000
 """Below the first, held-out losses hardly tell candidates apart: there are more inner folds, and
 classes are blended by `mixture_weights`, since greedy selection fits chance. From the second on, a
-tenth of the examples is enough to compare candidates on."""
+tenth of the examples is enough to compare candidates on, if all classes are frequent."""
+FREQUENT = 100
+"""Members of a class that is frequent enough for that."""
 GREEDY_ROUNDS = 30
 """Selections of `blend_weights`: weights are multiples of one over this and the candidates."""
 MIXTURE_STEPS = 300
@@ -78,17 +80,25 @@ class Inner:
         if self.validation is not None:
             return [Part((*part.name, 0), part.train, np.asarray(self.validation[part.name[0]]))]
         state = derive_seed((seed, *part.name), "inner folds") % 2**31
-        folds = usual_inner_folds(len(part.train)) if isinstance(self.folds, str) else self.folds
+        folds = self.folds
+        if isinstance(folds, str):
+            folds = usual_inner_folds(targets[part.train], grouped=self.groups is not None)
         return inner_parts(part, targets, folds, state, self.groups)
 
 
-def usual_inner_folds(n: int) -> int:
-    """Inner folds of n training examples to compare a blend's candidates on; 1 is a single split.
+def usual_inner_folds(targets: Array, *, grouped: bool = False) -> int:
+    """Inner folds of training examples to compare a blend's candidates on; 1 is a single split.
 
-    >>> [usual_inner_folds(n) for n in (300, 3000, 30000)]
+    That must hold out some of every class, and groups may be too large for it.
+
+    >>> [usual_inner_folds(np.arange(n) % 2) for n in (300, 3000, 30000)]
     [5, 3, 1]
     """
-    return 5 if n < FEW_EXAMPLES else INNER_FOLDS if n < MANY_EXAMPLES else 1
+    counts = class_counts(targets)
+    if len(targets) < FEW_EXAMPLES:
+        return 5 if counts.max() == 0 or counts.max() >= 5 else INNER_FOLDS
+    frequent = targets.ndim == 1 and (counts.max() == 0 or counts.min() >= FREQUENT)
+    return 1 if len(targets) >= MANY_EXAMPLES and frequent and not grouped else INNER_FOLDS
 
 
 @dataclass(frozen=True)

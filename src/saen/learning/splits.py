@@ -126,17 +126,26 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
 
     One fold is a single split that holds out a tenth, but no more than `MAX_INNER_TEST` examples.
     """
-    counts = np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1)
-    if groups is not None and len(np.unique(groups)) < max(folds, 2):
+    counts = class_counts(targets)
+    n_groups = 0 if groups is None else len(np.unique(groups))
+    if n_groups < 2:
         groups = None
     if folds == 1:
         share = min(INNER_TEST_SIZE, MAX_INNER_TEST / len(targets))
         stratified = counts.min() >= 2 and share * len(targets) >= len(counts)
         splitter = hold_out_splitter(share, state, stratified, groups is not None)
-    else:
-        stratified = counts.max() >= folds
-        splitter = fold_splitter(min(folds, len(targets)), state, stratified, groups is not None)
-    return _split(splitter, targets, groups)
+        return _split(splitter, targets, groups)
+    folds = min(folds, len(targets) if groups is None else n_groups)
+    try:
+        splitter = fold_splitter(folds, state, counts.max() >= folds, groups is not None)
+        return _split(splitter, targets, groups)
+    except InputError:  # of few groups, folds of equal classes may be empty
+        return _split(fold_splitter(folds, state, False, groups is not None), targets, groups)
+
+
+def class_counts(targets: Array) -> Ints:
+    """The members of every class, a single 0 where there is no one class per example."""
+    return np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1, int)
 
 
 def inner_parts(
