@@ -327,7 +327,7 @@ def _members(data: dict[str, Any]) -> list[str]:
         "Members: mean weights over all folds; every fold chooses for itself. Seconds are those of "
         f"the runs of the table above{gpus} with part counts on the CPUs beside it, choices on "
         "inner folds included; some runs shared the machine with another, and of a run that was "
-        "interrupted and resumed (NCI1) they are those of the last call."
+        "interrupted and resumed they are those of the last call."
     )
     heading = ["| dataset | goal | `best` | seconds of `modern` | of `best` | members of `best` |"]
     line = "|---|---:|---:|---:|---:|---|"
