@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from saen._util.arrays import (
     offsets,
     segment_ids,
 )
-from saen._util.lazy import LazyModule
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
@@ -29,11 +28,6 @@ from saen.decompositions.structure import (
     triangle_counts,
 )
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 LABELS_HELP = "node labels, joined by commas"
 DIRECTION_HELP = "edges of directed graphs to follow: both, out or in"

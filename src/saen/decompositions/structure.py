@@ -72,14 +72,10 @@ def triangle_counts(graphs: Graphs) -> NDArray[np.int64]:
     down = np.where(
         degrees[rows] == degrees[columns], rows > columns, degrees[rows] > degrees[columns]
     )
-    edges = sparse.csr_array(
-        (near.data[down], columns[down], offsets(np.bincount(rows[down], minlength=len(degrees)))),
-        shape=near.shape,
-    )
+    edges = _kept(near, down)
     reached = np.minimum(edges @ degrees, np.repeat(graphs.sizes, graphs.sizes))
     counts = np.zeros(graphs.n_nodes, dtype=np.int64)
-    # Blocks of 16 · BLOCK entries, because every product also passes once over all columns.
-    for first, last in row_blocks(offsets(reached) // 16):
+    for first, last in row_blocks(offsets(reached) // ENTRIES_PER_BLOCK):
         block = edges[first:last]
         closed = sparse.csr_array((block @ near).multiply(block))
         counts[first:last] += closed.sum(axis=1) // 2
@@ -99,7 +95,8 @@ def ring_labels(graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     >>> [column.tolist() for column in ring_labels(square)]
     [[4, 4, 4, 4, 0], [2, 2, 2, 2, 0]]
     """
-    near = _without(graphs.without_loops().adjacency(), core_numbers(graphs) < 2)
+    near, inside = graphs.without_loops().adjacency(), core_numbers(graphs) >= 2
+    near = _kept(near, inside[segment_ids(near.indptr)] & inside[near.indices])  # all cycles
     lengths = _ring_lengths(near, np.repeat(graphs.sizes, graphs.sizes))
     shortest = segment_reduce(np.minimum, np.where(lengths, lengths, MAX_RING + 1), near.indptr)
     edges = np.add.reduceat(np.append(lengths > 0, False), near.indptr[:-1], dtype=np.int64)
@@ -107,12 +104,11 @@ def ring_labels(graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.where(alone, 0, shortest), np.where(alone, 0, edges)
 
 
-def _without(near: sparse.csr_array, nodes: NDArray[np.bool_]) -> sparse.csr_array:
-    """The links between other nodes than these: all cycles are among nodes of core 2 and more."""
-    rows = segment_ids(near.indptr)
-    keep = ~(nodes[rows] | nodes[near.indices])
-    indptr = offsets(np.bincount(rows[keep], minlength=len(nodes)))
-    return sparse.csr_array((near.data[keep], near.indices[keep], indptr), shape=near.shape)
+def _kept(matrix: sparse.csr_array, keep: NDArray[np.bool_]) -> sparse.csr_array:
+    """The matrix with these of its entries."""
+    rows = segment_ids(matrix.indptr)[keep]
+    indptr = offsets(np.bincount(rows, minlength=matrix.shape[0]))
+    return sparse.csr_array((matrix.data[keep], matrix.indices[keep], indptr), shape=matrix.shape)
 
 
 def _ring_lengths(near: sparse.csr_array, sizes: Array) -> NDArray[np.int64]:
@@ -166,14 +162,7 @@ def _returns(near: sparse.csr_array, starts: Array, ends: Array) -> NDArray[np.i
             lengths[left[row[at_end]]] = length
         open_rows = np.flatnonzero(lengths[left] == 0)
         keep = (reached.indices != starts[left[row]]) & ~at_end
-        reached = sparse.csr_array(
-            (
-                reached.data[keep],
-                reached.indices[keep],
-                offsets(np.bincount(row[keep], minlength=len(left))),
-            ),
-            shape=reached.shape,
-        )[open_rows]
+        reached = _kept(reached, keep)[open_rows]
         left = left[open_rows]
         if length < MAX_RING:
             reached = reached @ near
