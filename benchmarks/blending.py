@@ -82,7 +82,9 @@ RULES: dict[str, Rule] = {
     "mean of all": _mean_of_all,
     "greedy by accuracy": _greedy_by_accuracy,
     "greedy by log loss": lambda rows, truth, losses: blend_weights(rows, losses),
-    "most likely mixture": lambda rows, truth, losses: mixture_weights(np.exp(-losses(rows))),
+    "most likely mixture": lambda rows, truth, losses: mixture_weights(
+        np.exp(-losses(rows)), np.ones(len(rows))
+    ),
 }
 
 

@@ -32,13 +32,20 @@ def test_candidates_have_a_forest_where_examples_are_few(monkeypatch):
     assert "part counts, forest" not in names(threads, budget="thorough")
 
 
-@pytest.mark.parametrize("data", [saen.generate_threads(20, seed=1), None])
-def test_candidates_have_a_quarter_of_the_epochs_too_where_the_budget_is_thorough(data):
+@pytest.mark.parametrize(
+    ("data", "budget"), [(saen.generate_threads(20, seed=1), "normal"), (None, "thorough")]
+)
+def test_candidates_have_a_quarter_of_the_epochs_too(monkeypatch, data, budget):
+    """By default where graphs are few, otherwise with a thorough budget; two lengths are as one."""
+    listed = default_candidates(data, budget=budget)
     networks = {
         each.name["candidate"]: each
-        for each in default_candidates(data, budget="thorough")
+        for each in listed
         if isinstance(each.estimator, saen.SAENClassifier)
     }
+    assert all(each.prior == 0.5 for each in networks.values())
+    counts = [each for each in listed if each.name["candidate"] not in networks]
+    assert all(each.prior == 1 for each in counts)
     full = [name for name in networks if "epochs" not in name]
     assert len(networks) == 2 * len(full) > 0
     for name in full:
@@ -51,7 +58,17 @@ def test_candidates_have_a_quarter_of_the_epochs_too_where_the_budget_is_thoroug
         )
         own = networks[name].estimator.get_params()
         assert short.estimator.get_params() == {**own, "epochs": epochs}
+    monkeypatch.setattr(candidates, "LARGE", 20)
     assert not any("epochs" in name for name in names(data))
+    assert all(each.prior == 1 for each in default_candidates(data))
+
+
+def test_candidates_have_networks_over_single_nodes_on_few_labelled_graphs(monkeypatch):
+    data = graphs(node_labels=list("CCCCOC"))
+    assert "node networks" in names(data)
+    assert "node networks" not in names(graphs())
+    monkeypatch.setattr(candidates, "LARGE", 2)
+    assert "node networks" not in names(data)
 
 
 def test_candidates_use_edge_labels_and_directions_as_roles():
@@ -60,7 +77,9 @@ def test_candidates_use_edge_labels_and_directions_as_roles():
     arrows = graphs(node_labels=list("CCCCOC"), directed=True)
     for data, roles in ((plain, False), (bonds, True), (arrows, True)):
         edges = {
-            each.estimator.prepare(data).decomposition.edges for each in default_candidates(data)
+            each.estimator.prepare(data).decomposition.edges
+            for each in default_candidates(data)
+            if not each.title.startswith("node networks")  # these read no edges at all
         }
         assert edges == {"roles" if roles else "none"}
 

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import saen
 from saen import (
+    Graphs,
     InputError,
     PartCountsClassifier,
     PartCountsRegressor,
@@ -122,6 +123,22 @@ def test_a_forest_chooses_a_small_depth_and_learns():
     np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
     with pytest.raises(InputError, match="omit n_features"):
         fitted(n_features=64, **FOREST)
+
+
+def test_a_forest_of_classes_reads_shares_and_the_number_of_parts_and_one_of_numbers_counts():
+    """A graph of two copies of another has the same shares, and twice the parts and counts."""
+    once = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
+    twice = Graphs.from_edge_lists([[(0, 1), (1, 2), (3, 4), (4, 5)], [(0, 1), (2, 3)]])
+    classes = fitted(depth=1, **FOREST)
+    n = classes.model_.encoder.n_columns
+    one, two = classes.embed(once), classes.embed(twice)
+    assert one.shape == (2, n + 1)
+    assert one[:, :n].any()
+    np.testing.assert_allclose(two[:, :n], one[:, :n])
+    assert (one[:, n].tolist(), two[:, n].tolist()) == ([6, 4], [12, 8])  # nodes at two depths
+    numbers = PartCountsRegressor(**SMALL, depth=1, **FOREST).fit(THREADS, THREADS.sizes)
+    assert numbers.embed(once).any()
+    np.testing.assert_array_equal(numbers.embed(twice), 2 * numbers.embed(once))
 
 
 @pytest.mark.parametrize("settings", [{}, FOREST])

@@ -76,13 +76,24 @@ def test_blend_of_few_examples_is_the_most_likely_mixture():
         return np.log(weights @ right).sum() + np.log(weights).sum()
 
     weights = weights_of(rows, truth)
-    np.testing.assert_array_equal(weights, mixture_weights(right))
+    np.testing.assert_array_equal(weights, mixture_weights(right, np.ones(len(right))))
     assert np.isclose(weights.sum(), 1)
     rng = np.random.default_rng(0)
     for spread in (0.001, 0.01, 0.1, 1.0):
         for _ in range(50):
             other = weights * np.exp(spread * rng.normal(size=len(weights)))
             assert evidence(other / other.sum()) < evidence(weights) + 1e-9
+
+
+def test_blend_of_few_examples_counts_candidates_with_half_a_prior_as_halves():
+    """A candidate that is listed twice, with half the prior each, has the weight that it had."""
+    rows, truth = noisy_candidates()
+    right = rows[:, np.arange(len(truth)), truth]
+    once = mixture_weights(right, np.ones(len(right)))
+    priors = np.array([*np.ones(len(right) - 1), 0.5, 0.5])
+    twice = mixture_weights(np.concatenate([right, right[-1:]]), priors)
+    np.testing.assert_allclose(twice[:-2], once[:-1], atol=1e-6)
+    np.testing.assert_allclose(twice[-2:], once[-1] / 2, atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [20, 100, 400])
@@ -101,8 +112,9 @@ def test_blend_of_few_examples_with_several_targets_counts_known_ones():
     rows = rng.random((2, 50, 3))
     problem = Classes(np.where(truth < 0, np.nan, truth))
     unused = np.zeros((2, 1))
-    trials = Trials([0, 1], [rows], [problem.targets], [[]], unused, unused, [], {}, {})
-    expected = mixture_weights(np.where(truth == 1, rows, 1 - rows)[:, truth >= 0])
+    trials = Trials([0, 1], [rows], [problem.targets], [[]], unused, unused, [], {}, {}, np.ones(2))
+    right = np.where(truth == 1, rows, 1 - rows)[:, truth >= 0]
+    expected = mixture_weights(right, np.ones(2))
     np.testing.assert_allclose(blend(trials, problem)[:, 0], expected)
 
 
@@ -135,7 +147,18 @@ def weights_of(rows, truth, metric=None, folds=1):
     unused = np.zeros((len(rows), 1))
     size = len(truth) // folds
     slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
-    trials = Trials([*range(len(rows))], [rows], [truth], [slices], unused, unused, [], {}, {})
+    trials = Trials(
+        [*range(len(rows))],
+        [rows],
+        [truth],
+        [slices],
+        unused,
+        unused,
+        [],
+        {},
+        {},
+        np.ones(len(rows)),
+    )
     rule = blend if metric is None else blend_by(find_metric(metric, regression=numbers))
     return rule(trials, problem)[:, 0]
 

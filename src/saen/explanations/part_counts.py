@@ -4,9 +4,10 @@ The entry (role π, part i, count n) of an example adds something: to a linear m
 feature value over the columns of (π, i); to a forest, the changes of value at the splits on them,
 along the paths of the example. Its n occurrences share this equally. The example is compared with
 the training examples, whose mean output is the baseline. What is left, -w·x̄ with their average x̄ in
-a linear model and the splits on parts that the example does not have in a forest, is shared equally
-by all parts that the model reads (those up to its depth). What a part contributes is handed down to
-its own parts in equal shares, since the model tells whole parts apart and not what is inside them.
+a linear model and in a forest the splits on parts that the example does not have and on the number
+of all, is shared equally by all parts that the model reads (those up to its depth). What a part
+contributes is handed down to its own parts in equal shares, since the model tells whole parts apart
+and not what is inside them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def counts_outputs(
     baseline = float(weights @ typical)
     inside = table.ids[:, 0] <= table.last_place(fitted.depth)
     counts = np.where(inside[table.parts], table.counts, 0)
-    sizes = np.bincount(table.rows, counts, minlength=table.n_rows)
+    sizes = table.sizes(fitted.depth)
     own = fitted.entry_outputs(table, weights)
     rest = outputs - baseline - np.bincount(table.rows, own, minlength=table.n_rows)
     own += counts * (rest / np.maximum(sizes, 1))[table.rows]

@@ -7,6 +7,7 @@ it there is; never a dataset's name, and never the targets' values.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -22,11 +23,11 @@ from saen.learning.trainers import Estimator
 BUDGETS = ("quick", "normal", "thorough")
 LARGE = 2000
 """Examples from which on networks are trained longer: smaller collections are soon overfitted."""
-EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP = 30, 80, 40
+EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP, EPOCHS_NODES = 30, 80, 40, 80
 """Of networks over ego graphs, by the size of the collection; at most, of those over
-neighbourhoods, which cost several times as much."""
+neighbourhoods, which cost several times as much; of those over single nodes, which cost little."""
 EPOCHS_DIVISOR = 4
-"""With `thorough`, all networks are also tried with their epochs divided by this."""
+"""Networks are also tried with their epochs divided by this."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
 triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
@@ -77,8 +78,9 @@ def default_candidates(
         for each in listed
         if each.budget in affordable
     ]
-    if budget == "thorough":
-        candidates += shorter_networks(candidates, EPOCHS_DIVISOR)
+    few = isinstance(data, Graphs) and len(data) < LARGE
+    if budget == "thorough" or (budget == "normal" and few):
+        candidates = _of_two_lengths(candidates)
     return candidates
 
 
@@ -119,6 +121,14 @@ def shorter_networks(candidates: list[Candidate], divisor: int) -> list[Candidat
         for each in candidates
         if isinstance(each.estimator, NetworkEstimator)
         for epochs in [each.estimator.epochs // divisor]
+    ]
+
+
+def _of_two_lengths(candidates: list[Candidate]) -> list[Candidate]:
+    """With every network once more, shorter; the two count as one where all have a weight."""
+    return [
+        replace(each, prior=0.5) if isinstance(each.estimator, NetworkEstimator) else each
+        for each in candidates + shorter_networks(candidates, EPOCHS_DIVISOR)
     ]
 
 
@@ -169,6 +179,9 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
         budget = "normal" if labelled and small else "thorough"
         yield counts("part counts, forest", labels, budget, model="forest")
     yield networks("ego networks", own, "quick")
+    if labelled and small:
+        bag = {"decomposition": "nodes", "epochs": EPOCHS_NODES}
+        yield networks("node networks", "node", "normal", **bag)
     if labelled or dense:
         yield networks("ego networks, degree", f"{own},degree", "normal")
     if labelled and not ringed:

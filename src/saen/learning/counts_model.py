@@ -17,7 +17,7 @@ from saen.learning.part_counts import (
     PartTable,
     feature_rows,
     row_scales,
-    scale_rows,
+    scaled_rows,
 )
 
 EMBEDDING_WIDTH = 256
@@ -68,6 +68,7 @@ class Linear:
 class CountsModel:
     """A fitted model over encoded part counts.
 
+    - `norm`: None, `l2`, or of a forest `SHARES`;
     - `function`: from features to outputs; calibrated, so that two classes have the log-odds of
       the second as the only output, several classes one logit each, and several targets the
       log-odds of their second classes;
@@ -100,7 +101,8 @@ class CountsModel:
         """What every entry of a table adds to Σ weights · outputs, (entries,)."""
         encoded = self.encoder.encode(table)
         rows = table.rows[encoded.entries]
-        entries = (rows, encoded.columns, encoded.values * self._scales(table)[rows])
+        scales = row_scales(self.encoder, table, self.norm, self.depth)
+        entries = (rows, encoded.columns, encoded.values * scales[rows])
         values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
         return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
 
@@ -119,7 +121,4 @@ class CountsModel:
 
     def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
         rows = feature_rows(encoded, table, self.encoder.n_columns)
-        return scale_rows(rows, self._scales(table))
-
-    def _scales(self, table: PartTable) -> Floats:
-        return row_scales(self.encoder.squared_lengths(table, self.depth), self.norm)
+        return scaled_rows(rows, self.encoder, table, self.norm, self.depth)

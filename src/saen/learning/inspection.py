@@ -191,7 +191,7 @@ def _counts(header: Header) -> dict[str, Any]:
     else:
         nodes, width = shapes["forest.value"]
         size = {
-            "columns": shapes["linear.ids"][0],  # a forest reads plain counts
+            "columns": shapes["linear.ids"][0],  # of a forest, one per part
             "trees": shapes["forest.roots"][0],
             "numbers": nodes * (width + 1),
         }

@@ -49,6 +49,8 @@ from saen.learning.preparation import (
 PartIds = NDArray[np.uint64]
 """Parts by content: level and role in one number, then the 128 bits of the key, (parts, 3)."""
 
+SHARES = "shares"
+"""The norm of forests of classes: the shares of the parts, and their number in the last column."""
 _ROLE_BITS = 32
 MAX_ROLE = (1 << _ROLE_BITS) - 1
 _MAX_COUNT = 1 << 31  # counts and places of parts share one int64
@@ -89,6 +91,13 @@ class PartTable:
         """Level and role, in one number, of the last parts up to a depth; None: of all parts."""
         last = np.uint64(self.ids[:, 0].max(initial=0))
         return last if depth is None else (last & ~np.uint64(MAX_ROLE)) + np.uint64(depth)
+
+    def sizes(self, depth: int | None = None) -> Floats:
+        """How many parts every row has, up to a depth, (rows,)."""
+        inside = (self.ids[:, 0] <= self.last_place(depth))[self.parts]
+        return np.bincount(self.rows, inside * self.counts, minlength=self.n_rows).astype(
+            np.float64
+        )
 
     def up_to(self, depth: int) -> PartTable:
         """Without the parts beyond a depth."""
@@ -390,11 +399,31 @@ def feature_rows(encoded: Encoded, table: PartTable, n_columns: int) -> sparse.c
     return _narrow(sparse.csr_array((encoded.values, (rows, encoded.columns)), shape=shape))
 
 
-def row_scales(squared_lengths: Floats, norm: str | None) -> Floats:
-    """The factor of every row: 1, or 1 / its length (1 for an empty row), (rows,)."""
+def scaled_rows(
+    features: sparse.csr_array,
+    encoder: Encoder,
+    table: PartTable,
+    norm: str | None,
+    depth: int | None = None,
+) -> sparse.csr_array:
+    """Features of the rows of a table, scaled by a norm; with `SHARES`, one column more."""
+    scaled = scale_rows(features, row_scales(encoder, table, norm, depth))
+    if norm != SHARES:
+        return scaled
+    sizes = sparse.csr_array(table.sizes(depth)[:, None])
+    return _narrow(sparse.hstack([scaled, sizes], format="csr"))
+
+
+def row_scales(
+    encoder: Encoder, table: PartTable, norm: str | None, depth: int | None = None
+) -> Floats:
+    """The factor of every row: 1, or 1 / its length or size (1 for an empty row), (rows,)."""
     if norm is None:
-        return np.ones(len(squared_lengths))
-    return 1 / np.sqrt(np.where(squared_lengths > 0, squared_lengths, 1.0))
+        return np.ones(table.n_rows)
+    if norm == SHARES:
+        return 1 / np.maximum(table.sizes(depth), 1.0)
+    squares = encoder.squared_lengths(table, depth)
+    return 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
 def scale_rows(matrix: sparse.csr_array, factors: Floats) -> sparse.csr_array:
@@ -551,5 +580,4 @@ class PartCounts(TransformerMixin, CountSettings):
         encoded = self.encoder_.encode(table)
         self.unseen_share_ = encoded.unseen_share(table)
         rows = feature_rows(encoded, table, self.n_features_out_)
-        scales = row_scales(self.encoder_.squared_lengths(table), self.norm)
-        return _narrow(scale_rows(rows, scales)[table.top])
+        return _narrow(scaled_rows(rows, self.encoder_, table, self.norm)[table.top])

@@ -35,13 +35,13 @@ from saen.learning.load import Savable
 from saen.learning.parameters import parameter
 from saen.learning.part_counts import (
     MAX_ROLE,
+    SHARES,
     CountSettings,
     Encoder,
     PartTable,
     count_parts,
     feature_rows,
-    row_scales,
-    scale_rows,
+    scaled_rows,
 )
 from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
 from saen.learning.preparation import Data, Preparations, Prepared
@@ -161,8 +161,9 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     ----------
     decomposition, radii, node_labels, levels, encoding, max_count, max_thresholds, n_features,
     norm, min_graphs : see `PartCounts`.
-    model : `linear`, or `forest`: decision trees over plain counts of the most frequent parts (for
-        which `encoding`, `norm` and `C` do not apply, and `n_features` is not allowed).
+    model : `linear`, or `forest`: decision trees over the shares of the most frequent parts and the
+        number of all (a regressor's: over plain counts), for which `encoding`, `norm` and `C` do
+        not apply, and `n_features` is not allowed.
     depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
         `auto` chooses on inner folds, for a forest from 0, 1 and 2. Applies to `neighbourhoods` and
         `ego`.
@@ -521,14 +522,14 @@ class _Problem:
             encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
             features = features[:, : encoder.n_columns]
         norm = self.estimator.norm
+        X = scaled_rows(features, encoder, self.table, norm, depth)[self.table.top]
+        if norm is not None or not self.learner.costs:  # trees compare counts as they are
+            return encoder, X, 1.0
+        # Without a norm of their own, rows have length 1 on average: C means the same.
         squares = encoder.squared_lengths(self.table, depth)
-        scales = row_scales(squares, norm)
-        # Without a norm of their own, rows have length 1 on average: C means the same. Trees
-        # compare counts as they are.
         mean_square = squares.sum() / max(self.table.n_rows, 1)
-        as_is = norm is not None or mean_square == 0 or not self.learner.costs
-        scale = 1.0 if as_is else 1 / float(np.sqrt(mean_square))
-        return encoder, scale_rows(features, scales * scale)[self.table.top], scale
+        scale = 1 / float(np.sqrt(mean_square or 1.0))
+        return encoder, X * scale, scale
 
     def _folds(self) -> list[Fold]:
         """Inner folds, none where the part is too small for any."""
@@ -558,7 +559,9 @@ def _fit_part(
         if graded and depth is not None:
             table = table.up_to(depth)
         fewest = max(estimator.min_graphs, MIN_LEAF)  # a part of one example splits nothing off
-        plain = {"encoding": "counts", "norm": None, "min_graphs": fewest}
+        # Numbers often grow with the counts themselves; classes are rather told apart by shares.
+        norm = SHARES if n_classes else None
+        plain = {"encoding": "counts", "norm": norm, "min_graphs": fewest}
         estimator = clone(estimator).set_params(**plain)
     learner = estimator.learner(n_classes, several=y.ndim == 2)
     problem = _Problem(

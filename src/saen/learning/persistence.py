@@ -27,7 +27,7 @@ from saen.learning.counts_model import CountsModel, Linear
 from saen.learning.estimators import SAENClassifier, SAENRegressor, SAENTransformer
 from saen.learning.forest import Forest
 from saen.learning.network_estimator import NetworkEstimator
-from saen.learning.part_counts import ENCODINGS, MAX_ROLE, Encoder
+from saen.learning.part_counts import ENCODINGS, MAX_ROLE, SHARES, Encoder
 from saen.learning.part_counts_models import (
     PartCountsClassifier,
     PartCountsEstimator,
@@ -212,13 +212,13 @@ def _unpack_counts(
     _check_encoder(encoder)
     function: Linear | Forest
     function = Forest(**trees) if trees else Linear(tensors["coef"], tensors["intercept"])
-    function.check(encoder.n_columns)
+    function.check(encoder.n_columns + (known["norm"] == SHARES))
     typical = tensors.get("typical", function.intercept)
     if (
         typical.shape != function.intercept.shape
         or typical.dtype != np.float64
         or not np.isfinite(typical).all()
-        or known["norm"] not in (None, "l2")
+        or known["norm"] not in ((None, SHARES) if trees else (None, "l2"))
         or type(known["depth"]) not in (int, type(None))
         or not 0 <= (known["depth"] or 0) <= MAX_ROLE
         or not isinstance(known["C"], int | float | None)

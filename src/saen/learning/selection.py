@@ -44,12 +44,14 @@ MIXTURE_STEPS = 300
 class Candidate:
     """An estimator to choose, and how it is called in results.
 
-    `trial` stands for it on the inner folds: a cheaper one, such as a single network.
+    `trial` stands for it on the inner folds: a cheaper one, such as a single network; `prior` is
+    the share of an example that `mixture_weights` imagines for it.
     """
 
     name: dict[str, Any]
     estimator: Estimator
     trial: Estimator
+    prior: float = 1.0
 
     def __post_init__(self) -> None:
         # Trials are tested on the inner folds for their curves: they would stop early by them.
@@ -115,7 +117,8 @@ class Trials:
     - `scores`, `losses` (candidates, parts): means over inner folds, NaN where not defined;
     - `chosen`: per candidate and part what the candidate itself chose;
     - `tested`: what candidates that were trained on all of each part on the way predict;
-    - `curves`: of the networks of a candidate on the inner folds of every part.
+    - `curves`: of the networks of a candidate on the inner folds of every part;
+    - `priors` (candidates,).
     """
 
     numbers: list[int]
@@ -127,6 +130,7 @@ class Trials:
     chosen: list[list[dict[str, Any]]]
     tested: dict[int, PartOutputs]
     curves: dict[int, list[History]]
+    priors: Floats
 
 
 Rule = Callable[[Trials, Problem], Floats]
@@ -204,6 +208,7 @@ def try_candidates(
         chosen,
         tested,
         curves,
+        np.array([candidates[number].prior for number in numbers]),
     )
 
 
@@ -324,7 +329,7 @@ def blend(trials: Trials, problem: Problem) -> Floats:
         if likelihoods is None:
             columns.append(blend_weights(rows, partial(problem.losses, truth)))
         else:
-            columns.append(mixture_weights(likelihoods))
+            columns.append(mixture_weights(likelihoods, trials.priors))
     return np.stack(columns, axis=1)
 
 
@@ -400,20 +405,21 @@ def blend_weights(
     return weights
 
 
-def mixture_weights(likelihoods: Floats) -> Floats:
+def mixture_weights(likelihoods: Floats, priors: Floats) -> Floats:
     """The weights with which a mixture of candidates is most likely, (candidates,).
 
-    `likelihoods` (candidates, n) are what each gives the truth. One example more that it alone
-    explains is imagined for every candidate (a Dirichlet prior): weights of candidates that are
-    about equally good are about equal, and none is 0. By expectation maximisation.
+    `likelihoods` (candidates, n) are what each gives the truth. Some examples more that it alone
+    explains, `priors` (candidates,), are imagined for every candidate (a Dirichlet prior): weights
+    of candidates that are about equally good are about as the priors, and none is 0. By
+    expectation maximisation.
 
-    >>> mixture_weights(np.array([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]])).round(2)
+    >>> mixture_weights(np.array([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(2)).round(2)
     array([0.6, 0.4])
     """
-    weights = np.full(len(likelihoods), 1 / len(likelihoods))
+    weights: Floats = priors / priors.sum()
     for _ in range(MIXTURE_STEPS):
         shares = weights[:, None] * likelihoods
-        weights = (shares / shares.sum(axis=0)).sum(axis=1) + 1
+        weights = (shares / shares.sum(axis=0)).sum(axis=1) + priors
         weights /= weights.sum()
     return weights
 
