@@ -42,13 +42,21 @@ SENTENCES = """
 FIGURES = {
     "decomposition": ("IMDB-BINARY", "--graph", "0", "--radii", "0,1"),
     "compression": ("IMDB-BINARY", "--graph", "0", "--radii", "0,1", "--figure", "compression"),
+    "pairs": ("MUTAG", "--graph", "3", "-d", "pairs(max_distance=2)", "--figure", "compression"),
     "paths": ("MUTAG", "--graph", "3", "-d", "paths(radii=(1,), max_length=2)"),
     "neighbourhoods": ("MUTAG", "--graph", "3", "-d", "neighbourhoods(depth=2)"),
     "flat": ("MUTAG", "--graph", "3", "-d", "edges"),
     "nested": ("stdlib-functions", "--graph", "3", "-d", "nested"),
 }
 """Arguments of `saen draw` for each figure."""
-DECOMPOSITIONS = ("ego", "paths(radii=(1,), max_length=2)", "neighbourhoods", "nodes", "edges")
+DECOMPOSITIONS = (
+    "ego",
+    "neighbourhoods",
+    "pairs",
+    "paths(radii=(1,), max_length=2)",
+    "nodes",
+    "edges",
+)
 MAX_ENTRIES = 10**8
 """Larger hierarchies are left out of the table of decompositions."""
 

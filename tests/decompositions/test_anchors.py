@@ -18,6 +18,7 @@ from saen.decompositions import (
     Neighbourhoods,
     Nested,
     Nodes,
+    Pairs,
     Paths,
 )
 from tests.properties.labelled import labelled_collections
@@ -93,6 +94,14 @@ def test_anchors_of_subgraphs_are_their_centres(drawn, radii):
     single = Paths([0], 0, "node").decompose(graphs).relations[1]  # every centre alone
     assert single.parts.tolist() == single.parents.tolist() == list(range(graphs.n_nodes))
     assert anchors.nodes[2].tolist() == np.repeat(np.arange(graphs.n_nodes), len(radii)).tolist()
+
+
+@given(labelled_collections())
+def test_anchors_of_pairs_are_those_of_nodes_alone(drawn):
+    graphs = named(drawn.graphs)
+    anchors = Pairs(2, "node").anchors(graphs)
+    assert anchors.nodes[0].tolist() == labels(Pairs(2, "node").decompose(graphs))
+    assert (anchors.nodes[1:], anchors.edges) == ((None, None), (None, None, None))
 
 
 @given(labelled_collections())

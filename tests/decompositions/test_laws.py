@@ -10,7 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from saen import Decomposition, Documents, Graphs, NestedData
-from saen.decompositions import DependencyPaths, Edges, Ego, Neighbourhoods, Nested, Nodes, Paths
+from saen.decompositions import (
+    DependencyPaths,
+    Edges,
+    Ego,
+    Neighbourhoods,
+    Nested,
+    Nodes,
+    Pairs,
+    Paths,
+)
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.testing import check_decomposition
 from tests.properties.labelled import labelled_collections
@@ -49,6 +58,7 @@ neighbourhoods = st.builds(
     st.integers(1, 3),
     st.sampled_from(graph_decompositions(rooted=False)),
 )
+pairs = st.builds(Pairs, st.integers(0, 3), st.sampled_from(LABELS), st.sampled_from(DIRECTIONS))
 paths = st.builds(
     lambda radii, length, cap, both, common: Paths(
         [min(radius, 2) for radius in radii][:1], length, cap=cap, both_ways=both, **common
@@ -68,12 +78,14 @@ texts = st.builds(
 )
 
 
-@pytest.mark.parametrize("decomposition", [Ego(), Neighbourhoods(), Paths(), Nodes(), Edges()])
+@pytest.mark.parametrize(
+    "decomposition", [Ego(), Neighbourhoods(), Pairs(), Paths(), Nodes(), Edges()]
+)
 def test_decompositions_keep_the_laws_on_graphs_of_all_kinds(decomposition):
     check_decomposition(decomposition)
 
 
-@pytest.mark.parametrize("kind", ["bags", "egos", "neighbourhoods", "paths"])
+@pytest.mark.parametrize("kind", ["bags", "egos", "neighbourhoods", "pairs", "paths"])
 @settings(max_examples=15)
 @given(st.data())
 def test_decompositions_keep_the_laws_with_any_settings(kind, data):
@@ -81,7 +93,7 @@ def test_decompositions_keep_the_laws_with_any_settings(kind, data):
     check_decomposition(decomposition)
 
 
-@pytest.mark.parametrize("kind", ["bags", "egos", "neighbourhoods", "paths"])
+@pytest.mark.parametrize("kind", ["bags", "egos", "neighbourhoods", "pairs", "paths"])
 @given(labelled_collections(), st.data())
 def test_decompositions_keep_the_laws_on_random_graphs(kind, drawn, data):
     assume(len(drawn.graphs) >= 2)

@@ -198,6 +198,7 @@ def test_parts_name_their_node_roles_and_labels(threads, model):
         ("ego(radii=(0, 1), node_labels='degree,distance')", True),
         ("neighbourhoods(depth=2)", True),
         ("paths(radii=(1,), max_length=2)", True),
+        ("pairs(max_distance=2)", False),
         ("nodes", True),
         ("edges", False),
     ],
@@ -213,7 +214,7 @@ def test_explain_takes_every_decomposition_of_graphs(threads, decomposition, cen
         assert part.inside.sum() * part.count == pytest.approx(part.contribution)
     nodes, edges = explanation.decomposed.nodes, explanation.decomposed.edges
     assert ((nodes >= 0) ^ (edges >= 0)).all()
-    if "distance" in decomposition:
+    if "degree,distance" in decomposition:
         labels = explanation.decomposed.hierarchy.attributes
         degrees = [labels.vocabulary[code][0] for code in labels.codes.tolist()]
         assert degrees == threads[1].degrees()[nodes].tolist()

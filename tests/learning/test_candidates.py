@@ -79,7 +79,8 @@ def test_candidates_use_edge_labels_and_directions_as_roles():
         edges = {
             each.estimator.prepare(data).decomposition.edges
             for each in default_candidates(data)
-            if not each.title.startswith("node networks")  # these read no edges at all
+            # these read no edges at all, or only how far nodes are apart
+            if not each.title.startswith(("node networks", "part counts, pairs"))
         }
         assert edges == {"roles" if roles else "none"}
 
@@ -127,6 +128,18 @@ def test_candidates_differ_from_each_other(numbers, columns):
     own = ("part counts, shares", "l2") if numbers else ("part counts, sizes", None)
     assert norms["part counts"] == (None if numbers else "l2")
     assert own in norms.items()
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_candidates_count_pairs_in_few_graphs_like_molecules(numbers, monkeypatch):
+    data = graphs(node_labels=list("CCCCOC"))
+    other = "part counts, pairs, shares" if numbers else "part counts, pairs, sizes"
+    listed = {each.title: each for each in default_candidates(data, numbers=numbers)}
+    norms = [listed[title].estimator.norm for title in ("part counts, pairs", other)]
+    assert {*norms} == {"l2", None}
+    assert "part counts, pairs" not in names(graphs(), numbers=numbers)
+    monkeypatch.setattr(candidates, "LARGE", 2)
+    assert "part counts, pairs" not in names(data, numbers=numbers)
 
 
 def test_candidates_use_triangles_in_dense_graphs_only():

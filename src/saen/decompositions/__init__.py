@@ -6,6 +6,7 @@ from saen.decompositions.dependency_paths import DependencyPaths
 from saen.decompositions.ego import Ego
 from saen.decompositions.neighbourhoods import Neighbourhoods
 from saen.decompositions.nested import Nested
+from saen.decompositions.pairs import Pairs
 from saen.decompositions.paths import Paths
 from saen.decompositions.registry import DECOMPOSITIONS, decomposition_class, make_decomposition
 
@@ -19,6 +20,7 @@ __all__ = [
     "Neighbourhoods",
     "Nested",
     "Nodes",
+    "Pairs",
     "Paths",
     "decomposition_class",
     "make_decomposition",

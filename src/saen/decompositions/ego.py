@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +26,7 @@ from saen.data.identical import merge_objects
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.ball_bits import list_balls, n_words
 from saen.decompositions.ball_counts import BallCounts
+from saen.decompositions.balls import ball_matrices, spheres
 from saen.decompositions.base import FITTED, Anchors, distinct_integers
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
@@ -223,7 +223,7 @@ class Ego(GraphDecomposition):
             around[self.radii.index(1)] = proper.neighbours(self.direction)
         far = [radius for radius in self.radii if radius > 1]
         if far:
-            balls = _balls(proper.adjacency(self.direction), far, 0, n)
+            balls = ball_matrices(proper.adjacency(self.direction), far, 0, n)
             for radius, ball in zip(far, balls, strict=True):
                 around[self.radii.index(radius)] = _without_roots(ball)
         lengths = np.ones((n, width), dtype=np.int64)
@@ -262,7 +262,7 @@ class Ego(GraphDecomposition):
         balls = self._all_balls(graphs, start, stop)
         alphabet = ROLES if links is None else ROLES + links.roles
         runs: list[_Run] = []
-        for distance, ring in enumerate(_rings(balls)):
+        for distance, sphere in enumerate(spheres(balls)):
             places = [place for place, radius in enumerate(self.radii) if radius >= distance]
             if links is not None and distance == 1:
                 own = slice(*np.searchsorted(links.nodes, [start, stop]))
@@ -271,7 +271,7 @@ class Ego(GraphDecomposition):
                 runs += [_Run(p, near, links.neighbours[own], kinds, 1) for p in places]
             else:
                 role = min(distance, 1)
-                runs += [_Run(p, ring.indptr, ring.indices, role, distance) for p in places]
+                runs += [_Run(p, sphere.indptr, sphere.indices, role, distance) for p in places]
         if self.edges == "objects":
             alphabet = (*ROLES, "edge")
             for place, radius in enumerate(self.radii):
@@ -295,14 +295,14 @@ class Ego(GraphDecomposition):
 
     def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
-        rings = _rings(self._all_balls(graphs, 0, graphs.n_nodes))
-        nodes = [np.flatnonzero(np.bincount(ring.indices)) for ring in rings]
+        by_distance = spheres(self._all_balls(graphs, 0, graphs.n_nodes))
+        nodes = [np.flatnonzero(np.bincount(sphere.indices)) for sphere in by_distance]
         return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
 
     def _all_balls(self, graphs: Graphs, start: int, stop: int) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
         radii = tuple(range(max(self.radii) + 1))
-        return _balls(graphs.adjacency(self.direction), radii, start, stop)
+        return ball_matrices(graphs.adjacency(self.direction), radii, start, stop)
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
@@ -313,28 +313,6 @@ def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:
     names = tuple(f"radius {radius}" for radius in radii)
     indptr = graphs.node_offsets * len(radii)
     return Relation(indptr, np.arange(n_parts, dtype=index_dtype(n_parts)), roles, names, n_parts)
-
-
-def _balls(
-    adjacency: sparse.csr_array, radii: Sequence[int], start: int, stop: int
-) -> list[sparse.csr_array]:
-    """For every radius the Boolean matrix of nodes within that distance, shape (stop - start, N).
-
-    Every node is in its own ball, so self-loops change nothing.
-    """
-    n = adjacency.shape[0]
-    identity = sparse.csr_array((np.ones(n, np.bool_), np.arange(n), np.arange(n + 1)), (n, n))
-    step = adjacency + identity
-    first, second = identity, step
-    if (start, stop) != (0, n):  # slices are copies
-        first, second = identity[start:stop], step[start:stop]
-    balls, ball = [], first
-    for radius in range(max(radii) + 1):
-        if radius:
-            ball = second if radius == 1 else ball @ step
-        if radius in radii:
-            balls.append(ball)
-    return balls
 
 
 def _counted(counts: BallCounts, radii: tuple[int, ...], start: int, stop: int) -> Relation:
@@ -355,13 +333,6 @@ def _without_roots(ball: sparse.csr_array) -> tuple[Ints, Ints]:
     """Pointers and nodes of balls, each without its root."""
     others = np.flatnonzero(ball.indices != segment_ids(ball.indptr))
     return ball.indptr - np.arange(len(ball.indptr)), ball.indices[others]
-
-
-def _rings(balls: list[sparse.csr_array]) -> list[sparse.csr_array]:
-    """The nodes at distance 0, 1, … exactly, from all balls up to some radius."""
-    counts = [ball.astype(np.int8) for ball in balls]
-    between = [a - b for a, b in zip(counts[1:], counts[:-1], strict=True)]
-    return [counts[0], *between]
 
 
 @dataclass(frozen=True)

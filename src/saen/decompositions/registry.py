@@ -26,11 +26,13 @@ from saen.decompositions.dependency_paths import DependencyPaths
 from saen.decompositions.ego import Ego
 from saen.decompositions.neighbourhoods import Neighbourhoods
 from saen.decompositions.nested import Nested
+from saen.decompositions.pairs import Pairs
 from saen.decompositions.paths import Paths
 from saen.errors import InputError
 
 DECOMPOSITIONS: dict[str, type[Decomposition]] = {
-    cls.name: cls for cls in (Ego, Neighbourhoods, Paths, Nodes, Edges, Nested, DependencyPaths)
+    cls.name: cls
+    for cls in (Ego, Neighbourhoods, Pairs, Paths, Nodes, Edges, Nested, DependencyPaths)
 }
 """saen's own, by the name that the command line and saved files use."""
 PLUG_INS = "saen.decompositions"

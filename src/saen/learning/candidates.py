@@ -34,6 +34,8 @@ triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are
 RING_NEIGHBOURS, RING_DEGREE = 3, 16
 """Neighbours per node, on average and at most, up to which graphs with labels have rings that tell
 their nodes apart, as molecules do: where there are more links, all nodes are in triangles."""
+PAIR_DISTANCE = 6
+"""Up to which pairs of nodes of such graphs are counted: about the width of three rings."""
 MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
 """Examples, and nodes and neighbours of all graphs, above which `saen train` does not try
 candidates unless it is asked to: they take hours there."""
@@ -170,10 +172,14 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
     else:
         scaled = "log-degree:2,hub"
         yield counts("part counts, hubs", "log-degree:1,hub")
-    if numbers:  # some do not grow with the graph, as means over its nodes
-        yield counts("part counts, shares", scaled, norm="l2")
-    else:  # rows of length 1 hide how large a graph is, which alone tells some classes apart
-        yield counts("part counts, sizes", scaled, norm=None)
+    # Some numbers do not grow with the graph, as means over its nodes. For classes, rows of length
+    # 1 hide how large a graph is, which alone tells some of them apart.
+    other, norm = ("shares", "l2") if numbers else ("sizes", None)
+    yield counts(f"part counts, {other}", scaled, norm=norm)
+    if ringed and small:
+        pairs = f"pairs(max_distance={PAIR_DISTANCE})"
+        yield counts("part counts, pairs", scaled, decomposition=pairs)
+        yield counts(f"part counts, pairs, {other}", scaled, decomposition=pairs, norm=norm)
     if len(graphs) <= MAX_FOREST_EXAMPLES:
         labels = "node,rings" if ringed else "node" if labelled else "log-degree:2"
         budget = "normal" if labelled and small else "thorough"
