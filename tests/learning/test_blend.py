@@ -370,6 +370,20 @@ def test_blend_evaluation_resumes(tmp_path, monkeypatch):
     assert again.chosen == first.chosen
 
 
+@pytest.mark.parametrize("others", [[1, 0, 2], [0, 1]])
+def test_blend_evaluation_resumed_with_other_candidates_trains_them(others, tmp_path):
+    """As after an update of saen, whose default candidates are others."""
+    listed = [*counts_of_depths()[:1], *candidates()[:2]]
+    options = {"repeats": 1, "folds": 2}
+    blend = saen.BlendClassifier(candidates=listed)
+    cross_validate(blend, THREADS, THREADS.targets, folder=tmp_path, **options)
+    changed = saen.BlendClassifier(candidates=[listed[i] for i in others])
+    fresh = cross_validate(changed, THREADS, THREADS.targets, **options)
+    resumed = cross_validate(changed, THREADS, THREADS.targets, folder=tmp_path, **options)
+    assert resumed.tried == fresh.tried
+    np.testing.assert_array_equal(resumed.probabilities, fresh.probabilities)
+
+
 def counts_of_depths():
     return [
         saen.PartCountsClassifier(f"neighbourhoods(depth={depth})", C=C, depth=depth)

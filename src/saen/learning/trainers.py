@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -232,8 +233,9 @@ def curve_interval(estimator: Estimator) -> int:
 class Trainer:
     """Trains estimators on parts of one dataset; equal decompositions share a hierarchy.
 
-    What is finished is kept in `folder`, under the name of its stage, and taken from there. Groups
-    of networks are trained in `tasks`, if there are any.
+    What is finished is kept in `folder`, under the name of its stage and a digest of the estimator
+    and the parts, and taken from there: a run that is resumed with other candidates trains them.
+    Groups of networks are trained in `tasks`, if there are any.
     """
 
     preparations: Preparations
@@ -319,7 +321,7 @@ class Trainer:
             test_every,
             size,
             self.folder,
-            stage,
+            _file_name(stage, estimator, parts),
             self._advance,
             self.tasks,
         )
@@ -383,7 +385,8 @@ class Trainer:
         `folds` are those on which the estimator chooses, in place of its own. Columns and choices
         come from each part's training examples alone.
         """
-        file = None if self.folder is None else self.folder / f"{stage}.saen"
+        name = _file_name(stage, estimator, parts)
+        file = None if self.folder is None else self.folder / f"{name}.saen"
         if file is not None and file.exists():
             _, document, tensors = container.read(file)
             known = [(tensors[f"tested.{i}"], tensors[f"held_out.{i}"]) for i in range(len(parts))]
@@ -434,3 +437,10 @@ class Trainer:
         self.done += work
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+def _file_name(stage: str, estimator: Estimator, parts: Sequence[Part]) -> str:
+    """The name of what an estimator gives on some parts: another estimator has another."""
+    settings = type(estimator).__name__, sorted(estimator.get_params().items())
+    content = repr((settings, [part.name for part in parts]))
+    return f"{stage}-{blake2b(content.encode(), digest_size=4).hexdigest()}"
