@@ -206,14 +206,31 @@ def test_without_inner_folds_an_interval_is_everything():
     assert (high == np.inf).all()
 
 
-def test_cross_validation_says_how_many_lie_inside():
-    model = saen.SAENRegressor(**QUICK | {"n_models": 1, "epochs": 12})
-    found = saen.cross_validate(model, THREADS, noisy_sizes(0), repeats=1, folds=4)
+@pytest.mark.parametrize("kind", ["networks", "counts"])
+def test_cross_validation_says_how_many_lie_inside(kind, tmp_path):
+    model = {
+        "networks": saen.SAENRegressor(**QUICK | {"n_models": 1, "epochs": 12}),
+        "counts": saen.PartCountsRegressor("neighbourhoods(depth=1)", C=1.0),
+    }[kind]
+    options = {"repeats": 1, "folds": 4, "folder": tmp_path}
+    found = saen.cross_validate(model, THREADS, noisy_sizes(0), **options)
+    again = saen.cross_validate(model, THREADS, noisy_sizes(0), **options)  # from its files
+    np.testing.assert_array_equal(again.radius, found.radius)
     intervals = found.to_json()["intervals"]
     inside = np.abs(found.outputs - found.targets) <= found.radius
     assert intervals["observed"] == inside.mean()
     assert 0.82 < intervals["observed"] < 0.97
     assert intervals["width"] > 0
+
+
+def test_cross_validation_has_intervals_of_several_numbers_from_part_counts():
+    y = np.column_stack([noisy_sizes(0), 100 * noisy_sizes(1)])
+    y[::5, 1] = np.nan
+    model = saen.PartCountsRegressor("neighbourhoods(depth=1)", C=1.0)
+    found = saen.cross_validate(model, THREADS, y, repeats=1, folds=4)
+    assert found.radius.shape == found.outputs.shape == (1, len(y), 2)
+    width = found.radius[0].mean(axis=0)
+    assert 50 < width[1] / width[0] < 200
 
 
 # -- files -------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_fixed_begins_all_its_tasks_before_it_waits(threads):
     here = cross_validate(model, threads, sizes, **options)
     found = cross_validate(model, threads, sizes, **options, executor=executor)
     assert executor.first == len(executor.submitted)
-    stages = dict.fromkeys(name.rpartition("-")[0] for name in executor.submitted)
+    stages = dict.fromkeys(name.rsplit("-", 2)[0] for name in executor.submitted)
     assert list(stages) == ["fixed", "fixed-calibration"]
     assert np.isfinite(here.radius).all()
     for name in ("outputs", "radius", "loss", "validation_loss"):

@@ -35,17 +35,21 @@ def test_plot_levels_draws_empty_levels_but_not_none(tmp_path: Any) -> None:
         plot_levels([])
 
 
-def test_plot_curves_shows_networks_that_train_for_different_epochs() -> None:
+def test_plot_curves_draws_networks_of_different_epochs_apart() -> None:
     part_counts = np.empty((0, 4))
-    curves = join_curves([np.ones((3, 2)), part_counts, np.ones((5, 1))])
+    curves = join_curves([np.ones((3, 2)), part_counts, np.full((5, 1), 2.0)])
     assert curves.shape == (5, 3)
-    [median] = plot_curves({"training": curves}, "loss").axes[0].lines
-    assert np.array_equal(median.get_ydata(), np.ones(5))
+    axes = plot_curves({"training": curves, "none": curves[:0]}, "loss").axes[0]
+    short, long = axes.lines
+    assert short.get_ydata().tolist() == [1.0] * 3
+    assert long.get_ydata().tolist() == [2.0] * 5
+    assert short.get_color() == long.get_color()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training"]
 
 
 def test_plot_curves_draws_straight_lines_between_measurements() -> None:
     nan = np.nan
-    curves = np.array([[nan, nan], [4.0, nan], [nan, 3.0], [2.0, nan], [nan, 1.0]])
+    curves = np.array([[nan, nan], [4.0, nan], [nan, 3.0], [2.0, nan], [1.0, 1.0]])
     [median] = plot_curves({"inner validation": curves}, "loss").axes[0].lines
     assert median.get_xdata().tolist() == [2, 3, 4, 5]
     assert median.get_ydata().tolist() == [4.0, 3.0, 2.0, 1.0]

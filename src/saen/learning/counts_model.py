@@ -107,9 +107,12 @@ class CountsModel:
         return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
 
     def embedding(self, table: PartTable) -> Floats:
-        """Dense features of the unique examples: as they are if few, else hashed, (rows, width)."""
-        features = self._features(self.encoder.encode(table), table)
-        n = features.shape[1]
+        """Dense features of the unique examples: as they are if few, else hashed, (rows, width).
+
+        Without the number of all parts, which a forest reads, too: no other column would count.
+        """
+        n = self.encoder.n_columns
+        features = self._features(self.encoder.encode(table), table)[:, :n]
         if n > EMBEDDING_WIDTH:
             rng = np.random.default_rng(n)
             places = rng.integers(EMBEDDING_WIDTH, size=n)

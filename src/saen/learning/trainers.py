@@ -388,8 +388,7 @@ class Trainer:
         name = _file_name(stage, estimator, parts)
         file = None if self.folder is None else self.folder / f"{name}.saen"
         if file is not None and file.exists():
-            _, document, tensors = container.read(file)
-            known = [(tensors[f"tested.{i}"], tensors[f"held_out.{i}"]) for i in range(len(parts))]
+            _, document, arrays = container.read(file)
             self._advance(len(parts))
             chosen = document["chosen"]
         else:
@@ -400,14 +399,23 @@ class Trainer:
             else:
                 results = self._fit(estimator, parts, folds)
             none = np.empty(0)
-            known = [(r.tested, none if r.held_out is None else r.held_out) for r in results]
-            chosen = [each.model.choices for each in results]
+            chosen, arrays = [each.model.choices for each in results], {}
+            for i, each in enumerate(results):
+                arrays[f"tested.{i}"] = each.tested
+                arrays[f"held_out.{i}"] = none if each.held_out is None else each.held_out
+                if (errors := each.model.errors) is not None:
+                    radius = interval_radius(errors, COVERAGE)
+                    arrays[f"radius.{i}"] = radius.reshape(each.tested.shape[1:])
             if file is not None:
-                arrays = {f"tested.{i}": tested for i, (tested, _) in enumerate(known)}
-                arrays |= {f"held_out.{i}": held_out for i, (_, held_out) in enumerate(known)}
                 container.write(file, "predictions", {"chosen": chosen}, arrays)
-        tested = PartOutputs([rows for rows, _ in known], np.empty((0, len(parts))), chosen)
-        return tested, [held_out for _, held_out in known]
+
+        def of_parts(name: str) -> list[Floats]:
+            keys = (f"{name}.{i}" for i in range(len(parts)))
+            return [arrays[key] for key in keys if key in arrays]
+
+        curves = np.empty((0, len(parts)))
+        tested = PartOutputs(of_parts("tested"), curves, chosen, of_parts("radius"))
+        return tested, of_parts("held_out")
 
     def _fit(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats
-from saen._util.strings import short_label
+from saen._util.strings import plural, short_label
 from saen.errors import InputError
 from saen.learning.metrics import Calibration, classification_scores
 from saen.report.figures import (
@@ -55,8 +55,7 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     targets, outputs = evaluation.targets[examples], evaluation.outputs[repeats, examples]
     if left is not None:
         _draw_curves(left, evaluation.curves, evaluation.loss_name)
-        n_networks = evaluation.loss.shape[1]
-        left.set_title(f"{n_networks} networks: median, 10 % to 90 %", size=10, loc="left")
+        left.set_title(describe_curves(evaluation.loss), size=10, loc="left")
     if evaluation.target_names:
         _draw_target_scores(right, evaluation)
     elif classes is None:
@@ -70,6 +69,17 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     figure.suptitle(title, x=0.01, ha="left", weight="bold", parse_math=False)
     figure.tight_layout()
     return figure
+
+
+def describe_curves(values: Floats) -> str:
+    """What is drawn of curves (epochs, networks), in words.
+
+    >>> describe_curves(np.array([[2.0, 3.0, 1.0], [1.0, 2.0, np.nan]]))
+    '3 networks, by epochs: median, 10 % to 90 %'
+    """
+    networks = plural(values.shape[1], "network")
+    by_epochs = ", by epochs" if len(_by_length(values)) > 1 else ""
+    return networks + (f"{by_epochs}: median, 10 % to 90 %" if values.shape[1] > 1 else "")
 
 
 def plot_curves(curves: Mapping[str, Floats], unit: str) -> Figure:
@@ -207,12 +217,14 @@ def plot_level_sizes(levels: Sequence[dict[str, Any]], what: str) -> Figure:
 
 def _draw_curves(axes: Axes, curves: Mapping[str, Floats], unit: str) -> None:
     for (name, values), colour in zip(curves.items(), CATEGORIES, strict=False):
-        filled = _filled(values)
-        measured = np.flatnonzero(np.isfinite(filled).any(axis=1))
-        shown = measured[evenly_spaced(len(measured), MAX_EPOCHS)]
-        low, middle, high = np.nanquantile(filled[shown], (0.1, 0.5, 0.9), axis=1)
-        axes.fill_between(shown + 1, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(shown + 1, middle, color=colour, label=name)
+        label: str | None = name
+        for own in _by_length(_filled(values)):
+            measured = np.flatnonzero(np.isfinite(own).any(axis=1))
+            shown = measured[evenly_spaced(len(measured), MAX_EPOCHS)]
+            low, middle, high = np.nanquantile(own[shown], (0.1, 0.5, 0.9), axis=1)
+            axes.fill_between(shown + 1, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(shown + 1, middle, color=colour, label=label)
+            label = None
     axes.set(xlabel="epoch", ylabel=unit, ylim=(0, None))
     axes.locator_params(axis="x", integer=True)
     if len(curves) > 1:
@@ -229,6 +241,13 @@ def _filled(values: Floats) -> Floats:
         if len(known):
             out[:, network] = np.interp(epochs, known, curve[known], left=np.nan, right=np.nan)
     return out
+
+
+def _by_length(values: Floats) -> list[Floats]:
+    """Curves (epochs, networks) by their last epoch: a median of several lengths would jump."""
+    known = np.isfinite(values)
+    ends = np.where(known.any(axis=0), len(values) - known[::-1].argmax(axis=0), 0)
+    return [values[:end, ends == end] for end in np.unique(ends[ends > 0]).tolist()]
 
 
 def _draw_confusion(axes: Axes, confusion: NDArray[np.int64], classes: Array) -> None:

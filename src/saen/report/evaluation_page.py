@@ -23,6 +23,7 @@ from saen.data.nested import NestedData
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
 from saen.learning.parameters import Parameters
 from saen.report.charts import (
+    describe_curves,
     plot_calibration,
     plot_confusion,
     plot_curves,
@@ -216,9 +217,7 @@ def _curve_picture(unit: str, lines: Mapping[str, ArrayLike]) -> Picture | None:
     curves = {name: values for name, values in curves.items() if values.size}
     if not curves:
         return None
-    epochs, networks = next(iter(curves.values())).shape
-    spread = "" if networks == 1 else ": median, and range from 10 % to 90 %"
-    caption = f"{unit} of {plural(networks, 'network')} over {plural(epochs, 'epoch')}{spread}"
+    caption = f"{unit} of {describe_curves(next(iter(curves.values())))}"
     return Picture(plot_curves(curves, unit), caption)
 
 
