@@ -75,11 +75,12 @@ def describe_curves(values: Floats) -> str:
     """What is drawn of curves (epochs, networks), in words.
 
     >>> describe_curves(np.array([[2.0, 3.0, 1.0], [1.0, 2.0, np.nan]]))
-    '3 networks, by epochs: median, 10 % to 90 %'
+    '3 networks over 1 to 2 epochs: median, 10 % to 90 %'
     """
-    networks = plural(values.shape[1], "network")
-    by_epochs = ", by epochs" if len(_by_length(values)) > 1 else ""
-    return networks + (f"{by_epochs}: median, 10 % to 90 %" if values.shape[1] > 1 else "")
+    lengths = [len(own) for own in _by_length(values)]
+    fewest = f"{lengths[0]} to " if len(lengths) > 1 else ""
+    what = f"{plural(values.shape[1], 'network')} over {fewest}{plural(len(values), 'epoch')}"
+    return what + (": median, 10 % to 90 %" if values.shape[1] > 1 else "")
 
 
 def plot_curves(curves: Mapping[str, Floats], unit: str) -> Figure:
@@ -245,8 +246,7 @@ def _filled(values: Floats) -> Floats:
 
 def _by_length(values: Floats) -> list[Floats]:
     """Curves (epochs, networks) by their last epoch: a median of several lengths would jump."""
-    known = np.isfinite(values)
-    ends = np.where(known.any(axis=0), len(values) - known[::-1].argmax(axis=0), 0)
+    ends = (np.isfinite(values) * np.arange(1, len(values) + 1)[:, None]).max(axis=0, initial=0)
     return [values[:end, ends == end] for end in np.unique(ends[ends > 0]).tolist()]
 
 
