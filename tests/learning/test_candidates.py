@@ -99,6 +99,18 @@ def test_candidates_try_attributes_both_with_and_without():
     assert not all(used)
 
 
+def test_candidates_learn_attributes_for_longer_and_over_neighbourhoods(monkeypatch):
+    data = graphs(node_labels=list("CCCCOC"), node_attributes=np.ones((6, 2)))
+    listed = {each.title: each.estimator for each in default_candidates(data)}
+    assert listed["ego networks, attributes"].epochs > listed["ego networks"].epochs
+    deep = listed["neighbourhood networks, attributes"]
+    assert deep.node_labels == "node,attributes"
+    assert deep.prepare(data).decomposition.name == "neighbourhoods"
+    monkeypatch.setattr(candidates, "LARGE", 2)
+    assert "neighbourhood networks, attributes" not in names(data)
+    assert "neighbourhood networks, attributes" in names(data, budget="thorough")
+
+
 @pytest.mark.parametrize("numbers", [False, True])
 def test_candidates_of_other_data_use_their_decomposition(numbers):
     candidates = default_candidates(None, "dependency_paths", numbers=numbers)

@@ -24,8 +24,9 @@ BUDGETS = ("quick", "normal", "thorough")
 LARGE = 2000
 """Examples from which on networks are trained longer: smaller collections are soon overfitted."""
 EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP, EPOCHS_NODES = 30, 80, 40, 80
-"""Of networks over ego graphs, by the size of the collection; at most, of those over
-neighbourhoods, which cost several times as much; of those over single nodes, which cost little."""
+"""Of networks over ego graphs, by the size of the collection (with attributes always the second); at
+most, of those over neighbourhoods, which cost several times as much; of those over single nodes,
+which cost little."""
 EPOCHS_DIVISOR = 4
 """Networks are also tried with their epochs divided by this."""
 DENSE = 4
@@ -202,7 +203,16 @@ def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
     if graphs.node_attributes is not None:
         binned = f"node,{ATTRIBUTE_BINS}" if labelled else ATTRIBUTE_BINS
         yield counts("part counts, attribute bins", binned)
-        yield networks("ego networks, attributes", f"{own},attributes", "normal")
+        # Attributes say more than labels, and take longer to learn.
+        vectors = f"{own},attributes"
+        yield networks("ego networks, attributes", vectors, "normal", epochs=EPOCHS_LARGE)
+        yield networks(
+            "neighbourhood networks, attributes",
+            vectors,
+            "normal" if small else "thorough",
+            decomposition="neighbourhoods(depth=2)",
+            epochs=EPOCHS_DEEP,
+        )
     if graphs.edge_attributes is not None:
         # Bins tell parts apart as labels do: with fine degrees, hardly any two would be the same.
         coarse = "node" if labelled else "log-degree:1"
