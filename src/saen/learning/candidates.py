@@ -24,8 +24,8 @@ BUDGETS = ("quick", "normal", "thorough")
 LARGE = 2000
 """Examples from which on networks are trained longer: smaller collections are soon overfitted."""
 EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP, EPOCHS_NODES = 30, 80, 40, 80
-"""Of networks over ego graphs, by the size of the collection (with attributes always the second); at
-most, of those over neighbourhoods, which cost several times as much; of those over single nodes,
+"""Of networks over ego graphs, by the size of the collection (with attributes always the second);
+at most, of those over neighbourhoods, which cost several times as much; of those over single nodes,
 which cost little."""
 EPOCHS_DIVISOR = 4
 """Networks are also tried with their epochs divided by this."""
