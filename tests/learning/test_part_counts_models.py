@@ -352,8 +352,9 @@ def test_average_of_numbers_counts_by_weight():
     assert explain(model, THREADS, 5).baseline == pytest.approx(expected)
 
 
-def test_example_without_parts_is_its_own_baseline():
-    model = fitted()
+@pytest.mark.parametrize("settings", [{}, FOREST])
+def test_example_without_parts_is_its_own_baseline(settings):
+    model = fitted(**settings)
     empty = saen.Graphs.from_edge_lists([[]], sizes=[0])
     explanation = explain(model, empty, 0)
     assert explanation.output == explanation.baseline

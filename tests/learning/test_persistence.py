@@ -452,6 +452,7 @@ def test_contents_that_reach_outside_are_refused(
         lambda d, t: d["linear"].update(encoding="other"),
         lambda d, t: d["linear"].update(max_count=10**30),
         lambda d, t: d["linear"].update(norm="l3"),
+        lambda d, t: d["linear"].update(norm="shares"),
         lambda d, t: d["linear"].update(C="much"),
         lambda d, t: d["linear"].update(depth=1.5),
         lambda d, t: t.update({"linear.starts": t["linear.starts"][::-1]}),
@@ -475,6 +476,7 @@ def test_a_linear_model_that_does_not_fit_together_is_refused(
     "change",
     [
         lambda d, t: d["linear"].update(C=1.0),
+        lambda d, t: d["linear"].update(norm="l2"),
         lambda d, t: t.update({"forest.column": t["forest.column"] + 10**6}),
         lambda d, t: t.update({"forest.children": t["forest.children"][::-1]}),
         lambda d, t: t.update({"forest.roots": t["forest.roots"] - 1}),
