@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import index_dtype, offsets, segment_ids, smallest_unsigned
+from saen._util.arrays import Ints, index_dtype, offsets, segment_ids, smallest_unsigned
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.decompositions.balls import ball_matrices, spheres
@@ -62,9 +62,8 @@ class Pairs(GraphDecomposition):
         parts = np.empty(indptr[-1], dtype=index_dtype(n))
         parts[indptr[:-1]] = first
         parts[indptr[1:][apart] - 1] = second[apart]
-        names, roles = ("end",), np.zeros(len(parts), dtype=np.uint8)
+        roles = np.zeros(len(parts), dtype=np.uint8)
         if self._ordered(graphs):
-            names = ("from", "to")
             roles[indptr[1:][apart] - 1] = 1
         top = Relation(
             np.searchsorted(first, graphs.node_offsets),
@@ -73,6 +72,7 @@ class Pairs(GraphDecomposition):
             tuple(f"distance {length}" for length in range(self.max_distance + 1)),
             n_pairs,
         )
+        names = ("from", "to") if self._ordered(graphs) else ("end",)
         ends = Relation(indptr, parts, roles, names, n)
         return Hierarchy(bottom, (ends, top), ("nodes", "pairs", "graphs"))
 
@@ -89,7 +89,7 @@ class Pairs(GraphDecomposition):
         """Whether the two ends of a pair are told apart."""
         return graphs.directed and self.direction != "both"
 
-    def _pairs(self, graphs: Graphs) -> tuple[NDArray[np.int64], ...]:
+    def _pairs(self, graphs: Graphs) -> tuple[Ints, Ints, Ints]:
         """First node, second node and distance of all pairs, by their first node."""
         radii = range(self.max_distance + 1)
         balls = ball_matrices(graphs.adjacency(self.direction), radii, 0, graphs.n_nodes)

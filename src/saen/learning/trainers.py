@@ -399,13 +399,13 @@ class Trainer:
             else:
                 results = self._fit(estimator, parts, folds)
             none = np.empty(0)
-            chosen, arrays = [each.model.choices for each in results], {}
-            for i, each in enumerate(results):
-                arrays[f"tested.{i}"] = each.tested
-                arrays[f"held_out.{i}"] = none if each.held_out is None else each.held_out
-                if (errors := each.model.errors) is not None:
-                    radius = interval_radius(errors, COVERAGE)
-                    arrays[f"radius.{i}"] = radius.reshape(each.tested.shape[1:])
+            chosen, arrays = [fit.model.choices for fit in results], {}
+            for i, fit in enumerate(results):
+                arrays[f"tested.{i}"] = fit.tested
+                arrays[f"held_out.{i}"] = none if fit.held_out is None else fit.held_out
+                if fit.model.errors is not None:
+                    radius = interval_radius(fit.model.errors, COVERAGE)
+                    arrays[f"radius.{i}"] = radius.reshape(fit.tested.shape[1:])
             if file is not None:
                 container.write(file, "predictions", {"chosen": chosen}, arrays)
 
