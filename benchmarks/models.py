@@ -297,6 +297,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.models", description=__doc__)
     parser.add_argument("datasets", nargs="*", metavar="DATASET", help="all small ones if none")
     parser.add_argument("--full", action="store_true", help="NCI1 and the large ones, too")
+    parser.add_argument("--only", default="", help="models with this in their title")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/results")
     options = parser.parse_args()
     names = options.datasets or [*(FULL if options.full else DATASETS), MOLECULES]
@@ -311,6 +312,8 @@ def main() -> None:
     for name in names:
         say(name)
         for title, case in listed[name].items():
+            if options.only not in title:
+                continue
             try:
                 row = case()
             except MeasurementError as error:
