@@ -162,7 +162,8 @@ def test_inspect_predictions_of_part_counts(threads: Graphs, tmp_path: Path) -> 
     saen.cross_validate(
         counts, threads, threads.targets, repeats=1, folds=2, folder=tmp_path, models_at_once=1
     )
-    found = inspect_file(tmp_path / "fixed.saen")
+    [file] = tmp_path.glob("fixed-*.saen")
+    found = inspect_file(file)
     assert (found["kind"], found["rows"], found["models"]) == ("predictions", len(threads), 2)
 
 

@@ -232,6 +232,8 @@ DECOMPOSED: dict[str, tuple[Any, Any]] = {
     "neighbourhoods": GRAPHS,
     "neighbourhoods(depth=2, edges=roles)": GRAPHS,
     "neighbourhoods(depth=1, edges=objects)": GRAPHS,
+    "pairs": GRAPHS,
+    "pairs(max_distance=2, direction=out)": GRAPHS,
     "paths": GRAPHS,
     "paths(radii=(1,), max_length=2, edges=roles, both_ways=True)": GRAPHS,
     "paths(radii=(1,), edges=objects)": GRAPHS,
