@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from saen import BlendClassifier, Ego, Graphs, NestedData, make_decomposition
+from saen import (
+    BlendClassifier,
+    Ego,
+    Graphs,
+    NestedData,
+    PartCountsClassifier,
+    SAENClassifier,
+    make_decomposition,
+)
 from saen.learning.unused import unused_by, unused_information
 
 EDGES = [[(0, 1), (1, 2)]]
@@ -54,6 +62,29 @@ def test_unused_gives_an_option_that_works():
         [line] = unused_information(graphs, Ego(radii=(0, 1)).fit(graphs))
         spec = line.partition('--decomposition "')[2].removesuffix('")')
         assert unused_information(graphs, make_decomposition(spec).fit(graphs)) == []
+
+
+def test_unused_by_part_counts_advises_bins():
+    counts = PartCountsClassifier()
+    graphs = Graphs.from_edge_lists(EDGES, node_labels=list("abc"), node_attributes=np.eye(3))
+    [line] = unused_by(counts, graphs)
+    assert line == (
+        "node attributes are not used (use them with --node-labels node,attribute-bins)"
+    )
+    for labels, bad in (("node,attributes", True), ("node,attribute-bins", False)):
+        lines = unused_by(PartCountsClassifier(node_labels=labels), graphs)
+        assert [line.partition(",")[0] for line in lines] == (
+            ["parts with real-valued attributes hardly ever repeat"] if bad else []
+        )
+    plain = Graphs.from_edge_lists(EDGES, node_attributes=np.eye(3))
+    assert "bins with --node-labels attribute-bins" in unused_by(counts, plain)[0]
+    assert unused_by(SAENClassifier(), plain) == []
+
+
+def test_many_columns_that_are_not_used_are_counted() -> None:
+    data = NestedData([{"w": ["x"]}]).with_extra({f"c{i}": [1] for i in range(11)})
+    [line] = unused_information(data, None)
+    assert line == "11 columns not used: c0, c1, c2, c3, c4, c5, c6, c7 and 3 more"
 
 
 def test_keys_of_nested_data_that_are_not_used_are_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -34,6 +34,16 @@ def boolean_text(value: object) -> str:
     ('true', 'false')
     """
     return "true" if value else "false"
+
+
+def some_of(words: Sequence[str], most: int = 8) -> str:
+    """Words as a list, the first ones if there are many.
+
+    >>> some_of(["a", "b"]), some_of(["a", "b", "c"], most=2)
+    ('a, b', 'a, b and 1 more')
+    """
+    shown = ", ".join(words[:most])
+    return shown + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
 def first_duplicate(words: Iterable[str]) -> str | None:

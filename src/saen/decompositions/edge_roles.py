@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
+from saen._util.strings import some_of
 from saen.data._adjacency import by_column
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
@@ -109,10 +110,14 @@ def _check_kinds(columns: list[Array], kinds: Vocabulary, directed: bool) -> Non
     # Labels of undirected edges may happen to be the words of ways.
     other = not directed and len(columns[-1]) > 0 and not np.isin(columns[-1], WAYS).any()
     if len(values[0]) != len(columns) or (other if fitted_on_ways else directed):
+        advice = "read them as the training data"
+        if directed and not fitted_on_ways:
+            advice += ", whose edges have no direction"
+        elif fitted_on_ways and not directed:
+            advice += " (--directed)"
         raise InputError(
             "edge labels and directions of these graphs are not of the kinds that the "
-            f"decomposition was fitted on ({', '.join(kind_names(kinds)[:4])}): "
-            "read them as the training data (--directed)"
+            f"decomposition was fitted on ({some_of(kind_names(kinds), 4)}): {advice}"
         )
 
 

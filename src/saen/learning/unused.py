@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from saen._util.strings import plural
+from saen._util.strings import plural, some_of
 from saen.data._collection import Dataset
 from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition, Edges
@@ -37,7 +37,7 @@ def unused_information(
     read = {(smiles or SMILES).casefold(), (groups or "").casefold()}
     extra = [name for name in columns if name.casefold() not in read]
     if extra:
-        lines.append(f"{plural(len(extra), 'column')} not used: {', '.join(extra)}")
+        lines.append(f"{plural(len(extra), 'column')} not used: {some_of(extra)}")
     return lines
 
 
@@ -53,14 +53,30 @@ def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
     (['node attributes are not used (use them with --node-labels node,attributes)'], [])
     """
     from saen.learning.blend import BlendEstimator  # imports scikit-learn
+    from saen.learning.part_counts_models import PartCountsEstimator
 
     if not isinstance(data, Graphs):
         return unused_information(data, None, **columns)
+    if isinstance(estimator, PartCountsEstimator):
+        decomposition = estimator.spec.resolve(data).resolved(data)
+        lines = unused_information(data, decomposition, **columns)
+        return [*_exact_vectors(decomposition), *(line.replace(*BINNED) for line in lines)]
     blended = isinstance(estimator, BlendEstimator)
     readers = [each.estimator for each in estimator.listed(data)] if blended else [estimator]
     resolved = (each.spec.resolve(data).resolved(data) for each in readers)
     first, *others = (unused_information(data, each, **columns) for each in resolved)
     return [line for line in first if all(line in lines for lines in others)]
+
+
+def _exact_vectors(decomposition: Decomposition) -> list[str]:
+    """What to say of parts that real numbers tell apart: the next graph hardly has the same."""
+    labels = getattr(decomposition, "node_labels", "").split(",")
+    if "attributes" not in [kind.strip() for kind in labels]:
+        return []
+    return [
+        "parts with real-valued attributes hardly ever repeat, so that counts of them tell little "
+        f"(put attributes into bins with --node-labels {ATTRIBUTE_BINS})"
+    ]
 
 
 def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
@@ -96,5 +112,7 @@ def _nodes(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
     ]
 
 
+BINNED = (",attributes)", f",{ATTRIBUTE_BINS})")
+"""What part counts are advised to read instead of exact vectors."""
 WITH_ROLES = ("ego", "neighbourhoods", "paths")
 """Decompositions of graphs that have the parameter `edges`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from saen._util.strings import plural
+from saen._util.strings import plural, some_of
 from saen.learning.splits import PARTS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from saen.learning.jobs.train import HoldOut
     from saen.learning.metrics import Metric
 
-MAX_TARGETS = 20  # listed in one line
+MAX_TARGETS, MAX_MEMBERS = 20, 5  # listed in one line
 MAX_FIXED = 1000
 """Scores beyond it are written with an exponent."""
 STOP_MEANINGS = {
@@ -250,9 +250,8 @@ def _per_target(title: str, scores: dict[str, float | None], *, percent: bool) -
     def words(value: float | None) -> str:
         return _percent(value) if percent or value is None else f"{value:.4g}"
 
-    shown = [f"{name} {words(value)}" for name, value in list(scores.items())[:MAX_TARGETS]]
-    more = len(scores) - len(shown)
-    return f"{title}: {', '.join(shown)}" + (f" and {more} more" if more else "")
+    shown = [f"{name} {words(value)}" for name, value in scores.items()]
+    return f"{title}: {some_of(shown, MAX_TARGETS)}"
 
 
 def _percent(value: float | None) -> str:
@@ -266,8 +265,11 @@ def _value(metric: Metric, mean: float | None) -> str:
 def describe_model(model: Any) -> str:
     """What a fitted model consists of: networks and epochs, or columns and settings."""
     if hasattr(model, "members_"):
-        members = ", ".join(f"{each.name} {100 * each.weight:.0f} %" for each in model.members_)
-        return f"blend of {plural(len(model.members_), 'model')} ({members})"
+        ranked = sorted(model.members_, key=lambda each: -each.weight)
+        members = some_of(
+            [f"{each.name} {100 * each.weight:.0f} %" for each in ranked], MAX_MEMBERS
+        )
+        return f"blend of {plural(len(ranked), 'model')} ({members})"
     if hasattr(model, "weights_"):
         networks = plural(model.weights_.n_models, "network")
         return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"

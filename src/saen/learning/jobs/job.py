@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.strings import some_of
 from saen.data._collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import catalog_entry, data_kind, load_data
@@ -149,7 +150,9 @@ def check_targets(data: Any, name: str) -> Array:
     if n == 0:
         raise InputError(f"{name} is empty: there is nothing to learn from")
     if y is None:
-        raise InputError(f"{name} has no targets to learn: name the column with --target")
+        columns = some_of([*(data.extra or {})])
+        found = f" (columns: {columns})" if columns else ""
+        raise InputError(f"{name} has no targets to learn: name the column with --target{found}")
     if y.ndim == 2:
         for target, facts in target_facts(y, data.target_names).items():
             if not facts["known"]:
