@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ else:
 
 def ball_matrices(
     adjacency: sparse.csr_array, radii: Sequence[int], start: int, stop: int
-) -> list[sparse.csr_array]:
+) -> Iterator[sparse.csr_array]:
     """For every radius the Boolean matrix of nodes within that distance, shape (stop - start, N).
 
     The balls are those of the nodes from `start` to `stop`. Every node is in its own, so self-loops
@@ -33,22 +33,23 @@ def ball_matrices(
     first, second = identity, step
     if (start, stop) != (0, n):  # slices are copies
         first, second = identity[start:stop], step[start:stop]
-    balls, ball = [], first
+    ball = first
     for radius in range(max(radii) + 1):
         if radius:
             ball = second if radius == 1 else ball @ step
         if radius in radii:
-            balls.append(ball)
-    return balls
+            yield ball
 
 
-def spheres(balls: Sequence[sparse.csr_array]) -> list[sparse.csr_array]:
+def spheres(balls: Iterable[sparse.csr_array]) -> Iterator[sparse.csr_array]:
     """The nodes at distance 0, 1, … exactly, from the balls of all radii from 0 on.
 
     >>> path = sparse.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.bool_)
     >>> [each.toarray().tolist() for each in spheres(ball_matrices(path, (0, 1), 0, 1))]
     [[[1, 0, 0]], [[0, 1, 0]]]
     """
-    counts = [ball.astype(np.int8) for ball in balls]
-    between = [a - b for a, b in zip(counts[1:], counts[:-1], strict=True)]
-    return [counts[0], *between]
+    inside = None
+    for ball in balls:
+        count = ball.astype(np.int8)
+        yield count if inside is None else count - inside
+        inside = count

@@ -295,14 +295,14 @@ class Ego(GraphDecomposition):
 
     def distances(self, graphs: Graphs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a node and its distance from some root, each once."""
-        by_distance = spheres(self._all_balls(graphs, 0, graphs.n_nodes))
-        nodes = [np.flatnonzero(np.bincount(sphere.indices)) for sphere in by_distance]
+        balls = self._all_balls(graphs, 0, graphs.n_nodes)
+        nodes = [np.flatnonzero(np.bincount(sphere.indices)) for sphere in spheres(balls)]
         return np.concatenate(nodes), segment_ids(offsets(np.array(list(map(len, nodes)))))
 
     def _all_balls(self, graphs: Graphs, start: int, stop: int) -> list[sparse.csr_array]:
         """The balls of every radius up to the largest."""
         radii = tuple(range(max(self.radii) + 1))
-        return ball_matrices(graphs.adjacency(self.direction), radii, start, stop)
+        return list(ball_matrices(graphs.adjacency(self.direction), radii, start, stop))
 
 
 def by_radius(graphs: Graphs, radii: tuple[int, ...]) -> Relation:

@@ -93,8 +93,11 @@ class Pairs(GraphDecomposition):
         """First node, second node and distance of all pairs, by their first node."""
         radii = range(self.max_distance + 1)
         balls = ball_matrices(graphs.adjacency(self.direction), radii, 0, graphs.n_nodes)
-        columns = []
+        none: Ints = np.empty(0, dtype=np.int64)
+        columns = [(none, none, none)]
         for distance, sphere in enumerate(spheres(balls)):
+            if sphere.nnz == 0:  # nobody is that far apart, or farther
+                break
             first, second = segment_ids(sphere.indptr), sphere.indices
             if not self._ordered(graphs):
                 once = first <= second
