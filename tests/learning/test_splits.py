@@ -193,6 +193,7 @@ def test_validation_parts_need_splits_of_one_fold():
 
 
 def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
+    chem = pytest.importorskip("rdkit.Chem", reason="needs the extra 'chem'")
     table = tmp_path / "molecules.csv"
     table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
 
@@ -223,8 +224,13 @@ def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
         groups("nothing")
     with pytest.raises(InputError, match=r"not 'labb' \(did you mean Lab\?\)"):
         groups("labb")
-    with pytest.raises(InputError, match="table with a column 'smiles'"):
+    with pytest.raises(InputError, match="table with a column 'smiles' or an SDF, not threads"):
         groups("scaffold", "threads")
+    blocks = [chem.MolToMolBlock(chem.MolFromSmiles(text)) for text in ("Cc1ccccc1", "CCO")]
+    (tmp_path / "molecules.sdf").write_text("".join(f"{block}$$$$\n" for block in blocks))
+    assert groups("scaffold", tmp_path / "molecules.sdf") == ["c1ccccc1", "(no rings)"]
+    saen.save(saen.load_dataset(tmp_path / "molecules.sdf"), tmp_path / "own.saen")
+    assert groups("scaffold", tmp_path / "own.saen") == ["c1ccccc1", "(no rings)"]
 
 
 def test_groups_come_from_a_key_of_json_lines(tmp_path):

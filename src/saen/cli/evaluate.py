@@ -47,7 +47,7 @@ def command(
         str | None,
         typer.Option(
             help="Never split a group: a column of the table or key of JSON lines, a file with "
-            "one line per graph, or scaffold (of SMILES)."
+            "one line per graph, or scaffold (of molecules)."
         ),
     ] = None,
     splits: Annotated[

@@ -289,7 +289,8 @@ def read_smiles(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Gra
 def read_molecule_file(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
     """Read molecules from a `.smi` file (SMILES, then perhaps a name, on every line) or an SDF.
 
-    The titles of an SDF are its ids where all molecules have one; its data fields are columns.
+    The titles of an SDF are its ids where all molecules have one; its data fields are columns, and
+    so are its molecules as SMILES.
 
     >>> file = getfixture("tmp_path") / "acids.smi"
     >>> _ = file.write_text("CC(=O)O acetic acid\\nOC=O formic acid\\n")
@@ -396,6 +397,9 @@ def _read_rows(
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
     written = source if about.id and source != _BLOCK else None  # SMILES that are not the ids
     others = about.others(read_rows, also=written)
+    if source == _BLOCK and SMILES not in map(column_name, others):
+        chem = _rdkit().Chem
+        others[SMILES] = np.array([chem.MolToSmiles(each) for each in molecules], dtype=np.str_)
     graphs = from_rdkit(molecules, atoms="smiles" if options.choice("chem") == "rich" else "symbol")
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),

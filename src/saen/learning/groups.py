@@ -30,8 +30,8 @@ def load_groups(
     """The group of each example of the data, which were read from `source`.
 
     `groups` is a column of the table or key of the JSON lines, a file with one line per record, or
-    `scaffold`: that of the molecules of a table. `skipped` are the records of the source that are
-    not among the data, see `skipped_records`.
+    `scaffold`: that of the molecules of a table or an SDF. `skipped` are the records of the source
+    that are not among the data, see `skipped_records`.
 
     >>> import saen
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -41,9 +41,13 @@ def load_groups(
     [['A', 'B'], ['(no rings)', '(no rings)']]
     """
     if groups == SCAFFOLD:
-        smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+        smiles = _extra_column(reading.smiles or SMILES, data)
         if smiles is None:
-            raise InputError(f"scaffolds need a table with a column {SMILES!r}, not {source}")
+            smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+        if smiles is None:
+            raise InputError(
+                f"scaffolds need a table with a column {SMILES!r} or an SDF, not {source}"
+            )
         scaffolds = murcko_scaffolds(smiles)
         return np.where(scaffolds == "", NO_SCAFFOLD, scaffolds)
     column = _extra_column(groups, data)
