@@ -48,7 +48,7 @@ def load_groups(
             raise InputError(
                 f"scaffolds need a table with a column {SMILES!r} or an SDF, not {source}"
             )
-        scaffolds = murcko_scaffolds(smiles)
+        scaffolds = murcko_scaffolds(smiles.tolist())
         return np.where(scaffolds == "", NO_SCAFFOLD, scaffolds)
     column = _extra_column(groups, data)
     if column is None:
