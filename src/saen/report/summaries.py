@@ -266,9 +266,8 @@ def describe_model(model: Any) -> str:
     """What a fitted model consists of: networks and epochs, or columns and settings."""
     if hasattr(model, "members_"):
         ranked = sorted(model.members_, key=lambda each: -each.weight)
-        members = some_of(
-            [f"{each.name} {100 * each.weight:.0f} %" for each in ranked], MAX_MEMBERS
-        )
+        shares = [f"{each.name} {100 * each.weight:.0f} %" for each in ranked]
+        members = some_of(shares, MAX_MEMBERS, "; ")  # names have commas
         return f"blend of {plural(len(ranked), 'model')} ({members})"
     if hasattr(model, "weights_"):
         networks = plural(model.weights_.n_models, "network")
