@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from saen._util.strings import plural, some_of
@@ -19,11 +20,13 @@ def unused_information(
     *,
     smiles: str | None = None,
     groups: str | None = None,
+    vectors: str = "attributes",
 ) -> list[str]:
     """One line for everything in the data that is ignored, with the option that would use it.
 
     Only saen's own decompositions of graphs are known well enough to say anything. `smiles` is the
-    column that molecules were made of, by default `smiles`; `groups` one that splits follow.
+    column that molecules were made of, by default `smiles`; `groups` one that splits follow;
+    `vectors` the label by which node attributes are best read.
 
     >>> from saen import Ego
     >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
@@ -32,7 +35,7 @@ def unused_information(
     """
     lines = []
     if isinstance(data, Graphs) and isinstance(decomposition, GraphDecomposition):
-        lines = [*_edges(data, decomposition), *_nodes(data, decomposition)]
+        lines = [*_edges(data, decomposition), *_nodes(data, decomposition, vectors)]
     columns = (data.extra or {}) if isinstance(data, Dataset) else {}
     read = {(smiles or SMILES).casefold(), (groups or "").casefold()}
     extra = [name for name in columns if name.casefold() not in read]
@@ -41,10 +44,12 @@ def unused_information(
     return lines
 
 
-def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
+def unused_by(
+    estimator: Any, data: Any, *, smiles: str | None = None, groups: str | None = None
+) -> list[str]:
     """What an estimator ignores of the data, in one line each; a blend, what no candidate reads.
 
-    `columns` as for `unused_information`.
+    `smiles` and `groups` as for `unused_information`.
 
     >>> from saen import BlendClassifier, SAENClassifier
     >>> charged = {"node_labels": ["C", "O"], "node_attributes": [[0.0], [-1.0]]}
@@ -55,16 +60,15 @@ def unused_by(estimator: Any, data: Any, **columns: str | None) -> list[str]:
     from saen.learning.blend import BlendEstimator  # imports scikit-learn
     from saen.learning.part_counts_models import PartCountsEstimator
 
+    says = partial(unused_information, data, smiles=smiles, groups=groups)
     if not isinstance(data, Graphs):
-        return unused_information(data, None, **columns)
+        return says(None)
     if isinstance(estimator, PartCountsEstimator):
         decomposition = estimator.spec.resolve(data).resolved(data)
-        lines = unused_information(data, decomposition, **columns)
-        return [*_exact_vectors(decomposition), *(line.replace(*BINNED) for line in lines)]
+        return [*_exact_vectors(decomposition), *says(decomposition, vectors=ATTRIBUTE_BINS)]
     blended = isinstance(estimator, BlendEstimator)
     readers = [each.estimator for each in estimator.listed(data)] if blended else [estimator]
-    resolved = (each.spec.resolve(data).resolved(data) for each in readers)
-    first, *others = (unused_information(data, each, **columns) for each in resolved)
+    first, *others = (says(each.spec.resolve(data).resolved(data)) for each in readers)
     return [line for line in first if all(line in lines for lines in others)]
 
 
@@ -99,20 +103,18 @@ def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
     return lines
 
 
-def _nodes(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
+def _nodes(graphs: Graphs, decomposition: GraphDecomposition, vectors: str) -> list[str]:
     used = [kind.strip() for kind in decomposition.node_labels.split(",")]
     read = {"attributes" if kind.startswith(ATTRIBUTE_BINS) else kind for kind in used}
     return [
-        f"node {what} are not used (use them with --node-labels {','.join([*used, kind])})"
-        for what, kind, column in (
-            ("labels", "node", graphs.node_labels),
-            ("attributes", "attributes", graphs.node_attributes),
+        f"node {what} are not used (use them with --node-labels {','.join([*used, advised])})"
+        for what, kind, advised, column in (
+            ("labels", "node", "node", graphs.node_labels),
+            ("attributes", "attributes", vectors, graphs.node_attributes),
         )
         if column is not None and kind not in read
     ]
 
 
-BINNED = (",attributes)", f",{ATTRIBUTE_BINS})")
-"""What part counts are advised to read instead of exact vectors."""
 WITH_ROLES = ("ego", "neighbourhoods", "paths")
 """Decompositions of graphs that have the parameter `edges`."""
