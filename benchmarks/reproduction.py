@@ -87,7 +87,6 @@ def run(settings: Settings) -> dict[str, Any]:
         if names != [THREADS]:
             measure(parse, datasets=names)
         if device == "cuda" and ALONE in names:
-            measure(reproduce, datasets=[ALONE], device=device, quick=True)  # compiles kernels
             alone = measure(reproduce, datasets=[ALONE], device=device)
             document["rows"].append({"what": ALONE, **alone})
         together = measure(reproduce, datasets=names, device=device, quick=settings.quick)

@@ -1,9 +1,8 @@
 """What a training step of a hundred networks on a GPU consists of, and the floor of each part.
 
 Kernels are counted where they were started: the parts of a step are marked while one epoch is
-profiled, and a kernel of the backward pass belongs to the part whose gradient it computes. Those of
-`saen.network.kernels` are known by name. What a replayed step takes beyond the sum of its kernels
-are the gaps between them.
+profiled, and a kernel of the backward pass belongs to the part whose gradient it computes. What a
+replayed step takes beyond the sum of its kernels are the gaps between them.
 """
 
 from __future__ import annotations
@@ -31,24 +30,6 @@ DATASETS = ("COLLAB", "REDDIT-BINARY", "NCI1", "DD")
 NETWORKS = 100
 MIN_SHARE = 0.4
 PARTS = ("aggregation", "moments", "dense layers", "loss", "optimiser", "rest")
-OF_KERNEL = {
-    "moments": "moments",
-    "merge_moments": "moments",
-    "fold": "dense layers",
-    "layer": "dense layers",
-    "weight_gradient": "dense layers",
-    "unfold": "dense layers",
-    "input_gradient": "dense layers",
-    "adam": "optimiser",
-    "small_layers": "dense layers",
-    "normalised_layer": "dense layers",
-    "lookup": "dense layers",
-    "label_gradient": "dense layers",
-    "merge_labels": "dense layers",
-    "loss": "loss",
-    "sum_rows": "aggregation",
-}
-"""Triton starts its kernels outside of torch's operations, so that no mark has them."""
 EPOCHS = 6  # that are timed, after one eager and one recorded
 MARK = "saen: "
 
@@ -147,7 +128,7 @@ def _profiled(problem: Any, size: int) -> tuple[dict[str, float], dict[str, list
 
 
 def _by_part(events: Any) -> dict[str, float]:
-    """Seconds of kernels by their names, or by the innermost mark around what started them."""
+    """Seconds of kernels by the innermost mark around what started them."""
     of_sequence: dict[int, str] = {}
     backward = []
     seconds: dict[str, float] = defaultdict(float)
@@ -157,10 +138,7 @@ def _by_part(events: Any) -> dict[str, float]:
         is_backward = any(a.name.startswith("autograd::engine") for a in ancestors)
         if marks and not is_backward and event.sequence_nr >= 0:
             of_sequence.setdefault(event.sequence_nr, marks[0])
-        if event.device_type.name == "CUDA" and event.name in OF_KERNEL:
-            seconds[OF_KERNEL[event.name]] += event.time_range.elapsed_us() / 1e6
-        kernels = [kernel for kernel in event.kernels if kernel.name not in OF_KERNEL]
-        taken = sum(kernel.duration for kernel in kernels) / 1e6
+        taken = sum(kernel.duration for kernel in event.kernels) / 1e6
         if not taken:
             continue
         if marks and not is_backward:
@@ -182,7 +160,6 @@ def _ancestors(event: Any) -> Iterator[Any]:
 @contextmanager
 def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
     """Mark the parts of a step for the profiler, and note bytes and operations of every call."""
-    from saen.network import fused
     from saen.network.aggregation import (
         Aggregation,
         DenseRows,
@@ -204,11 +181,6 @@ def _marked(work: dict[str, list[Any]]) -> Iterator[None]:
         (Task, "losses", "loss", None),
         (Task, "correct", "loss", None),
         (Adam, "step", "optimiser", _adam_work),
-        (fused, "layer", "dense layers", None),
-        (fused, "_moments", "moments", _fused_moments_work),
-        (fused, "_forward", "dense layers", _fused_work),
-        (fused, "_normalised_layer", "dense layers", _normalised_work),
-        (fused, "_small_layers", "dense layers", _small_work),
     ]
     aggregation: type[Aggregation]
     for aggregation in (DenseRows, NonEmptyRows, ProjectFirst):
@@ -255,30 +227,8 @@ def _product_work(product: torch.Tensor, matrix: Any, dense: torch.Tensor) -> li
     return [(moved, gathered, 2 * entries * dense.shape[1])]  # the gradient is another product
 
 
-def _fused_work(
-    y: torch.Tensor, a: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, _: float
-) -> list[Any]:
-    return _linear_work(y, None, a, weight.transpose(1, 2), bias)
-
-
-def _normalised_work(_: None, a: torch.Tensor, uses: Any, weight: Any, *others: Any) -> list[Any]:
-    if len(others) > 4:  # backwards
-        return []
-    return [*_moments_work(None, a, uses), *_linear_work(others[-1], None, a, weight, None)]
-
-
-def _small_work(
-    _: None, x: torch.Tensor, __: Any, parameters: Any, ___: Any, *of: Any
-) -> list[Any]:
-    return [] if of else _of_layers(x, parameters[::2])
-
-
-def _fused_moments_work(_: Any, a: torch.Tensor, uses: torch.Tensor, __: Any) -> list[Any]:
-    return _moments_work(None, a, uses)
-
-
-def _moments_work(_: Any, *arguments: Any) -> list[Any]:
-    n = arguments[-2].numel()  # the aggregates, before the uses
+def _moments_work(_: Any, __: Any, a: torch.Tensor, ___: Any) -> list[Any]:
+    n = a.numel()
     return [(4 * n, 0, 4 * n), (8 * n, 0, 4 * n)]
 
 
@@ -290,12 +240,8 @@ def _linear_work(
 
 
 def _layers_work(_: Any, layers: Any, x: torch.Tensor, *__: Any) -> list[Any]:
-    return _of_layers(x, layers.weights)
-
-
-def _of_layers(x: torch.Tensor, weights: Any) -> list[Any]:
     calls, sizes = [], [x.numel()]
-    for weight in weights:
+    for weight in layers.weights:
         operations = 2 * sizes[-1] * weight.shape[-1]
         sizes.append(sizes[-1] // weight.shape[-2] * weight.shape[-1])
         n, m = sizes[-2:]

@@ -383,15 +383,14 @@ def peers_table() -> str:
 
 
 def performance_table() -> str:
-    """A selection of docs/results/benchmarks.json, and of the same on a GPU."""
-    parts, gpu = (results(name)["parts"] for name in ("benchmarks", "gpu/benchmarks"))
+    """A selection of docs/results/benchmarks.json."""
+    parts = results("benchmarks")["parts"]
     lines = ["| what | measured |", "|---|---:|"]
-    for part, device in ((gpu, "one NVIDIA H200"), (parts, "two cores")):
-        for row in part["reproduction"]["rows"]:
-            lines.append(
-                f"| 10 × 10-fold cross-validation, preset paper, {_datasets(row)}, whole process "
-                f"on {device} | {row['seconds']['total']:.2f} s |"
-            )
+    for row in parts["reproduction"]["rows"]:
+        lines.append(
+            f"| 10 × 10-fold cross-validation, preset paper, {_datasets(row)}, whole process "
+            f"on two cores | {row['seconds']['total']:.2f} s |"
+        )
     for row in parts["pipeline"]["rows"]:
         task = f"{row['dataset']} ({row['entries']:,} part-of entries), from zip to compressed"
         for way, when in (("cold", "empty cache"), ("warm", "cached")):

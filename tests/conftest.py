@@ -7,9 +7,6 @@ import os
 # Before numpy and torch are imported: parallel workers have one core each, and one thread gives
 # the same bits everywhere.
 os.environ["OMP_NUM_THREADS"] = "1"
-# Before anything imports Triton: where there is no GPU, its interpreter runs the kernels.
-if not os.path.exists("/dev/nvidiactl"):  # noqa: PTH110
-    os.environ["TRITON_INTERPRET"] = "1"
 
 import random
 from collections.abc import Callable, Iterator
@@ -75,9 +72,6 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _auto_is_a_cpu() -> Iterator[None]:
     """Tests that do not ask for a GPU run on the CPU, where results are the same bit for bit."""
-    if "TRITON_INTERPRET" in os.environ:
-        yield
-        return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("saen.network.devices._has_driver", lambda: False)
         yield

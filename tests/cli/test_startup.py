@@ -102,7 +102,7 @@ def test_evaluating_networks_imports_nothing_that_only_other_tasks_need() -> Non
     paper = ("--preset", "paper", "--repeats", "1", "--folds", "2", "--epochs", "1")
     modules = command_imports("evaluate", "threads", *paper, "--device", "cpu")
     assert {"saen.network.training", "sklearn.base"} <= modules
-    assert not modules & (SELDOM | {"triton"})
+    assert not modules & SELDOM
 
 
 def test_import_saen_imports_no_arrays() -> None:

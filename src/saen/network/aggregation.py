@@ -321,7 +321,8 @@ class RunningMoments(nn.Module):
         if self.combine is not None:
             moments, total = self.combine(moments, total)
         mean, variance = moments
-        self.update(mean, variance, active=total > 0)
+        with torch.no_grad():
+            self._update(mean, variance, active=total > 0)
         return mean, (variance + self.epsilon).rsqrt()
 
     def running(self) -> tuple[Tensor, Tensor]:
@@ -330,8 +331,7 @@ class RunningMoments(nn.Module):
         varies = self.variance > (limit * self.mean).square()
         return self.mean, (self.variance + self.epsilon).rsqrt() * varies
 
-    @torch.no_grad()
-    def update(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:
+    def _update(self, mean: Tensor, variance: Tensor, active: Tensor) -> None:
         """Move the running moments of the models that have examples in this batch."""
         # The first batch replaces the initial values 0 and 1, which would take long to forget.
         step = torch.full_like(mean[0, :, :1], self.momentum)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +19,7 @@ from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
-from saen.network import fused
-from saen.network.aggregation import Aggregation, DenseRows, RunningMoments, weighted_moments
+from saen.network.aggregation import Aggregation, RunningMoments, weighted_moments
 from saen.network.architecture import Architecture, check_state
 from saen.network.tensors import HierarchyTensors, RelationTensors
 
@@ -231,10 +230,6 @@ class BottomLevel(nn.Module):
 
     def forward(self, tensors: HierarchyTensors, uses: Tensor | None) -> Tensor:
         """h_0, (n_0, M, d_0)."""
-        if tensors.codes is not None and self.table is not None and self._can_fuse(tensors):
-            slope = self.layers.slopes()[0]
-            looked_up = fused.lookup(self.table, self.bias, self.entries, tensors.codes, slope)
-            return self.layers.fused(looked_up).transpose(1, 2)
         n_models = len(self.bias)
         x = self.bias[:, None].expand(n_models, tensors.n_bottom, -1)
         if tensors.codes is not None and self.table is not None:
@@ -243,19 +238,6 @@ class BottomLevel(nn.Module):
             x = x + self._project(self.map, tensors.vectors, uses)
         h: Tensor = self.layers(x, None)
         return h.transpose(0, 1).contiguous()
-
-    def _can_fuse(self, tensors: HierarchyTensors) -> bool:
-        """Whether the kernels of `fused` apply: labels alone, in training on a GPU."""
-        return (
-            fused.FUSES_LABELS
-            and fused.is_available(self.bias.device)
-            and self.training
-            and self.map is None
-            and tensors.has_distinct_labels
-            and self.bias.dtype == torch.float32
-            and self.layers.can_fuse(None)
-            and self.bias.shape[1] <= fused.MAX_WIDTH
-        )
 
     def _lookup(self, table: Tensor, codes: Tensor) -> Tensor:
         """Rows of the table for every object and model, (M, n, d); zero where unseen."""
@@ -302,8 +284,6 @@ class Level(nn.Module):
     ) -> Tensor:
         """h_l from h_{l-1}, (n_l, M, d_l); with `hidden` the input of the last layer."""
         aggregation = self.aggregation(relation)
-        if not hidden and self._can_fuse(aggregation, h, uses, noise):
-            return self._fused(aggregation, h, uses)
         # Eq. 1: a_l(s) = Σ_π Σ_{s' ∈ R_{l,π}⁻¹(s)} z_π ⊗ h_{l-1}(s')
         a = aggregation.aggregate(h)
         statistics = None
@@ -313,33 +293,6 @@ class Level(nn.Module):
         x = aggregation.linear(a, *self.first_layer(statistics))
         h = self.layers(x, noise, hidden)
         return h.transpose(0, 1).contiguous()
-
-    def _can_fuse(
-        self,
-        aggregation: Aggregation,
-        h: Tensor,
-        uses: Tensor | None,
-        noise: np.random.Generator | None,
-    ) -> TypeGuard[DenseRows]:
-        """Whether the kernels of `fused` apply: small layers in training on a GPU."""
-        return (
-            isinstance(aggregation, DenseRows)
-            and self.training
-            and h.dtype == torch.float32
-            and (uses is not None or not self.normalised)
-            and self.norm.combine is None
-            and self.layers.can_fuse(noise)
-            and max(self.below, self.weight.shape[2]) <= fused.MAX_WIDTH
-            and fused.is_available(h.device)
-        )
-
-    def _fused(self, aggregation: DenseRows, h: Tensor, uses: Tensor | None) -> Tensor:
-        """`forward` with models as the last axis in memory: no copy if the level below did so."""
-        a = aggregation.aggregate(h.transpose(1, 2).contiguous()).flatten(1, 2)
-        statistics = (uses, self.norm) if self.normalised else (None, None)
-        slope = self.layers.slopes()[0]
-        h = fused.layer(a, self.weight, self.bias, slope, self.seen, *statistics)
-        return self.layers.fused(h).transpose(1, 2)
 
     def first_layer(self, statistics: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """W by role, (roles, M, d, out), and b, (M, out), for aggregates that are not normalised.
@@ -414,20 +367,6 @@ class LaterLayers(nn.Module):
         if self.ends_linear:
             return x
         return self.activate(x, None if self.is_top else noise)  # outputs are never dropped
-
-    def slopes(self) -> list[float]:
-        """Of the Leaky ReLU after the first layer of the level, and after each of these."""
-        return [self.slope] * len(self.weights) + [1.0 if self.ends_linear else self.slope]
-
-    def can_fuse(self, noise: np.random.Generator | None) -> bool:
-        """Whether `fused` computes these layers."""
-        drops = self.dropout and noise is not None
-        widths = (weight.shape[2] for weight in self.weights)
-        return not drops and self.slope >= 0 and max(widths, default=0) <= fused.MAX_WIDTH
-
-    def fused(self, h: Tensor) -> Tensor:
-        """The level's output from that of its first layer, activated already: (n, d, M) both."""
-        return fused.later_layers(h, [*self.weights], [*self.biases], self.slopes()[1:])
 
     def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""

@@ -11,7 +11,6 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from saen._util.arrays import Ints, index_dtype, offsets, ranges, segment_ids
-from saen.network.products import Rows
 
 MAX_CACHED_ROWS = 1 << 14
 """Rows of a dense factor above which summing them in one pass falls out of the CPU cache."""
@@ -41,15 +40,13 @@ class SparseMatrix:
         n_blocks: int = 1,
         first: int = 0,
         starts: Starts | None = None,
-        rows: Rows | None = None,
         *,
         transpose_of: SparseMatrix | None = None,
     ) -> None:
         self.csr, self.n_blocks, self.first = csr, n_blocks, first
         self.starts = [csr.crow_indices()] if starts is None else starts
-        self.rows = Rows(csr) if rows is None else rows
         self._transpose_of = transpose_of
-        self._transposed: tuple[Tensor, int, int, Starts, Rows] | None = None
+        self._transposed: tuple[Tensor, int, int, Starts] | None = None
 
     @classmethod
     def from_scipy(
@@ -83,7 +80,7 @@ class SparseMatrix:
         # freed by the garbage collector.
         return SparseMatrix(*self._transposed, transpose_of=self)
 
-    def _transpose(self) -> tuple[Tensor, int, int, Starts, Rows]:
+    def _transpose(self) -> tuple[Tensor, int, int, Starts]:
         n, m = self.csr.shape
         matrix = self.to_scipy()
         rows: Ints = segment_ids(matrix.indptr)
@@ -107,7 +104,7 @@ class SparseMatrix:
             columns = rows // ROWS_PER_BLOCK * m + (columns - first) % m
         transposed = sparse.csr_array((values, (columns, rows)), shape=(n_blocks * m, n))
         csr = _to_torch(transposed, self.csr.dtype, self.csr.device)
-        return csr, n_blocks, first, _starts(csr), Rows(csr)
+        return csr, n_blocks, first, _starts(csr)
 
 
 class _Multiply(torch.autograd.Function):
@@ -116,7 +113,7 @@ class _Multiply(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
         ctx.matrix = matrix
-        product = _multiply(matrix, dense.detach().contiguous())
+        product = _multiply(matrix.csr, matrix.starts, dense.detach().contiguous())
         if matrix.n_blocks == 1:
             return product
         return product.view(matrix.n_blocks, -1, product.shape[1]).sum(0).roll(matrix.first, 0)
@@ -127,10 +124,7 @@ class _Multiply(torch.autograd.Function):
         return ctx.matrix.T @ gradients[0], None
 
 
-def _multiply(matrix: SparseMatrix, dense: Tensor) -> Tensor:
-    csr, starts = matrix.csr, matrix.starts
-    if matrix.rows.can_multiply(dense):
-        return matrix.rows.multiply(dense)
+def _multiply(csr: Tensor, starts: Starts, dense: Tensor) -> Tensor:
     if not _uses_embedding_bag(csr):
         return csr @ dense
     # Rows of the product are weighted sums of rows. This is two to four times as fast as torch's

@@ -42,9 +42,7 @@ class RelationTensors:
 class HierarchyTensors:
     """Bottom attributes and relations of a hierarchy as tensors.
 
-    `multiplicity` (n_L,) says how many original examples each object of the top stands for, and
-    `has_distinct_labels` whether no two objects of the bottom have the same label, as in compressed
-    hierarchies without vectors.
+    `multiplicity` (n_L,) says how many original examples each object of the top stands for.
     """
 
     def __init__(
@@ -54,12 +52,8 @@ class HierarchyTensors:
         attributes = hierarchy.attributes
         self.dtype, self.device = dtype, device
         self.codes: Tensor | None = None
-        self.has_distinct_labels = False
         self.vectors: Tensor | None = None
         if attributes.codes is not None:
-            n, n_labels = len(attributes.codes), len(attributes.vocabulary or ())
-            if n <= n_labels + 1:
-                self.has_distinct_labels = len(np.unique(attributes.codes)) == n
             self.codes = torch.from_numpy(attributes.codes.astype(np.int64)).to(device)
         if attributes.vectors is not None:
             self.vectors = torch.from_numpy(attributes.vectors.copy()).to(device, dtype)

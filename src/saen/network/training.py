@@ -20,7 +20,6 @@ from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
 from saen.io import container
-from saen.network import fused
 from saen.network.batches import (
     Batch,
     Batches,
@@ -229,28 +228,10 @@ class Adam:
             for size, parameter in zip(self.sizes, self.parameters, strict=True)
         ]
         self.decay = torch.cat(decays).to(device) if weight_decay else None
-        self.places: tuple[Tensor, Tensor] | None = None
-        if dtype == torch.float32 and fused.is_available(device):
-            self.places = fused.addresses(self.parameters)
 
     @torch.no_grad()
-    def step(
-        self,
-        gradients: tuple[Tensor, ...],
-        rate: Tensor,
-        active: Tensor,
-        running: Tensor | None = None,
-    ) -> None:
-        """One step of the models that are `active` and, if given, `running`, (M,) Boolean both.
-
-        The learning `rate` is a float64 one.
-        """
-        if self.places is not None:
-            moments, constants = (self.mean, self.square), (self.decay, self.betas, self.epsilon)
-            models = active, running
-            fused.adam(self.places, gradients, moments, self.steps, rate, models, *constants)
-            return
-        active = active if running is None else active & running
+    def step(self, gradients: tuple[Tensor, ...], rate: Tensor, active: Tensor) -> None:
+        """One step of the `active` models, (M,) Boolean; the learning `rate` is a float64 one."""
         n_models = len(self.steps)
         gradient = torch.cat([g.reshape(n_models, -1) for g in gradients], dim=1)
         self.steps += active
@@ -327,17 +308,12 @@ class _Run:
     def step(self, batch: Batch, noise: np.random.Generator | None) -> None:
         """One optimiser step of the `running` models that have examples in the batch."""
         outputs = self.network(batch.tensors, batch.uses, noise)
-        if self.task.loss != "squares" and fused.can_fuse_loss(outputs):
-            loss = fused.loss(outputs, batch.targets, self.totals)
-            gradients = torch.autograd.grad(loss, self.adam.parameters)
-        else:
-            loss, weight = self.task.losses(outputs, batch.targets)
-            mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
-            gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
-            with torch.no_grad():
-                correct = self.task.correct(outputs, batch.targets)
-                self.totals += torch.stack([loss, weight, correct])
-        self.adam.step(gradients, self.rate, batch.active, self.running)
+        loss, weight = self.task.losses(outputs, batch.targets)
+        mean = loss / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+        gradients = torch.autograd.grad(mean.sum(), self.adam.parameters)
+        self.adam.step(gradients, self.rate, batch.active & self.running)
+        with torch.no_grad():
+            self.totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
 
     @torch.no_grad()
     def check_finite(self, hierarchy: Hierarchy) -> None:
