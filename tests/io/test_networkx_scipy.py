@@ -144,6 +144,8 @@ def labelled(labels, kind=nx.Graph):
         ([nx.path_graph(2)], {"node_label": "atom"}, "no node has an attribute 'atom' (pass node"),
         ([nx.path_graph(2)], {"edge_label": "bond"}, "no edge has an attribute 'bond' (pass edge"),
         ([labelled([1.0])], {}, "graph 0, node 'n0': the label must be an integer or a string, "),
+        ([labelled([1])], {"node_label": ["kind", "mass"]}, "node_label must be the name of one "),
+        ([labelled([1])], {"edge_label": ("a", "b")}, "edge_label must be the name of one attrib"),
         ([labelled([1])], {"node_attributes": "mass"}, "node_attributes must be a list of names"),
         ([labelled([1])], {"node_attributes": ["mass"]}, "no node has an attribute 'mass'"),
         ([labelled(["x"])], {"node_attributes": ["label"]}, "graph 0, node 'n0': 'label' must be"),

@@ -111,6 +111,11 @@ def _columns(
     """Labels and attributes of the nodes or the edges of all graphs, where there are any."""
     if isinstance(attributes, str):
         raise InputError(f"{what}_attributes must be a list of names: pass [{attributes!r}]")
+    if isinstance(label, list | tuple | set):
+        raise InputError(
+            f"{what}_label must be the name of one attribute, not {label!r:.80} (labels of several "
+            "parts are tuples under one name)"
+        )
     if not rows:
         return {}
     items = Items(
