@@ -96,7 +96,7 @@ def test_own_class_is_named_once_its_module_is_imported() -> None:
         ("os:path.join", "a class is written package.module:Class"),
         ("__main__.parts:Stars", "has not been imported"),
         ("x" * 9999 + ":Stars", "a class is written package.module:Class, not .{9,90}$"),
-        ("no_such_package.parts:Stars", "not installed: install no_such_package"),
+        ("no_such_package.parts:Stars", "--import no_such_package.parts COMMAND … in the folder of no_such"),
         ("../evil:Stars", "a class is written package.module:Class"),
         ("stars", "unknown decomposition 'stars'.*or name a class of your own"),
     ],
@@ -108,7 +108,7 @@ def test_own_class_that_is_none_is_refused(name: str, message: str) -> None:
 
 def test_saved_model_over_an_own_class_loads_again_once_it_is_imported(saved: Path) -> None:
     threads = saen.generate_threads(5, average_nodes=8, seed=2)
-    with pytest.raises(FileError, match=f"{saved}.*import {MODULE} first.*saen --import {MODULE}"):
+    with pytest.raises(FileError, match=f"{saved}.*saen --import {MODULE}.*import {MODULE} first"):
         saen.load(saved)
     assert MODULE not in sys.modules  # nothing is imported because a file says so
     stars = import_module(MODULE).Stars
@@ -120,7 +120,7 @@ def test_saved_model_over_an_own_class_loads_again_once_it_is_imported(saved: Pa
 
 def test_saved_model_whose_package_is_missing_says_so(saved: Path, package: Path) -> None:
     (package / f"{MODULE}.py").unlink()
-    with pytest.raises(FileError, match=f"not installed: install {MODULE}"):
+    with pytest.raises(FileError, match=f"folder of {MODULE}, or with {MODULE} installed"):
         saen.load(saved)
     assert "stars_of_somebody:Stars" in invoke("inspect", saved).stdout
 
@@ -165,7 +165,12 @@ def test_command_line_imports_what_the_user_names(
     options = ["--epochs", "1", "--models", "1", "--no-holdout"]
     invoke("train", "threads", "--out", "model.saen", *named, *options)
     del sys.modules[MODULE]
-    assert "saen --import" in fails("predict", "model.saen", "threads")
+    sys.path.remove(str(package))  # as in a new process
+    assert fails("predict", "model.saen", "threads") == (
+        f"model.saen: the decomposition {MODULE}:Stars has not been imported: on the command line, "
+        f"saen --import {MODULE} COMMAND … in the folder of {MODULE}, or with {MODULE} installed; "
+        f"in Python, import {MODULE} first"
+    )
     out = invoke("--import", MODULE, "predict", "model.saen", "threads").stdout
     assert out.startswith("id,prediction")
     assert f"cannot import {MODULE}2" in fails("compress", "threads", "-d", f"{MODULE}2:A")

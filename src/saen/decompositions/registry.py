@@ -157,16 +157,18 @@ def _imported(reference: str) -> type[Decomposition]:
     module, _, name = reference.partition(":")
     if module in sys.modules:
         return _checked(vars(sys.modules[module]).get(name), reference)
-    package = module.partition(".")[0]
-    if package not in sys.modules and find_spec(package) is None:
-        raise UnknownDecompositionError(
-            f"the decomposition {reference} is in a package that is not installed: install "
-            f"{package}, or add its folder to PYTHONPATH"
-        )
     raise UnknownDecompositionError(
-        f"the decomposition {reference} has not been imported: in Python, import {module} first; "
-        f"on the command line, saen --import {module} …"
+        f"the decomposition {reference} has not been imported: on the command line, "
+        f"saen --import {module} COMMAND …{_where(module)}; in Python, import {module} first"
     )
+
+
+def _where(module: str) -> str:
+    """From where a module can be imported that is not found here."""
+    package = module.partition(".")[0]
+    if package in sys.modules or find_spec(package) is not None:
+        return ""
+    return f" in the folder of {package}, or with {package} installed"
 
 
 def _checked(cls: Any, reference: str) -> type[Decomposition]:
