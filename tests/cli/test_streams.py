@@ -35,11 +35,17 @@ def test_a_closed_standard_output_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (2, "saen: standard output is closed\n")
 
 
-def test_a_reader_that_leaves_is_not_an_error() -> None:
-    done = subprocess.run(
-        f"{' '.join(SAEN)} datasets | true", shell=True, capture_output=True, text=True
-    )
-    assert done.stderr == ""
+@pytest.mark.parametrize("command", [("datasets",), ("datasets", "--json"), ("--help",)])
+def test_a_reader_that_leaves_ends_the_command_as_sigpipe_ends_others(
+    command: tuple[str, ...],
+) -> None:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*SAEN, *command], **pipes, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
 
 
 def test_predictions_reach_a_stream_that_lacks_their_characters(

@@ -39,6 +39,8 @@ __all__ = ["app", "main"]
 
 PATIENCE = 1.5
 """Seconds after Ctrl-C in which Python gets to act on it."""
+SIGPIPE = 13
+"""The signal that ends other programs whose reader has left; Windows has no name for it."""
 
 
 def main() -> None:
@@ -65,6 +67,8 @@ def main() -> None:
     except SystemExit as stopped:
         if stopped.code == 130:  # what typer makes of Ctrl-C
             _interrupted()
+        if isinstance(stopped.__context__, BrokenPipeError):  # for which typer exits with 1
+            _leave(128 + SIGPIPE)
         raise
 
 
