@@ -152,6 +152,33 @@ def test_an_existing_file_is_never_overwritten_unasked(tmp_path, model, command,
     assert (tmp_path / out).read_text() == "mine"
 
 
+@pytest.mark.parametrize("out", [".", "", "./", "/", ".."])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "threads", "--out"),
+        ("evaluate", "threads", "--report"),
+        ("predict", "MODEL", "threads", "--out"),
+        ("embed", "MODEL", "threads", "--out"),
+        ("explain", "MODEL", "threads", "--out"),
+        ("explore", "MODEL", "threads", "--out"),
+        ("compress", "threads", "--out"),
+        ("draw", "threads", "--out"),
+        ("convert", "threads"),
+        ("convert", "threads", "--shards", "2"),
+        ("convert", "threads", "--format", "tu"),
+        ("convert", "threads", "--format", "graphml"),
+    ],
+    ids=" ".join,
+)
+def test_an_output_without_a_name_is_one_line(tmp_path, model, monkeypatch, command, out):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    message = fails(*(model if word == "MODEL" else word for word in command), out)
+    assert "\n" not in message
+    assert not [*(tmp_path / "empty").iterdir()]
+
+
 def test_force_overwrites_but_never_the_input(tmp_path, model, data):
     out = tmp_path / "out.jsonl"
     invoke("predict", model, data, "--out", out)

@@ -163,7 +163,14 @@ def remove_folder(path: Path) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """A new name in the same folder; what killed processes left there is removed first."""
+    """A new name in the same folder; what killed processes left there is removed first.
+
+    Raises `FileError` for `.`, `..` and `/`, which nothing can take the place of.
+    """
+    if path.name in ("", ".."):
+        raise FileError(
+            "cannot be replaced: choose another output, such as a new folder", path=path
+        )
     with suppress(OSError):
         for file in path.parent.iterdir():
             match = _TEMPORARY.fullmatch(file.name)

@@ -142,7 +142,7 @@ def _format(path: Path, requested: str | None) -> str:
     if format is None:
         suffixes = ", ".join(by_suffix)
         raise InputError(
-            f"{path.name}: unknown format (known suffixes: {suffixes}); for a folder, use "
+            f"{path.name or path}: unknown format (known suffixes: {suffixes}); for a folder, use "
             "--format tu or --format graphml"
         )
     if requested not in (None, format):

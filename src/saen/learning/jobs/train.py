@@ -291,7 +291,7 @@ def _is_finished(out: Path) -> bool:
 
 
 def _work_place(out: Path) -> Path:
-    return out.with_name(f".{out.name}.run")
+    return out.parent / f".{out.name}.run"  # `with_name` would refuse . and /
 
 
 def _file_digest(path: Path) -> str:
