@@ -35,6 +35,7 @@ fuzz: .venv/installed
 
 faults: .venv/installed
 	$(BIN)/python -m tests.faults.campaign --out docs/results/reliability
+	$(BIN)/python -m tests.faults.interrupts --out docs/results/reliability
 
 mutants: .venv/installed
 	$(BIN)/python -m tests.mutants --out docs/results/reliability/mutants.json

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -78,23 +79,39 @@ def test_a_figure_of_a_file_whose_name_is_not_text_is_drawn(
     assert Path("figure.svg").is_file()
 
 
+HOW = ("directly", "in a callback", "as an ImportError")
 INTERRUPTED_IMPORT = """
-import sys
-interrupted = sys.argv.pop(1)
+import signal, sys, weakref
+interrupted, how = sys.argv.pop(1), sys.argv.pop(1)
 class Interrupting:
     def find_spec(self, name, *_):
         if name == interrupted:
-            raise KeyboardInterrupt
+            interrupt = lambda *_: signal.raise_signal(signal.SIGINT)
+            if how == "in a callback":  # as of the locks of imports: Python ignores what it raises
+                reference = weakref.ref(Interrupting(), interrupt)
+                return
+            try:
+                interrupt()
+            except KeyboardInterrupt:
+                if how == "directly":
+                    raise
+                raise ImportError("initialization failed")
 sys.meta_path.insert(0, Interrupting())
 from saen.cli import main
 main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "rich.console", "saen.learning.jobs.predict", "torch"])
-def test_ctrl_c_during_the_imports_is_one_line(module: str, model: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "how"),
+    [
+        *product(["typer", "rich.console"], ["directly", "in a callback"]),
+        *product(["saen.learning.jobs.predict", "torch"], HOW),
+    ],
+)
+def test_ctrl_c_during_the_imports_is_one_line(module: str, how: str, model: Path) -> None:
     name = "explain" if module == "torch" else "predict"  # which does without
-    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module, name, str(model), "threads"]
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module, how, name, str(model), "threads"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "saen: interrupted\n")
 

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 import torch
 
 from saen.network import devices
-from saen.network.devices import _has_driver, choose_device, device_name, wake
+from saen.network.devices import _has_driver, choose_device, device_name
 from tests.refusals import refuses
 
 
@@ -30,16 +28,3 @@ def test_device_without_a_driver_is_one_that_torch_does_not_see_either() -> None
 def test_device_of_an_unknown_name_is_refused() -> None:
     with refuses("unknown device 'gpu': use auto, cpu or cuda"):
         choose_device("gpu")
-
-
-def test_waking_a_device_starts_it_in_a_thread_and_leaves_mistakes_for_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(torch, "empty", lambda *_, device: started.append(device))
-    for name in ("cpu", "gpu"):
-        wake(name)
-        for thread in threading.enumerate():
-            if thread.name == "wake":
-                thread.join()
-    assert started == ["cpu"]

@@ -8,13 +8,17 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
+from _thread import interrupt_main, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
 def _interrupted() -> NoReturn:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, lambda *_: None)  # programs such as timeout send it twice
     print("saen: interrupted", file=sys.stderr)
     _leave(130)
 
@@ -28,11 +32,37 @@ def _leave(code: int) -> NoReturn:
     sys.exit(code)
 
 
+@contextmanager
+def _repeat_lost_ctrl_c() -> Iterator[None]:
+    """Raise KeyboardInterrupt again where Python ignores it: in finalizers and weakref callbacks.
+
+    The import system has such a callback for every module, so Ctrl-C during imports may meet it.
+    """
+    usual = sys.unraisablehook
+
+    def repeat(lost: Any) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            start_new_thread(interrupt_soon, ())  # here and now, it would be ignored again
+        else:
+            usual(lost)
+
+    def interrupt_soon() -> None:
+        time.sleep(0.01)
+        interrupt_main()
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual
+
+
 try:
-    from saen.cli.app import app
-    from saen.cli.output import say
-    from saen.errors import SaenError
-except KeyboardInterrupt:  # these imports take a moment
+    with _repeat_lost_ctrl_c():  # these imports take a moment
+        from saen.cli.app import app
+        from saen.cli.output import say
+        from saen.errors import SaenError
+except KeyboardInterrupt:
     _interrupted()
 
 __all__ = ["app", "main"]
@@ -56,7 +86,7 @@ def main() -> None:
     # `check_targets` says it once, with the option to use.
     warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
     try:
-        with _watch_for_ctrl_c():
+        with _watch_for_ctrl_c(), _repeat_lost_ctrl_c():
             app()
     except (SaenError, OSError) as error:
         # An OSError is a file that may not be read or written, where no reader said more.
@@ -114,6 +144,10 @@ def _watch_for_ctrl_c() -> Iterator[None]:
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # written to by the system
     try:
         yield
+    except Exception:
+        if seen.is_set():  # some libraries make an ImportError of it
+            raise KeyboardInterrupt from None
+        raise
     finally:
         signal.set_wakeup_fd(before)
         signal.signal(signal.SIGINT, usual)

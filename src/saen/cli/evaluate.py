@@ -80,7 +80,7 @@ def command(
 
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
-    options.wake(preset, device)
+    options.import_estimators()
     from saen.cluster.executors import open_executor
     from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
     from saen.learning.jobs.job import Job

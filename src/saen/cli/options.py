@@ -306,15 +306,6 @@ def _note(line: str) -> None:
     say(f"note: {line}")
 
 
-def wake(preset: str | None, device: str) -> None:
-    """Start torch and the device in a thread, if networks are trained, before other imports."""
-    from saen.network import devices
-
-    if preset != "counts":
-        devices.wake(device)
-    import_estimators()
-
-
 def import_estimators() -> None:
     """Import the base of estimators without pandas and scipy.stats, half of what it takes."""
     from saen._util.lazy import import_without

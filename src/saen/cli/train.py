@@ -61,7 +61,7 @@ def command(
 
     Example: saen train MUTAG --out mutag.saen --models 5
     """
-    options.wake(preset, device)
+    options.import_estimators()
     from saen.learning.jobs.job import Job, default_preset
     from saen.learning.jobs.train import DataFacts, HoldOut, train_model
     from saen.learning.preparation import is_compressed

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from saen._util.lazy import LazyModule
@@ -37,18 +35,6 @@ def choose_device(name: str) -> str:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("no CUDA device is available: use device='cpu' or 'auto'")
     return str(device)
-
-
-def wake(name: str) -> None:
-    """Import torch, and start the device of that name, in a thread: it takes seconds, in which
-    others can be imported. Whatever fails is left to fail where it is needed.
-    """
-
-    def run() -> None:
-        with suppress(Exception):
-            torch.empty(1, device=choose_device(name))
-
-    Thread(target=run, name="wake").start()
 
 
 def device_name(device: str | torch.device) -> str:
