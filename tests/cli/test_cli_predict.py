@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.decompositions import DependencyPaths
-from saen.io import jsonl
+from saen.io import jsonl, streaming
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs
@@ -422,3 +423,160 @@ def test_hold_out_of_one_duplicate_is_described_in_the_singular() -> None:
     lines = describe_hold_out(HoldOut("graphs", np.array([3, 5]), 1, np.zeros(2), scores))
     assert lines["duplicates"] == "1 of the held-out graphs is identical to training graphs"
     assert lines["held out"].startswith("R² -1.25e+57, mean absolute error 2 ± 0.5 on 2 graphs")
+
+
+# -- targets that are missing or cannot be read ------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def carbon(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with models of chains of carbon: of their size, of two classes, and of both."""
+    pytest.importorskip("rdkit")
+    folder = tmp_path_factory.mktemp("carbon")
+    graphs = saen.load_dataset(chains(folder), target="odd,long", partial_targets=True)
+    y = pd.DataFrame(graphs.targets, columns=graphs.target_names)
+    sizes = graphs.sizes.astype(float)
+    saen.PartCountsRegressor(inner_folds=0).fit(graphs, sizes).save(folder / "size.saen")
+    saen.PartCountsClassifier(inner_folds=0).fit(graphs, y["odd"].astype(int)).save(
+        folder / "odd.saen"
+    )
+    saen.PartCountsClassifier(inner_folds=0).fit(graphs, y).save(folder / "both.saen")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "targets", "scored", "reason"),
+    [
+        ("size", (), ["1", "", "3"], 2, None),
+        ("size", (), ["1.5", "nan", "n/a"], 1, "1 target that cannot be read as a number"),
+        ("size", ("--task", "regression"), ["1", "n/a", ""], 1, "1 target that cannot be read"),
+        ("size", (), ["", "", ""], None, None),
+        ("size", (), ["a", "b", ""], None, "the model predicts real numbers, the data have the "),
+        ("odd", (), ["1", "", "0"], 2, None),
+        ("odd", (), ["1", "x" * 2000, "0"], 2, None),
+        ("odd", ("--target", "odd"), ["1", "0", "1"], None, "the data have no target 'odd'"),
+        ("both", ("--target", "odd,long"), ["1", "0", "1"], None, "the data have no target 'odd,"),
+        ("both", ("--target", "odd,target"), ["1", "0", "1"], None, "odd, long (not in the data)"),
+    ],
+)
+def test_predict_needs_no_targets_in_a_table(
+    model: str,
+    options: tuple[str, ...],
+    targets: list[str],
+    scored: int | None,
+    reason: str | None,
+    carbon: Path,
+    tmp_path: Path,
+) -> None:
+    data, out = tmp_path / "new.csv", tmp_path / "p.csv"
+    rows = zip(["C", "CC", "CCC"], targets, strict=True)
+    data.write_text("smiles,target\n" + "".join(f"{s},{t}\n" for s, t in rows))
+    report = run("predict", carbon / f"{model}.saen", data, *options, "--out", out)
+    assert report["structures"] == 3
+    assert report.get("scored") == scored
+    assert report.get("not_scored", "").startswith(reason or "")
+    assert bool(report.get("not_scored")) == (reason is not None)
+    assert pd.read_csv(out)["id"].tolist() == ["C", "CC", "CCC"]
+    told = invoke("predict", carbon / f"{model}.saen", data, *options, "--out", out, "--force")
+    assert (f"on {scored} graph" in told.stderr) == (scored is not None)
+    assert len(invoke("predict", carbon / f"{model}.saen", data, *options).stdout.split()) == 4
+    if model != "both":
+        invoke("explain", carbon / f"{model}.saen", data, *options)
+        vectors = tmp_path / "e.csv"
+        invoke("embed", carbon / f"{model}.saen", data, *options, "--out", vectors)
+        assert len(vectors.read_text().splitlines()) == 4
+
+
+def test_predict_scores_the_targets_of_all_parts_of_a_table(
+    carbon: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "new.csv"
+    rows = ["C,1", "CC,", "CCC,", "CCCC,0", "CCCCC,1", "CCCCCC,"]
+    data.write_text("\n".join(["smiles,target", *rows]))
+    whole = run("predict", carbon / "odd.saen", data, "--out", tmp_path / "whole.csv")
+    monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
+    parts = run("predict", carbon / "odd.saen", data, "--out", tmp_path / "parts.csv")
+    assert (tmp_path / "whole.csv").read_text() == (tmp_path / "parts.csv").read_text()
+    assert (whole["accuracy"], whole["scored"]) == (parts["accuracy"], parts["scored"]) == (1.0, 3)
+
+
+TARGET_LINES = [
+    ({"target": "questions"}, {"target": 1.5}),
+    ({"target": "questions"}, {"target": {"of": "whom"}}),
+    ({"target": "questions"}, {"target": ["a", 1]}),
+    ({"label": "questions", "target": "x"}, {"label": "discussion"}),
+    ({"target": None}, {"taget": 3}),
+    ({"target": "questions"}, {"target": "x" * 2000}),
+]
+
+
+@pytest.mark.parametrize("targets", TARGET_LINES, ids=str)
+def test_predict_needs_no_targets_in_json_lines(
+    targets: tuple[dict[str, Any], ...], model: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    data = tmp_path / "new.jsonl"
+    graph = {"nodes": 3, "edges": [[0, 1], [1, 2]]}
+    lines = [json.dumps({**graph, **own}) for own in ({}, *targets, *targets, {})]
+    data.write_text("\n".join(lines) + "\n")
+    for _ in range(2):
+        for options in ((), ("--target", "target"), ("--target", "a,b")):
+            told = invoke("predict", model, data, *options).stdout.splitlines()
+            assert [line.split(",")[0] for line in told] == ["id", *"012345"]
+        monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 50)
+        monkeypatch.setattr(jsonl, "PART_BYTES", 50)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "graph,assay\n0,x\n1,y\n",  # other columns
+        "name,assay\n0,x\n1,y\n",  # of something else
+        "graph,target\n0,x\n0,y\n1\n,\n",  # listed twice, broken, without a graph
+        "graph,target\n1,\n",
+        "",
+        '"',
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", "folder"])
+def test_predict_and_explain_need_no_targets_in_a_table_beside_the_graphs(
+    suffix: str, table: str, model: Path, tmp_path: Path
+) -> None:
+    edges = pd.DataFrame({"graph": [0, 0, 1], "source": [0, 1, 0], "target": [1, 2, 1]})
+    data = tmp_path / f"my{suffix}"
+    if suffix == "folder":
+        data.mkdir()
+        for name, rows in edges.groupby("graph"):
+            text = "".join(f"{s} {t}\n" for s, t in zip(rows.source, rows.target, strict=True))
+            (data / f"{name}.txt").write_text(text)
+        (data / "targets.csv").write_text(table)
+    else:
+        (edges.to_csv if suffix == ".csv" else edges.to_parquet)(data, index=False)
+        (tmp_path / "my_targets.csv").write_text(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        told = invoke("predict", model, data).stdout.splitlines()
+        assert sorted(line.split(",")[0] for line in told) == ["0", "1", "id"]
+        assert invoke("explain", model, data).stdout
+        if table and "target" not in table:
+            assert "target" in fails("train", data, "--out", tmp_path / "m.saen")
+
+
+def test_predict_needs_no_targets_of_documents_and_nested_data(tmp_path: Path) -> None:
+    words = [[[("yes", None, "root")]], [[("no", None, "root")]]] * 4
+    documents = Documents.from_sentences(words, targets=["a", "b"] * 4)
+    one = saen.PartCountsClassifier("dependency_paths", inner_folds=0)
+    one.fit(documents, documents.targets).save(tmp_path / "text.saen")
+    text = tmp_path / "own.conllu"
+    word = "1\tyes\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    text.write_text(f"# target = a\n{word}{word}")
+    assert "1 document with targets" in invoke("predict", tmp_path / "text.saen", text).stderr
+    pets = saen.NestedData([{"word": ["the", "dog"]}, {"word": ["a", "cat"]}] * 4, ["a", "b"] * 4)
+    saen.PartCountsClassifier("nested", inner_folds=0).fit(pets, pets.targets).save(
+        tmp_path / "nested.saen"
+    )
+    lines = [{"parts": {"word": ["dog"]}, "target": value} for value in ("a", None, 1.5, {})]
+    data = tmp_path / "pets.jsonl"
+    data.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"parts": {}}]))
+    told = invoke("predict", tmp_path / "nested.saen", data)
+    assert len(told.stdout.splitlines()) == 6
+    assert "2 examples with targets" in told.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,7 @@ def command(
         check_format(out, SUFFIXES)
         check_output(out, force=force, inputs=[model, data, vectors])
     loaded = load_model(model, "cpu", vectors=vectors)
-    examples = load_examples(loaded, data, reading, model)
+    examples = load_examples(loaded, data, replace(reading, partial_targets=True), model)
     name = examples.name or data
     how: dict[str, Any] = {"target": explain_target, "k": parts}
     explanation: Explanation | CollectionExplanation

@@ -79,7 +79,7 @@ def command(
         return
     if result.scores:
         scores, *targets = describe_scores(result.scores)
-        say(f"{scores} on {count_examples(result.structures, result.takes)} with targets")
+        say(f"{scores} on {count_examples(result.scored, result.takes)} with targets")
         for line in targets:
             say(line)
     if result.not_scored:

@@ -26,6 +26,7 @@ def read_conllu(
     lowercase: bool = True,
     split: Literal["auto", "newdoc", "sentence"] = "auto",
     target: str | None = "target",
+    partial_targets: bool = False,
     name: str | None = None,
 ) -> Documents:
     """Read documents from a CoNLL-U file (or from a string that contains its lines).
@@ -36,8 +37,9 @@ def read_conllu(
       one document), or at every `sentence`; `auto` is `newdoc` if there are such comments, else
       `sentence`;
     - `target`: the key of the comment with the class of a document, such as `# target = sports`,
-      at its first sentence (`# label = …` is an alias). Either all documents have it or none;
-      classes are strings. `None` reads no targets.
+      at its first sentence (`# label = …` is an alias). Either all documents have it or none,
+      unless `partial_targets` lets some have an empty one; classes are strings. `None` reads no
+      targets.
 
     Dependencies come from the columns HEAD and DEPREL, from head to dependent. Multiword tokens
     (ids such as `3-4`) and empty nodes (`3.1`) are skipped: the words they stand for remain.
@@ -73,7 +75,9 @@ def read_conllu(
     ends = [*starts[1:], len(blocks)]
     return Documents.from_sentences(
         [sentences[start:end] for start, end in zip(starts, ends, strict=True)],
-        targets=None if target is None else _targets([blocks[start] for start in starts], target),
+        targets=None
+        if target is None
+        else _targets([blocks[start] for start in starts], target, partial_targets),
         ids=_ids([blocks[start] for start in starts]),
         name=("" if is_text else path.stem) if name is None else name,
     )
@@ -156,13 +160,15 @@ def _document_starts(blocks: list[_Block], split: str) -> list[int]:
     return marked if marked[:1] == [0] else [0, *marked]
 
 
-def _targets(firsts: list[_Block], key: str) -> list[Any] | None:
+def _targets(firsts: list[_Block], key: str, partial: bool) -> list[Any] | None:
     """The target of every document, from the comments of its first sentence."""
     if key == "target" and not any(key in block.comments for block in firsts):
         key = "label"
     targets = [block.comments.get(key) for block in firsts]
     if not any(targets):
         return None
+    if partial:
+        return [value or "" for value in targets]
     for document, (value, block) in enumerate(zip(targets, firsts, strict=True)):
         if value is None:
             raise block.error(

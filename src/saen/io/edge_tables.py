@@ -58,18 +58,26 @@ class UnknownGraphsWarning(UserWarning):
     """Rows of a table of targets were ignored, since there are no such graphs."""
 
 
-def read_targets(path: Path, options: ReadOptions) -> Targets:
+def read_targets(path: Path, options: ReadOptions) -> Targets | None:
     """Read a table with a column `graph` and columns with targets or ids.
 
-    They are `target` (or its alias `label`) and `id` or `name`, or those that `options` name.
+    They are `target` (or its alias `label`) and `id` or `name`, or those that `options` name. None
+    for a table that cannot be read, where it was found by name and targets may be missing.
     """
-    return _targets_of(read_table(path), options)
+    try:
+        return _targets_of(read_table(path), options)
+    except FileError as error:
+        if not options.partial_targets or options.targets is not None or options.id is not None:
+            raise
+        if options.notify is not None:
+            options.notify(f"not read: {error}")
+        return None
 
 
 def _targets_of(table: Table, options: ReadOptions) -> Targets:
     require(table, ("graph",))
     targets = Targets.of(table, options, "graph")
-    if not targets.targets and not targets.id:
+    if not targets.targets and not targets.id and not options.partial_targets:
         known = ", ".join(map(table.written, table.columns))[:200]
         raise FileError(f"no column 'target': name one with --target, of {known}", path=table.path)
     targets.notify(options)
@@ -116,7 +124,12 @@ def stream_edge_tables(
     paths = [file for file in (targets, nodes, path) if file is not None]
     if any(file.suffix != ".parquet" for file in paths):
         return None
-    files = [ParquetRows(file, whole=False) for file in paths]
+    try:
+        files = [ParquetRows(file, whole=False) for file in paths]
+    except FileError as error:
+        if options.partial_targets and error.path == targets:
+            return None
+        raise
     for file, required in zip(reversed(files), (EDGES, NODES), strict=False):
         if file.path != targets:
             require(file, required)
@@ -194,7 +207,7 @@ def _other_tables(path: Path, options: ReadOptions) -> tuple[Path | None, Path |
         _find_beside(path, *kinds) if file is None else expand_user(file)
         for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
     )
-    wanted = options.target or options.id
+    wanted = options.id if options.partial_targets else options.target or options.id
     if wanted is not None and targets is None:
         raise FileError(f"no table of targets with the column {wanted!r}", path=path)
     return nodes, targets
@@ -250,8 +263,9 @@ class _Tables:
         self.nodes = None if nodes is None else parts[-2]
         self.targets = None if targets is None else parts[0]
         for part in parts:
-            self._check_broken(part.table)
-            self._check_filled(part, "graph")
+            if part is not self.targets or not bad_graph.partial_targets:
+                self._check_broken(part.table)
+                self._check_filled(part, "graph")
 
     def graphs(self, directed: bool) -> Graphs:
         """All graphs that are not bad."""
@@ -337,12 +351,16 @@ class _Tables:
         row_of = np.full(len(self.names), -1)
         if self.targets is not None:
             graph_of = self.targets.graph_of
+            again = np.flatnonzero(pd.Series(graph_of).duplicated())
+            row_of[graph_of] = np.arange(len(graph_of))
+            if self.bad_graph.partial_targets:
+                row_of[graph_of[again]] = -1
+                return row_of
             self._flag(
                 self.targets,
-                np.flatnonzero(pd.Series(graph_of).duplicated()),
+                again,
                 lambda row: f"graph {self.graph(graph_of[row])} is listed twice",
             )
-            row_of[graph_of] = np.arange(len(graph_of))
         return row_of
 
     def _about_graphs(self, rows: Ints) -> tuple[list[Any], Array, dict[str, Array]]:

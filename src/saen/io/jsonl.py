@@ -74,7 +74,7 @@ def _parts(
     def collected() -> Graphs:
         graphs = records.graphs(path.stem)
         have_targets.update([graphs.targets is not None] if len(graphs) else [])
-        if len(have_targets) > 1:
+        if not options.partial_targets and len(have_targets) > 1:
             raise FileError(
                 f"some graphs before line {line} have a target, others have none; either all "
                 "graphs need one, or none",
@@ -173,7 +173,8 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     """Target, id and extra values of a graph, whose keys are checked."""
     if "parts" in document or [*document] == ["levels"]:
         raise InputError("nested data, not a graph: use a decomposition such as nested")
-    target, own_id, rest = example_keys(document, options.target, options.id)
+    partial = options.partial_targets
+    target, own_id, rest = example_keys(document, options.target, options.id, partial=partial)
     for key in ("nodes", "edges"):
         if key not in document:
             other = key == "nodes" and "edges" not in document
@@ -184,35 +185,44 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
         raise InputError(f"'directed' must be true or false, not {_shown(directed)}")
     known = {"nodes", "edges", "directed", *_ALSO_ALLOWED[1:]}
     extra = {key: value for key, value in rest.items() if key not in known}
-    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, _OPTIONAL)]
+    optional = _OPTIONAL[1:] if partial else _OPTIONAL
+    misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, optional)]
     if misspelt:
         _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
     return target, own_id, extra
 
 
 def example_keys(
-    document: dict[str, Any], target: str | None, own_id: str | None
+    document: dict[str, Any], target: str | None, own_id: str | None, *, partial: bool = False
 ) -> tuple[Any, Any, dict[str, Any]]:
     """The target (see `as_target`) and id of an example, and what is under its other keys.
 
-    `target` and `own_id` are the keys to take them from, several targets separated by commas.
+    `target` and `own_id` are the keys to take them from, several targets separated by commas. With
+    `partial`, a target that is missing or cannot be read is None.
 
     >>> example_keys({"a": 1, "b": 2, "c": 3}, "a", None)
     (1, None, {'b': 2, 'c': 3})
     """
-    if target is None and "label" in document and "target" in document:
+    if target is None and "label" in document and "target" in document and not partial:
         raise InputError("both 'target' and its alias 'label'")
-    usual = "label" if "label" in document else "target"
+    usual = "label" if "label" in document and "target" not in document else "target"
     keys = [usual] if target is None else split_names(target)
-    for key in [*(keys if target else ()), *([own_id] if own_id else ())]:
+    for key in [*(keys if target and not partial else ()), *([own_id] if own_id else ())]:
         if key not in document and len(keys) == 1:
             raise InputError(f"no {key!r}{did_you_mean(key, document)}")
     values = [document.get(key) for key in keys]
-    targets = as_target(values[0] if len(keys) == 1 else values)
+    read = _partial_target if partial else as_target
+    targets = read(values[0] if len(keys) == 1 else values)
     name = document.get(own_id or "id")
     check_id(name)
     rest = {k: v for k, v in document.items() if k not in (*keys, own_id or "id")}
     return targets, name, rest
+
+
+def _partial_target(value: Any) -> Any:
+    with suppress(InputError):
+        return as_target(value)
+    return None
 
 
 # -- nodes and edges ---------------------------------------------------------------------------

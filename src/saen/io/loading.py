@@ -224,7 +224,9 @@ def load_data(
         options.only(path.name, "target", "word")
         target = options.target or "target"
         word: Any = options.choice("word")
-        return _finished(read_conllu(path, word=word, target=target), options)
+        partial = options.partial_targets
+        documents = read_conllu(path, word=word, target=target, partial_targets=partial)
+        return _finished(documents, options)
     if takes == "nested":
         if str(name_or_path) == STDLIB and not path.exists():
             from saen.io.stdlib import stdlib_functions
@@ -239,7 +241,9 @@ def load_data(
                 f"stdlib-functions, not from {name_or_path}"
             )
         options.only(path.name, "target", "id")
-        return _finished(read_nested(path, target=options.target, id=options.id), options)
+        keys = {"target": options.target, "id": options.id}
+        examples = read_nested(path, **keys, partial_targets=options.partial_targets)
+        return _finished(examples, options)
     raise InputError(f"takes must be graphs, documents or nested, not {takes!r}")
 
 
@@ -266,7 +270,8 @@ def read_graphs(
     Graphs(toy: 1 graph, 3 nodes, 2 edges, undirected)
     """
     options, path = _options(options, settings), expand_user(path)
-    with bad_graphs(options.skip_bad, options.report) as bad_graph:
+    partial = options.partial_targets
+    with bad_graphs(options.skip_bad, options.report, partial_targets=partial) as bad_graph:
         if path.is_dir():
             return _read_files(_graph_files(path), path, options, bad_graph)
         if path.suffix in jsonl.SUFFIXES:
@@ -309,7 +314,13 @@ def with_named_targets(data: AnyData, options: ReadOptions) -> AnyData:
     """The data with targets for the task, and with the names that the options choose them by."""
     if data.targets is None:
         return data
-    targets = data.targets if options.task is None else targets_for(data.targets, options.task)
+    targets = data.targets
+    if options.task is not None:
+        try:
+            targets = targets_for(targets, options.task)
+        except InputError:
+            if not options.partial_targets:
+                raise
     names = split_names(options.target or "")
     known = len(names) == n_targets(targets)
     return data.with_targets(targets, names if known else data.target_names)
@@ -358,7 +369,8 @@ def _read_files(
     options.only(source.name, *known)
     rows: dict[Path, dict[str, Any]] = {}
     if target_file is not None:
-        rows = dict(_file_rows(read_targets(target_file, options), files, bad_graph))
+        about = read_targets(target_file, options)
+        rows = {} if about is None else dict(_file_rows(about, files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
     unread: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
@@ -387,7 +399,7 @@ def _file_rows(
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """What the table of targets says about each file: its target, id and extra columns."""
     table = targets.table
-    for _, error in table.broken:
+    for _, error in () if bad_graph.partial_targets else table.broken:
         bad_graph(error)
     by_name = {file.stem: file for file in files} | {file.name: file for file in files}
     seen: set[Path] = set()
@@ -400,6 +412,8 @@ def _file_rows(
         file = by_name.get(name)
         if file is None:
             unknown.append(name)
+        elif file in seen and bad_graph.partial_targets:
+            continue  # the first row counts
         elif file in seen:
             bad_graph(table.error(row, f"graph {name!r:.60} is listed twice"))
         else:

@@ -17,6 +17,7 @@ from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.jsonl import example_keys
 from saen.io.records import extra_columns, id_array
+from saen.io.records import partial_targets as target_array
 from saen.io.text_files import numbered_lines, parse_json_line
 
 
@@ -48,7 +49,11 @@ def write_nested(data: NestedData, path: str | Path) -> None:
 
 
 def read_nested(
-    path: str | Path, *, target: str | None = None, id: str | None = None
+    path: str | Path,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    partial_targets: bool = False,
 ) -> NestedData:
     """Read nested data from a file of JSON lines, one example per line.
 
@@ -56,7 +61,8 @@ def read_nested(
     other keys. A parent is an object that maps roles to lists of parts; a part is a parent, a label
     (an integer, a string, or a list of these) or a number with a decimal point. Other keys are
     `extra`. The first line may be `{"levels": [names, bottom first]}`. Blank lines are ignored. The
-    data are named after the file.
+    data are named after the file. With `partial_targets`, examples may lack a target (see
+    `ReadOptions`).
 
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
@@ -77,7 +83,7 @@ def read_nested(
     def items() -> Iterator[Any]:
         nonlocal line
         for line, document in rest:  # noqa: B007 (errors name it)
-            value, own_id, others = example_keys(document, target, id)
+            value, own_id, others = example_keys(document, target, id, partial=partial_targets)
             parts = others.pop("parts", None)
             if "parts" not in document:
                 keys = ", ".join(map(short, document)) or "none"
@@ -90,7 +96,7 @@ def read_nested(
             targets.append(value)
             extra.append(others)
             kind, expected = _kind(targets[-1]), _kind(targets[0])
-            if kind != expected:
+            if kind != expected and not partial_targets:
                 raise InputError(f"{kind}, but the first example has {expected}")
             yield parts
 
@@ -101,6 +107,8 @@ def read_nested(
     except InputError as error:
         raise FileError(str(error), path=path, line=line) from None
     try:
+        if partial_targets:
+            return data.with_targets(target_array(targets))
         return data.with_targets(targets if targets and targets[0] is not None else None)
     except InputError as error:
         raise FileError(str(error), path=path) from None

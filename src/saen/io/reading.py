@@ -52,6 +52,8 @@ class ReadOptions:
         speech (`"upos"`).
     nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
+    partial_targets : whether examples may lack a target that others have, as they may where a model
+        predicts them. Such a target is NaN or empty, and so is one that cannot be read.
     notify : called with one line for what was found by name.
     progress : whether to show a progress bar; by default on terminals.
     like : how the data of a model were read (its `reading_`): `chem` and `word` are the same.
@@ -68,6 +70,7 @@ class ReadOptions:
     nodes: str | os.PathLike[str] | None = None
     targets: str | os.PathLike[str] | None = None
     skip_bad: bool = False
+    partial_targets: bool = False
     report: Report | None = None
     notify: Callable[[str], object] | None = None
     progress: bool | None = None

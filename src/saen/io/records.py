@@ -52,10 +52,14 @@ class SkippedWarning(UserWarning):
 
 @dataclass(frozen=True)
 class BadGraphs:
-    """Called with the error of every bad graph: raises it, or reports it to skip the graph."""
+    """Called with the error of every bad graph: raises it, or reports it to skip the graph.
+
+    With `partial_targets`, what is wrong with a target does not make a graph bad.
+    """
 
     skip: bool
     report: Report
+    partial_targets: bool = False
 
     def __call__(self, error: FileError) -> None:
         """Raise or report."""
@@ -65,7 +69,9 @@ class BadGraphs:
 
 
 @contextmanager
-def bad_graphs(skip_bad: bool, report: Report | None) -> Iterator[BadGraphs]:
+def bad_graphs(
+    skip_bad: bool, report: Report | None, *, partial_targets: bool = False
+) -> Iterator[BadGraphs]:
     """Raise the first error, or skip bad graphs; without a `report`, a warning lists them.
 
     >>> errors = []
@@ -75,7 +81,7 @@ def bad_graphs(skip_bad: bool, report: Report | None) -> Iterator[BadGraphs]:
     a.jsonl, line 3: invalid
     """
     skipped: list[FileError] = []
-    yield BadGraphs(skip_bad, report or skipped.append)
+    yield BadGraphs(skip_bad, report or skipped.append, partial_targets)
     if skipped:
         listed = "; ".join(map(str, skipped[:_MAX_LISTED]))
         n_more = len(skipped) - _MAX_LISTED
@@ -166,12 +172,14 @@ def with_targets(
 
     A target may be a list of several, some of them None.
     """
+    if bad_graph.partial_targets:
+        if bad is not None:
+            targets = [targets[graph] for graph in np.flatnonzero(~bad).tolist()]
+            graphs = graphs[~bad]
+        return graphs.with_targets(partial_targets(targets))
     bad = np.zeros(len(graphs), dtype=np.bool_) if bad is None else bad.copy()
     for graph, target in enumerate(targets):
-        if not isinstance(target, str | list):
-            continue
-        texts = [text for text in _several(target) if isinstance(text, str)]
-        longest = max(map(len, texts), default=0)
+        longest = _text_width(target)
         if longest > MAX_TARGET_LENGTH and not bad[graph]:
             bad[graph] = True
             message = f"a target of {longest:,} characters (at most {MAX_TARGET_LENGTH:,})"
@@ -196,6 +204,35 @@ def with_targets(
     return graphs.with_targets(
         _target_array([targets[graph] for graph in good]) if has_targets else None
     )
+
+
+def partial_targets(targets: Sequence[Any]) -> Array | None:
+    """Targets with gaps as an array: NaN among real numbers, else empty text; None without any.
+
+    Lists of several targets that are not as long as the first, and text that is too long, are gaps.
+
+    >>> partial_targets(["a", None]).tolist(), partial_targets([None, [1.5, 2]]).tolist()
+    (['a', ''], [[nan, nan], [1.5, 2.0]])
+    """
+    first = next((target for target in targets if target is not None), None)
+    if first is None:
+        return None
+    shape = _n_values(first)
+    gap = None if shape is None else [None] * shape
+
+    def fits(target: Any) -> bool:
+        known = target is not None and _n_values(target) == shape
+        return known and _text_width(target) <= MAX_TARGET_LENGTH
+
+    return _target_array([target if fits(target) else gap for target in targets])
+
+
+def _n_values(target: Any) -> int | None:
+    return len(target) if isinstance(target, list) else None
+
+
+def _text_width(target: Any) -> int:
+    return max((len(text) for text in _several(target) if isinstance(text, str)), default=0)
 
 
 def clashing_edges(
@@ -459,6 +496,8 @@ class Records:
         if self._n_nodes + n_nodes > self._n_bytes + n_bytes + FREE_NODES:
             raise block.error(0, f"{n_nodes:,} nodes are too many for a file of this size")
         schema = _schema(block)
+        if self.bad_graph.partial_targets:
+            schema.pop("target", None)
         for key, (value, words) in schema.items():
             expected, expected_words = self._expected.get(key, (value, words))
             if value != expected:

@@ -44,7 +44,8 @@ def stream_dataset(
     options = options or ReadOptions()
     path = expand_user(name_or_path)
     ids: list[Array] = []
-    with bad_graphs(options.skip_bad, options.report) as bad_graph:
+    partial = options.partial_targets
+    with bad_graphs(options.skip_bad, options.report, partial_targets=partial) as bad_graph:
         quiet = replace(options, progress=False)
         parts = _parts(path, quiet, bad_graph)
         for part in () if parts is None else ahead(parts):

@@ -223,14 +223,22 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def target_columns(table: Table, chosen: str | None = None) -> list[str]:
+def target_columns(
+    table: Table, chosen: str | None = None, *, partial: bool = False
+) -> list[str | None]:
     """The columns that hold targets: the `chosen` ones, separated by commas, else the usual one.
 
-    Empty if none is chosen and there is no usual one; `FileError` for a column that is not there.
+    Empty if none is chosen and there is no usual one; for a column that is not there a `FileError`,
+    or None with `partial`, where others are.
     """
-    names = [None] if chosen is None else split_names(chosen)
-    columns = [find_column(table, name, TARGET_COLUMNS) for name in names]
-    return [column for column in columns if column is not None]
+    if chosen is None:
+        usual = find_column(table, None, TARGET_COLUMNS)
+        return [] if usual is None else [usual]
+    names = split_names(chosen)
+    if not partial:
+        return [find_column(table, name) for name in names]
+    known = [name if name in table.columns else None for name in map(column_name, names)]
+    return known if any(known) else []
 
 
 def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
@@ -248,14 +256,14 @@ class Targets:
     """Which columns of a table with one row per graph hold targets, ids and other values."""
 
     table: Table
-    targets: list[str]
+    targets: list[str | None]
     id: str | None
     extra: list[str]
 
     @classmethod
     def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
         """The columns that `options` name, or the usual ones; `source` is what they are about."""
-        targets = target_columns(table, options.target)
+        targets = target_columns(table, options.target, partial=options.partial_targets)
         own_id = find_column(table, options.id, ID_COLUMNS)
         read = {source, own_id, *targets, *ROW_INDEX}
         return cls(table, targets, own_id, [name for name in table.columns if name not in read])
@@ -266,7 +274,7 @@ class Targets:
         options.found(
             self.table.path.name,
             **found,
-            targets=written(self.targets[0]) if self.targets and options.target is None else None,
+            targets=None if options.target or not self.targets else written(self.targets[0] or ""),
             ids=written(self.id) if self.id and options.id is None else None,
         )
 
@@ -274,7 +282,8 @@ class Targets:
         """The targets of some rows; None where there is none, and for row -1."""
         if not self.targets:
             return [None] * len(rows)
-        columns = ([*self.table.texts(column), ""] for column in self.targets)
+        n, table = len(self.table), self.table
+        columns = ([*([""] * n if c is None else table.texts(c)), ""] for c in self.targets)
         return row_targets([[texts[row] for row in rows.tolist()] for texts in columns])
 
     def others(self, rows: NDArray[np.int64], also: str | None = None) -> dict[str, Array]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen._util.strings import plural
 from saen.data._collection import known_targets, n_targets
 from saen.errors import InputError
@@ -21,11 +22,13 @@ MAX_CLASSES = 10  # listed in one line
 class Scored(NamedTuple):
     """Scores of predictions, and in one line what could not be scored, and why.
 
-    `scores` are those of `prediction_scores`, or of several targets those of `several_scores`.
+    `scores` are those of `prediction_scores`, or of several targets those of `several_scores`;
+    `n_scored` is the number of examples that they are about.
     """
 
     scores: dict[str, Any]
     not_scored: str
+    n_scored: int = 0
 
 
 def scored_columns(model: Model) -> list[str]:
@@ -46,12 +49,20 @@ def score_predictions(
     if model.target_names_:
         return _several(model, columns, targets, names)
     classes = model.classes_ if isinstance(model, Classifier) else None
-    scores = prediction_scores(classes, targets, columns["prediction"])
+    predictions = columns["prediction"]
+    known, unreadable = targets, 0
+    if classes is None and targets.ndim == 1 and targets.dtype.kind == "U":
+        numbers = _readable_numbers(targets)
+        readable = np.isfinite(numbers)
+        known, predictions = numbers[readable], predictions[readable]
+        unreadable = len(targets) - len(known)
+    scores = prediction_scores(classes, known, predictions)
     if scores:
-        return Scored(scores, "")
+        reason = f"{plural(unreadable, 'target')} that cannot be read as a number"
+        return Scored(scores, reason if unreadable else "", len(known))
     predicted = "real numbers" if classes is None else _described(classes)
-    known = _described(targets) if targets.ndim == 1 else _listed(targets, names)
-    return Scored({}, f"the model predicts {predicted}, the data have {known}")
+    found = _described(targets) if targets.ndim == 1 else _listed(targets, names)
+    return Scored({}, f"the model predicts {predicted}, the data have {found}")
 
 
 def _several(
@@ -66,10 +77,10 @@ def _several(
     truth: dict[str, Array] = {}
     missing, other = [], []
     for place, name in enumerate(predicted):
-        if name not in own:
+        column = table[:, own.index(name)] if name in own else table[:0, 0]
+        if not known_targets(column).any():
             missing.append(name)
             continue
-        column = table[:, own.index(name)]
         values = (
             _codes(column, model.classes_[place])
             if isinstance(model, Classifier)
@@ -90,7 +101,7 @@ def _several(
         np.column_stack([outputs[name] for name in truth]),
         [*truth],
     )
-    return Scored(scores, "; ".join(reasons))
+    return Scored(scores, "; ".join(reasons), len(targets))
 
 
 def _codes(column: Array, classes: Array) -> Array | None:
@@ -109,6 +120,15 @@ def _real_numbers(column: Array) -> Array | None:
         return targets_for(column, "regression")
     except InputError:
         return None
+
+
+def _readable_numbers(texts: Array) -> Floats:
+    """The numbers among some texts, NaN for the others."""
+    out = np.full(len(texts), np.nan)
+    for row, text in enumerate(texts.tolist()):
+        with suppress(ValueError):
+            out[row] = float(text)
+    return out
 
 
 def _described(values: Array) -> str:

@@ -14,7 +14,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean
-from saen.data._collection import concatenate_values
+from saen.data._collection import concatenate_values, known_targets
 from saen.errors import FileError, InputError
 from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
@@ -40,6 +40,7 @@ class PredictionReport:
     - `unseen`: share of the bottom objects, called `bottom`, with labels unknown to the model;
     - `scores`: how well predictions match targets, empty where there are none; of several targets
       means, and under `targets` those of each by name;
+    - `scored`: how many examples these are about;
     - `not_scored`: which targets were not compared, and why, in one line;
     - `seconds`: what reading, predicting and writing took.
     """
@@ -52,12 +53,14 @@ class PredictionReport:
     scores: dict[str, Any]
     seconds: float
     not_scored: str = ""
+    scored: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Output, number of examples, share of unseen labels, seconds and scores."""
         counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
+        scores = {**self.scores, "scored": self.scored} if self.scores else {}
         reason = {"not_scored": self.not_scored} if self.not_scored else {}
-        return {**counts, "seconds": self.seconds, **self.scores, **reason}
+        return {**counts, "seconds": self.seconds, **scores, **reason}
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def _stream_examples(
     model: Model, data: str, reading: ReadOptions | None, model_file: Path, *, whole: bool = False
 ) -> Iterator[Any]:
     """What `load_examples` loads, in parts where the format allows it."""
-    like = replace(reading or ReadOptions(), like=model.reading_)
+    like = replace(reading or ReadOptions(), like=model.reading_, partial_targets=True)
     return stream_input(data, model_takes(model), like, str(model_file), whole=whole)
 
 
@@ -162,7 +165,11 @@ def predict_dataset(
     model = load_model(model_file, device, vectors=vectors)
     parts = _stream_examples(model, data, reading, model_file, whole=bool(keep))
     with bar("predicting", None) as update:
-        return write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+        report = write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+    wanted = reading.target if reading is not None else None
+    if wanted and not report.scores and not report.not_scored:
+        return replace(report, not_scored=f"the data have no target {wanted!r}")
+    return report
 
 
 def write_predictions(
@@ -186,9 +193,11 @@ def write_predictions(
             done += len(each.columns["id"])
             unseen, objects = unseen + each.unseen, objects + each.objects
             if known is not None and {*compared} <= {*each.columns}:
-                predicted.append({key: each.columns[key] for key in compared})
-                targets.append(known)
-                names = own_names
+                some = known_targets(known).any(axis=tuple(range(1, known.ndim)))
+                if some.any() and (not targets or known.shape[1:] == targets[0].shape[1:]):
+                    predicted.append({key: each.columns[key][some] for key in compared})
+                    targets.append(known[some])
+                    names = own_names
     scored = Scored({}, "")
     if predicted:
         joined = {key: np.concatenate([part[key] for part in predicted]) for key in compared}
@@ -202,6 +211,7 @@ def write_predictions(
         scored.scores,
         perf_counter() - start,
         scored.not_scored,
+        scored.n_scored,
     )
 
 
