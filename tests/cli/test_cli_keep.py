@@ -1,5 +1,9 @@
 """`saen predict --keep`: columns of the input beside the predictions."""
 
+import csv
+import json
+
+import pandas as pd
 import pytest
 
 import saen
@@ -45,3 +49,89 @@ def test_tables_of_molecules_in_parts_name_the_rows_of_the_table(tmp_path, monke
     assert [part.targets.tolist() for part in parts] == [[1, 0], [1], [0]]
     assert len(errors) == 1
     assert str(errors[0]).startswith(f"{table}, line 5: ")
+
+
+def kept(model, data, keep, **reading):
+    """The names of all columns before the prediction, and the values of these columns."""
+    out = data.parent / "predictions.csv"
+    predict_dataset(model, str(data), out, ReadOptions(**reading), keep=keep.split(","), force=True)
+    header, *rows = csv.reader(out.read_text().splitlines())
+    n = header.index("prediction")
+    return header[:n], [row[:n] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """A model of paths, which tells those of two nodes from those of three."""
+    graphs = saen.Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]] * 4)
+    model = tmp_path_factory.mktemp("model") / "model.saen"
+    saen.PartCountsClassifier(inner_folds=0).fit(graphs, [0, 1] * 4).save(model)
+    return model
+
+
+def test_keep_copies_targets_and_ids_under_the_names_in_a_table_of_molecules(tmp_path, paths):
+    pytest.importorskip("rdkit")
+    table = tmp_path / "m.csv"
+    table.write_text("Code,smiles,pIC50,Batch\na,CC,6.5,b1\nb,CO,,b2\n")
+    options = {"target": "pIC50", "id": "code"}
+    assert kept(paths, table, "pIC50", **options) == (["id", "pIC50"], [["a", "6.5"], ["b", ""]])
+    assert kept(paths, table, "code,id", **options)[0] == ["id", "Code"]
+    assert kept(paths, table, "all", **options) == (
+        ["id", "Code", "smiles", "pIC50", "Batch"],
+        [["a", "a", "CC", "6.5", "b1"], ["b", "b", "CO", "", "b2"]],
+    )
+    assert kept(paths, table, "all")[0] == ["id", "Code", "smiles", "pIC50", "Batch"]
+    table.write_text("smiles,id,label\nCC,a,1\nCO,b,0\n")
+    assert kept(paths, table, "all") == (
+        ["id", "smiles", "label"],
+        [["a", "CC", "1"], ["b", "CO", "0"]],
+    )
+    sdf = tmp_path / "m.sdf"
+    block = "acid\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n" + "    0.0000" * 3
+    sdf.write_text(f"{block} C   0  0\nM  END\n>  <pIC50>\n6.5\n\n$$$$\n")
+    assert kept(paths, sdf, "all", target="pIC50") == (
+        ["id", "pIC50", "smiles"],
+        [["acid", "6.5", "C"]],
+    )
+
+
+def test_keep_copies_targets_and_ids_under_the_names_in_json_lines(tmp_path, paths):
+    lines = tmp_path / "g.jsonl"
+    graph = {"nodes": 2, "edges": [[0, 1]]}
+    first = {**graph, "code": "x", "size": 3, "label": "a", "id": 7}
+    lines.write_text(json.dumps(first) + "\n" + json.dumps({**graph, "code": "y"}) + "\n")
+    options = {"target": "size", "id": "code"}
+    assert kept(paths, lines, "size,code", **options) == (
+        ["id", "size", "code"],
+        [["x", "3", "x"], ["y", "", "y"]],
+    )
+    assert kept(paths, lines, "all")[0] == ["id", "code", "size", "label"]
+    assert kept(paths, lines, "id,label") == (["id", "label"], [["7", "a"], ["1", ""]])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_keep_copies_targets_and_ids_under_the_names_in_tables_of_edges(tmp_path, paths, suffix):
+    edges = tmp_path / f"edges.{suffix}"
+    frame = pd.DataFrame({"graph": ["a", "b"], "source": [0, 0], "target": [1, 1]})
+    (frame.to_csv if suffix == "csv" else frame.to_parquet)(edges, index=False)
+    assert kept(paths, edges, "all") == (["id", "graph"], [["a", "a"], ["b", "b"]])
+    (tmp_path / "targets.csv").write_text("Graph,Target,code\nb,1,x\n")
+    assert kept(paths, edges, "all", id="code") == (
+        ["id", "Graph", "Target", "code"],
+        [["x", "b", "1", "x"], ["a", "a", "", ""]],
+    )
+
+
+def test_keep_copies_targets_of_a_folder_and_of_nested_data(tmp_path, paths):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("0 1\n")
+    (folder / "targets.csv").write_text("graph,target\na,yes\n")
+    (folder / "b.txt").write_text("0 1\n")
+    assert kept(paths, folder, "target")[1] == [["a", "yes"], ["b", ""]]
+    pets = saen.NestedData([{"word": ["dog"]}, {"word": ["cat"]}] * 4)
+    model = tmp_path / "nested.saen"
+    saen.PartCountsClassifier("nested", inner_folds=0).fit(pets, ["a", "b"] * 4).save(model)
+    lines = tmp_path / "pets.jsonl"
+    lines.write_text('{"parts": {"word": ["dog"]}, "kind": "a", "note": "x"}\n')
+    assert kept(model, lines, "all", target="kind") == (["id", "kind", "note"], [["0", "a", "x"]])

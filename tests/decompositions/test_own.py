@@ -96,7 +96,10 @@ def test_own_class_is_named_once_its_module_is_imported() -> None:
         ("os:path.join", "a class is written package.module:Class"),
         ("__main__.parts:Stars", "has not been imported"),
         ("x" * 9999 + ":Stars", "a class is written package.module:Class, not .{9,90}$"),
-        ("no_such_package.parts:Stars", "--import no_such_package.parts COMMAND … in the folder of no_such"),
+        (
+            "no_such_package.parts:Stars",
+            "--import no_such_package.parts COMMAND … in the folder of no_such",
+        ),
         ("../evil:Stars", "a class is written package.module:Class"),
         ("stars", "unknown decomposition 'stars'.*or name a class of your own"),
     ],

@@ -109,7 +109,7 @@ def read_edge_table(table: Table, options: ReadOptions, bad_graph: BadGraphs) ->
     nodes, targets = _other_tables(table.path, options)
     node_table = None if nodes is None else read_table(nodes, NODES)
     rows = None if targets is None else read_targets(targets, options)
-    return _Tables(table, node_table, rows, bad_graph).graphs(options.directed)
+    return _Tables(table, node_table, rows, bad_graph).graphs(options)
 
 
 def stream_edge_tables(
@@ -145,7 +145,7 @@ def stream_edge_tables(
         for tables in zip(*streams, strict=True):
             rows = None if targets is None else _targets_of(tables[0], said)
             listed = None if nodes is None else tables[-2]
-            yield _Tables(tables[-1], listed, rows, bad_graph).graphs(options.directed)
+            yield _Tables(tables[-1], listed, rows, bad_graph).graphs(options)
             said = replace(options, notify=None)  # say once what was found
 
     return parts()
@@ -267,7 +267,7 @@ class _Tables:
                 self._check_broken(part.table)
                 self._check_filled(part, "graph")
 
-    def graphs(self, directed: bool) -> Graphs:
+    def graphs(self, options: ReadOptions) -> Graphs:
         """All graphs that are not bad."""
         row_of = self._target_rows()
         for column in ("source", "target"):
@@ -286,12 +286,17 @@ class _Tables:
             columns |= _columns(self.nodes.table, "node", nodes.rows[good_nodes])
         self.names = self.names[good]
         targets, ids, extra = self._about_graphs(row_of[good])
+        if options.all_columns:
+            graph = "graph" if self.targets is None else self.targets.table.written("graph")
+            extra[graph] = (
+                self.names if self.names.dtype.kind == "i" else self.names.astype(np.str_)
+            )
         return assemble(
             nodes.sizes[good],
             (np.cumsum(good_nodes) - 1)[nodes.ends[self.rows]],
             columns,
             targets,
-            directed=directed,
+            directed=options.directed,
             name=self.edges.table.path.stem,
             ids=ids,
             extra=extra,

@@ -101,7 +101,7 @@ def _add(
     data: bytes, records: Records, path: Path, first_line: int, first_row: int, options: ReadOptions
 ) -> int:
     """Add the graphs of some lines, all at once or else one by one; how many lines have one."""
-    usual = options.target is None and options.id is None
+    usual = options.target is None and options.id is None and not options.all_columns
     block = read_block(data, path, first_line, first_row) if usual else None
     if block is not None:
         with suppress(FileError):  # below, the error names the graph
@@ -189,7 +189,16 @@ def _about(document: dict[str, Any], options: ReadOptions) -> tuple[Any, Any, di
     misspelt = [key for key in extra if key not in KEYS and did_you_mean(key, optional)]
     if misspelt:
         _check_keys([{misspelt[0]: None}], KEYS, "the graph", _ALSO_ALLOWED)
+    if options.all_columns:
+        extra = all_keys(document, options.id, known)
     return target, own_id, extra
+
+
+def all_keys(
+    document: dict[str, Any], own_id: str | None, without: Container[str]
+) -> dict[str, Any]:
+    """What is under all keys but some, and but the usual one of ids, which each example has."""
+    return {k: v for k, v in document.items() if k not in without and (own_id or k != "id")}
 
 
 def example_keys(

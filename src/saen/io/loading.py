@@ -241,8 +241,13 @@ def load_data(
                 f"stdlib-functions, not from {name_or_path}"
             )
         options.only(path.name, "target", "id")
-        keys = {"target": options.target, "id": options.id}
-        examples = read_nested(path, **keys, partial_targets=options.partial_targets)
+        examples = read_nested(
+            path,
+            target=options.target,
+            id=options.id,
+            partial_targets=options.partial_targets,
+            all_columns=options.all_columns,
+        )
         return _finished(examples, options)
     raise InputError(f"takes must be graphs, documents or nested, not {takes!r}")
 

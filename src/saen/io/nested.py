@@ -15,7 +15,7 @@ from saen._util.atomic import atomic_write
 from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io.jsonl import example_keys
+from saen.io.jsonl import all_keys, example_keys
 from saen.io.records import extra_columns, id_array
 from saen.io.records import partial_targets as target_array
 from saen.io.text_files import numbered_lines, parse_json_line
@@ -54,6 +54,7 @@ def read_nested(
     target: str | None = None,
     id: str | None = None,
     partial_targets: bool = False,
+    all_columns: bool = False,
 ) -> NestedData:
     """Read nested data from a file of JSON lines, one example per line.
 
@@ -61,8 +62,8 @@ def read_nested(
     other keys. A parent is an object that maps roles to lists of parts; a part is a parent, a label
     (an integer, a string, or a list of these) or a number with a decimal point. Other keys are
     `extra`. The first line may be `{"levels": [names, bottom first]}`. Blank lines are ignored. The
-    data are named after the file. With `partial_targets`, examples may lack a target (see
-    `ReadOptions`).
+    data are named after the file. `partial_targets` and `all_columns` are those of
+    `ReadOptions`.
 
     >>> file = getfixture("tmp_path") / "pets.jsonl"
     >>> _ = file.write_text('{"parts": {"word": ["the", "dog"]}, "target": "a"}')
@@ -94,7 +95,7 @@ def read_nested(
                 raise InputError(f"'parts' must map roles to lists of parts, not {short(parts)}")
             ids.append(len(ids) if own_id is None else own_id)
             targets.append(value)
-            extra.append(others)
+            extra.append(all_keys(document, id, ["parts"]) if all_columns else others)
             kind, expected = _kind(targets[-1]), _kind(targets[0])
             if kind != expected and not partial_targets:
                 raise InputError(f"{kind}, but the first example has {expected}")

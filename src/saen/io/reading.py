@@ -54,6 +54,8 @@ class ReadOptions:
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
     partial_targets : whether examples may lack a target that others have, as they may where a model
         predicts them. Such a target is NaN or empty, and so is one that cannot be read.
+    all_columns : whether `extra` has all columns of tables (keys of JSON lines), also those with
+        targets and ids.
     notify : called with one line for what was found by name.
     progress : whether to show a progress bar; by default on terminals.
     like : how the data of a model were read (its `reading_`): `chem` and `word` are the same.
@@ -71,6 +73,7 @@ class ReadOptions:
     targets: str | os.PathLike[str] | None = None
     skip_bad: bool = False
     partial_targets: bool = False
+    all_columns: bool = False
     report: Report | None = None
     notify: Callable[[str], object] | None = None
     progress: bool | None = None

@@ -265,8 +265,9 @@ class Targets:
         """The columns that `options` name, or the usual ones; `source` is what they are about."""
         targets = target_columns(table, options.target, partial=options.partial_targets)
         own_id = find_column(table, options.id, ID_COLUMNS)
-        read = {source, own_id, *targets, *ROW_INDEX}
-        return cls(table, targets, own_id, [name for name in table.columns if name not in read])
+        read = {*ROW_INDEX} if options.all_columns else {source, own_id, *targets, *ROW_INDEX}
+        extra = [name for name in table.columns if name not in read and name.strip()]
+        return cls(table, targets, own_id, extra)
 
     def notify(self, options: ReadOptions, **found: str | None) -> None:
         """Say what was found by name, rather than named by the options."""

@@ -135,11 +135,13 @@ def load_examples(model: Model, data: str, reading: ReadOptions, model_file: Pat
 
 
 def _stream_examples(
-    model: Model, data: str, reading: ReadOptions | None, model_file: Path, *, whole: bool = False
+    model: Model, data: str, reading: ReadOptions | None, model_file: Path, *, keep: bool = False
 ) -> Iterator[Any]:
-    """What `load_examples` loads, in parts where the format allows it."""
-    like = replace(reading or ReadOptions(), like=model.reading_, partial_targets=True)
-    return stream_input(data, model_takes(model), like, str(model_file), whole=whole)
+    """What `load_examples` loads, in parts where the format allows it, or whole to keep columns."""
+    like = replace(
+        reading or ReadOptions(), like=model.reading_, partial_targets=True, all_columns=keep
+    )
+    return stream_input(data, model_takes(model), like, str(model_file), whole=keep)
 
 
 def predict_dataset(
@@ -163,7 +165,7 @@ def predict_dataset(
         check_format(out, FORMATS)
         check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
-    parts = _stream_examples(model, data, reading, model_file, whole=bool(keep))
+    parts = _stream_examples(model, data, reading, model_file, keep=bool(keep))
     with bar("predicting", None) as update:
         report = write_predictions(model, out, _predicted_rows(model, parts, keep, update))
     wanted = reading.target if reading is not None else None
@@ -241,6 +243,7 @@ def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
     in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
     wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
     names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
+    names = [name for name in names if name in columns or name != "id"]  # which is there anyway
     for name in names:
         if name not in columns:
             known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
