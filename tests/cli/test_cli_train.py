@@ -466,3 +466,24 @@ def test_train_names_the_target_that_cannot_be_learned(tmp_path: Path) -> None:
     command = ["train", tmp_path / "x.csv", "-o", tmp_path / "m.saen", *QUICK, "--target"]
     assert "target 'size' has 11 classes: of several targets" in fails(*command, "size,odd")
     assert "target 'void' has no values: leave it out" in fails(*command, "odd,void")
+
+
+def test_duplicates_are_those_of_the_data_whatever_the_model_sees(tmp_path: Path) -> None:
+    letters = np.random.default_rng(0).choice([*"abcde"], size=120)
+    graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)]] * 40, node_labels=letters)
+    path = saved(graphs, [0, 1] * 20, tmp_path)
+    views = ((), ("--node-labels", "degree"), ("-d", "nodes"))
+    train = ("train", path, "--preset", "counts", "--test-size", 0.5)
+    found = [run(*train, "-o", tmp_path / f"{n}.saen", *view) for n, view in enumerate(views)]
+    (full, degrees, nodes) = (each["held_out"] for each in found)
+    assert 0 < full["duplicates"] == degrees["duplicates"] == nodes["duplicates"] < 20
+    assert degrees["look_identical"] == 20  # all are paths
+    assert full["duplicates"] <= full["look_identical"] <= nodes["look_identical"] < 20
+    told = invoke(*train, "-o", tmp_path / "again.saen", *views[1]).stdout
+    assert f"{full['duplicates']} of the held-out graphs are identical to training graphs; " in told
+    assert "; 20 look identical to the model\n" in told
+    evaluate = ("evaluate", path, "--preset", "counts", "--repeats", 1, "--folds", 2)
+    shares = [run(*evaluate, *view)["duplicates"] for view in views]
+    assert 0 < shares[0]["share"] == shares[1]["share"] == shares[2]["share"] < 1
+    assert shares[1]["look_identical"] == 1.0
+    assert " (100.0 % look so to the model)" in invoke(*evaluate, *views[1]).stdout

@@ -30,7 +30,7 @@ from saen.learning.estimators import SAENClassifier, SAENRegressor
 from saen.learning.evaluation import Evaluation
 from saen.learning.metrics import find_metric
 from saen.learning.part_counts_models import PartCountsEstimator
-from saen.learning.preparation import Data, Preparations
+from saen.learning.preparation import Data, Preparations, same_data
 from saen.learning.selection import (
     INNER_FOLDS,
     Candidate,
@@ -181,8 +181,8 @@ def cross_validate(
         outputs[part.name[0], part.test] = tested
     for part, each in zip(parts, outer.tested.radius, strict=False):
         radius[part.name[0], part.test] = each  # type: ignore[index]
-    # Duplicates and ceilings are those of the estimator's own decomposition, whatever was chosen;
-    # to a blend, examples are identical that look so to all candidates.
+    # Ceilings are those of the estimator's own decomposition, whatever was chosen; to a blend,
+    # examples are identical that look so to all candidates.
     if isinstance(estimator, BlendEstimator):
         compressed = trainer.prepare(candidates[0].estimator).compressed
         rows = estimator.identical(preparations)
@@ -206,6 +206,7 @@ def cross_validate(
         target_names(y) if targets.ndim == 2 else [],
         radius,
         outer.tested.validation_loss,
+        same_data(data, rows).astype(np.int64),
     )
 
 

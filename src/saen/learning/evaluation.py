@@ -34,7 +34,8 @@ class Evaluation:
     - `outputs`: by networks that did not train on the example, probabilities (R, n, C) or numbers
       (R, n); of several targets, probabilities of the second classes, or numbers, (R, n, t); NaN
       where a repeat does not test it;
-    - `rows` (n,): identical examples have equal rows;
+    - `rows` (n,): examples that look identical to the model have equal rows; `same` (n,): those
+      that are identical as data have equal numbers, by default the rows;
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
     - `seconds`: per step; `stop`, `metric`: the protocol;
@@ -63,6 +64,7 @@ class Evaluation:
     target_names: list[str] = field(default_factory=list)
     radius: Floats | None = None
     validation_loss: Floats | None = None
+    same: NDArray[np.int64] | None = None
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -175,10 +177,23 @@ class Evaluation:
 
     def duplicates(self) -> NDArray[np.bool_]:
         """Which test examples are identical to one of their training part, (R, n)."""
+        return self._in_training(self.rows if self.same is None else self.same)
+
+    def _in_training(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which test examples have the number of one of their training part, (R, n)."""
         out = np.zeros((len(self.splits), len(self.targets)), dtype=np.bool_)
         for repeat, _, train, test in self._folds():
-            out[repeat, test] = np.isin(self.rows[test], self.rows[train])
+            out[repeat, test] = np.isin(numbers[test], numbers[train])
         return out
+
+    def _shares(self) -> dict[str, float]:
+        """The share of tests that are identical to a training example, and that look so."""
+        tested = self.fold_of >= 0
+        alike = self._in_training(self.rows)
+        return {
+            "share": float(self.duplicates()[tested].mean()),
+            "look_identical": float(alike[tested].mean()),
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Every metric, baselines, ceilings and the share of duplicates."""
@@ -200,7 +215,7 @@ class Evaluation:
     def _of_classes(self) -> dict[str, Any]:
         tested, duplicates = self.fold_of >= 0, self.duplicates()
         if self.targets.ndim == 2:
-            return {"duplicates": {"share": float(duplicates[tested].mean())}}
+            return {"duplicates": self._shares()}
         correct = self.predictions == self.targets
         baseline = [
             np.mean(self.targets[test] == _most_frequent(self.targets[train]))
@@ -211,7 +226,7 @@ class Evaluation:
             "ceiling": ceiling(self.rows, self.targets),
             "ceiling_folds": self.fold_ceiling(),
             "duplicates": {
-                "share": float(duplicates[tested].mean()),
+                **self._shares(),
                 "accuracy": _mean(correct[tested & duplicates]),
                 "accuracy_rest": _mean(correct[tested & ~duplicates]),
             },
@@ -225,7 +240,7 @@ class Evaluation:
         return {
             "mae_of_mean": float(np.mean(baseline)),
             **({} if self.radius is None else {"intervals": self._of_intervals()}),
-            "duplicates": {"share": float(self.duplicates()[self.fold_of >= 0].mean())},
+            "duplicates": self._shares(),
         }
 
     def _of_intervals(self) -> dict[str, float]:

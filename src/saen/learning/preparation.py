@@ -12,7 +12,11 @@ from saen._util.atomic import expand_user
 from saen.data._collection import Collection, Rows
 from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, compress
+from saen.data.documents import Documents
+from saen.data.duplicates import identical_examples
+from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
+from saen.data.nested import NestedData
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import (
     UnknownDecompositionError,
@@ -221,6 +225,15 @@ class Preparations:
             return self.of(model)
         compressed = compress_graphs(self.data, model.decomposition_, lower_inverse=False)
         return Prepared(model.spec, model.decomposition_, compressed)
+
+
+def same_data(data: Any, rows: Ints) -> Ints:
+    """Equal numbers for examples that are the same as data, (n,).
+
+    Of compressed examples, only `rows` are known, which are equal where they look identical.
+    """
+    known = isinstance(data, Graphs | Documents | NestedData)
+    return identical_examples(data) if known else rows
 
 
 class DifferentKindsError(InputError):

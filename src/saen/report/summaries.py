@@ -134,11 +134,13 @@ def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
     lines = {"held out": words}
     if "targets" in scores:
         lines["targets"] = _targets(scores)
-    if held_out.duplicates:
+    if held_out.duplicates or held_out.alike:
         be = "is" if held_out.duplicates == 1 else "are"
         lines["duplicates"] = (
             f"{held_out.duplicates:,} of the held-out {takes} {be} identical to training {takes}"
         )
+    if held_out.alike > held_out.duplicates:
+        lines["duplicates"] += f"; {held_out.alike:,} look identical to the model"
     return lines
 
 
@@ -199,6 +201,7 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     rest = duplicates.get("accuracy_rest") if duplicates["share"] else None
     lines["duplicates"] = (
         f"{100 * duplicates['share']:.1f} % of test examples are identical to a training example"
+        + _alike(duplicates)
         + _share("; accuracy on these", duplicates.get("accuracy"))
         + _share(", on the others", rest)
     )
@@ -289,6 +292,11 @@ def describe_times(seconds: dict[str, float]) -> str:
     'load 0.5 s, train 12.0 s'
     """
     return ", ".join(f"{step} {time:.1f} s" for step, time in seconds.items())
+
+
+def _alike(duplicates: dict[str, float]) -> str:
+    alike = duplicates.get("look_identical", 0.0)  # not in older files
+    return f" ({100 * alike:.1f} % look so to the model)" if alike > duplicates["share"] else ""
 
 
 def _share(words: str, value: float | None) -> str:

@@ -45,6 +45,7 @@ from saen.learning.preparation import (
     Prepared,
     is_compressed,
     load_compressed,
+    same_data,
 )
 from saen.learning.presets import Classifier, Model
 from saen.learning.runs import RESUME, digest, has_begun, open_run, versions
@@ -84,7 +85,8 @@ class HoldOut:
     """How good a model is that learned from everything but a test part.
 
     - `takes`: the kind of data, such as graphs;
-    - `test` (m,): the test examples; `duplicates` of them are identical to a training example;
+    - `test` (m,): the test examples; `duplicates` of them are identical to a training example, and
+      `alike` look identical to one for the model;
     - `predictions`: probabilities (m, classes), or numbers (m,) or (m, k); of several targets, the
       probabilities of their second classes (m, t);
     - `scores`: accuracy or errors with intervals and baselines, as JSON; of several targets, means,
@@ -96,10 +98,12 @@ class HoldOut:
     duplicates: int
     predictions: Floats
     scores: dict[str, Any]
+    alike: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Scores, test examples and duplicates."""
-        return {**self.scores, "test": self.test.tolist(), "duplicates": self.duplicates}
+        counts = {"duplicates": self.duplicates, "look_identical": self.alike}
+        return {**self.scores, "test": self.test.tolist(), **counts}
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,8 @@ def train_model(
         if test is not None:
             with _timed(seconds, "hold out"):
                 ready = _fitted_without(estimator, prepared, data, test)
-                held_out = _hold_out(estimator, ready, named, test, rows, folder, run)
+                kinds = same_data(data, rows), rows
+                held_out = _hold_out(estimator, ready, named, test, kinds, folder, run)
             say(held_out)
         with _timed(seconds, "train"):
             model = _fit_resumable(estimator, prepared, named, None, folder / "model.checkpoint")
@@ -391,13 +396,14 @@ def _hold_out(
     prepared: Prepared | Preparations,
     named: Any,
     test: NDArray[np.int64],
-    rows: Ints,
+    kinds: tuple[Ints, Ints],
     folder: Path,
     run: str,
 ) -> HoldOut:
     """How good a model is that learned from all but the test part.
 
-    It is kept in the folder with `run`, a digest of the data and settings that it belongs to.
+    `kinds` are equal for examples that are identical, and for those that look so to the model. It
+    is kept in the folder with `run`, a digest of the data and settings that it belongs to.
     """
     file = folder / "held_out.json"
     known = read_json(file, sealed=True) if file.exists() else {}
@@ -421,10 +427,10 @@ def _hold_out(
         scores = regression_scores(y[test], predictions, baseline).to_json()
         if y.ndim == 2:
             scores |= several_scores(y[test], predictions, target_names(named))
-    duplicates = int(np.isin(rows[test], rows[weights > 0]).sum())
-    result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores)
+    duplicates, alike = (int(np.isin(each[test], each[weights > 0]).sum()) for each in kinds)
+    result = HoldOut(estimator.spec.takes, test, duplicates, predictions, scores, alike)
     kept = {"test": test.tolist(), "predictions": predictions.tolist()}
-    kept |= {"run": run, "duplicates": duplicates, "scores": scores}
+    kept |= {"run": run, "duplicates": duplicates, "alike": alike, "scores": scores}
     write_json(file, kept, sealed=True)
     return result
 
