@@ -47,11 +47,12 @@ def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
 
 def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     """One job on one executor: wall and CPU seconds, the executor's start not counted."""
+    from saen.learning.cross_validation import cross_validate
+
     from saen import Ego, SAENClassifier, generate_threads
     from saen.cluster.compress import compress_into_partitions, compress_shards
     from saen.cluster.executors import open_executor
     from saen.cluster.predict import predict_shards
-    from saen.learning.cross_validation import cross_validate
 
     place, moved, grown = Path(folder), 0, 0
     sample = generate_threads(evaluated, average_nodes=60, seed=1)

@@ -129,7 +129,7 @@ def fit(path: str, model: str) -> dict[str, Any]:
 
 def compressing(path: str, decomposition: str, out: str) -> dict[str, Any]:
     """Compress a dataset into a file, as `saen compress` does."""
-    from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
+    from saen.jobs.compress import compress_dataset, dataset_decomposition
 
     watch = Stopwatch()
     asked = dataset_decomposition(path, decomposition)
@@ -139,8 +139,8 @@ def compressing(path: str, decomposition: str, out: str) -> dict[str, Any]:
 
 def training(path: str, model: str) -> dict[str, Any]:
     """One epoch of one network over a compressed file, and one to calibrate, as `saen train`."""
-    from saen.learning.jobs.job import Job
-    from saen.learning.jobs.train import train_model
+    from saen.jobs.job import Job
+    from saen.jobs.train import train_model
 
     watch, job = Stopwatch(), Job(path, overrides={"epochs": 1, "n_models": 1})
     report = watch("train", lambda: train_model(job, Path(model), test_size=None))
@@ -149,7 +149,7 @@ def training(path: str, model: str) -> dict[str, Any]:
 
 def predicting(path: str, model: str, out: str) -> dict[str, Any]:
     """Predict a file, as `saen predict` does, after the imports."""
-    from saen.learning.jobs.predict import predict_dataset
+    from saen.jobs.predict import predict_dataset
 
     before, watch = peak_memory(), Stopwatch()
     report = watch("predict", lambda: predict_dataset(Path(model), path, Path(out)))

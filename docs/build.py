@@ -229,7 +229,7 @@ def draw_figures() -> None:
         text = str(figures / "text.svg")
         saen("draw", str(document), "-d", decomposition, "--out", text, "--force")
         model = str(Path(folder) / "model.saen")
-        saen("train", "MUTAG", "--out", model, "--no-holdout")
+        saen("train", "MUTAG", "--preset", "network", "--out", model)
         out = str(figures / "explanation.svg")
         saen("explain", model, "MUTAG", "--graph", "17", "--out", out, "--force")
 
@@ -248,7 +248,8 @@ def take_screenshots() -> None:
         return
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         model, pages = f"{folder}/threads.saen", {n: f"{folder}/{n}.html" for n in SCREENSHOTS}
-        saen("train", "threads", "--preset", "modern", "--out", model, "--report", pages["report"])
+        train = ("train", "threads", "--preset", "network", "--out", model)
+        saen(*train, "--report", pages["report"])
         saen("explore", model, "threads", "--out", pages["explorer"])
         saen("explain", model, "threads", "--graph", "17", "--out", pages["why"])
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])

@@ -17,9 +17,9 @@ threads = saen.load_dataset("threads")
 print(threads)
 train, test = threads[:270], threads[270:]
 
-# 10-fold cross-validation: all thirty networks (three per fold) train together.
+# 10-fold cross-validation: all fifty networks (one per inner fold of every fold) train together.
 classifier = saen.SAENClassifier(random_state=0)
-evaluation = saen.cross_validate(classifier, train, train.targets, repeats=1, folds=10)
+evaluation = saen.cross_validate(classifier, train, train.targets, n_repeats=1, n_folds=10)
 accuracies = 100 * evaluation.accuracies()
 print(f"\n10-fold accuracy on {len(train)} threads: {accuracies.mean():.1f} %")
 print("fold      " + "".join(f"{fold:>7}" for fold in range(1, 11)))

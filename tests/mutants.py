@@ -28,10 +28,10 @@ from saen._util.json_files import write_json
 HERE = Path(__file__).parent
 ROOMS = ("data", "network", "learning")
 EXTRA = {
-    "learning.cross_validation": [
+    "learning.evaluation": [
         "tests/learning/test_protocol_honesty.py",
-        "tests/learning/test_part_counts_models.py",
-        "tests/learning/test_blend.py",
+        "tests/learning/models/test_counts.py",
+        "tests/learning/models/test_blend.py",
     ],
     **{
         f"data.{module}": ["tests/properties/test_compression_laws.py"]
@@ -39,9 +39,9 @@ EXTRA = {
     },
     "data.chunks": ["tests/properties/test_compression_laws.py", "tests/data/test_refinement.py"],
 }
-"""Tests of a module beside `tests/ROOM/test_MODULE.py`."""
+"""Tests of a module beside the file that mirrors it, such as `tests/ROOM/test_MODULE.py`."""
 RISKY = (
-    *("learning.cross_validation", "learning.splits", "learning.metrics"),
+    *("learning.evaluation", "learning.splits", "learning.metrics"),
     *("network.ensemble", "data.identical", "data.chunks", "data.refinement", "data.compression"),
 )
 OUTCOMES = {0: "survived", 1: "killed", 3: "killed", 5: "no tests", 33: "no tests", 36: "timeout"}
@@ -120,9 +120,10 @@ def source_of(module: str) -> str:
 
 def tests_of(module: str) -> list[str]:
     """The test files of a module; those of its room if there are none."""
-    room, name = module.split(".")[0], module.split(".")[-1]
-    own = f"tests/{room}/test_{name}.py"
-    return [*([own] if Path(own).exists() else []), *EXTRA.get(module, [])] or [f"tests/{room}"]
+    *folders, name = module.split(".")
+    own = Path("tests", *folders, f"test_{name}.py")
+    known = [own.as_posix()] if own.exists() else []
+    return [*known, *EXTRA.get(module, [])] or [f"tests/{folders[0]}"]
 
 
 def mutmut(folder: Path, names: list[str], seconds: float | None, children: int) -> None:

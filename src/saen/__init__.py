@@ -37,16 +37,16 @@ if _TYPE_CHECKING:
     from saen.io.pyg import from_pyg as from_pyg
     from saen.io.rdkit import from_smiles as from_smiles
     from saen.io.threads import generate_threads as generate_threads
-    from saen.learning.blend import BlendClassifier as BlendClassifier
-    from saen.learning.blend import BlendRegressor as BlendRegressor
-    from saen.learning.cross_validation import cross_validate as cross_validate
+    from saen.learning.estimators import Classifier as Classifier
+    from saen.learning.estimators import PartCounts as PartCounts
+    from saen.learning.estimators import PartCountsClassifier as PartCountsClassifier
+    from saen.learning.estimators import PartCountsRegressor as PartCountsRegressor
+    from saen.learning.estimators import Regressor as Regressor
     from saen.learning.estimators import SAENClassifier as SAENClassifier
     from saen.learning.estimators import SAENRegressor as SAENRegressor
     from saen.learning.estimators import SAENTransformer as SAENTransformer
-    from saen.learning.load import load as load
-    from saen.learning.part_counts import PartCounts as PartCounts
-    from saen.learning.part_counts_models import PartCountsClassifier as PartCountsClassifier
-    from saen.learning.part_counts_models import PartCountsRegressor as PartCountsRegressor
+    from saen.learning.evaluation import cross_validate as cross_validate
+    from saen.learning.files import load as load
     from saen.network.architecture import Architecture as Architecture
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
@@ -75,12 +75,12 @@ _ROOMS = {
     "io.pyg": "from_pyg",
     "io.rdkit": "from_smiles",
     "io.threads": "generate_threads",
-    "learning.blend": "BlendClassifier BlendRegressor",
-    "learning.cross_validation": "cross_validate",
-    "learning.estimators": "SAENClassifier SAENRegressor SAENTransformer",
-    "learning.part_counts": "PartCounts",
-    "learning.part_counts_models": "PartCountsClassifier PartCountsRegressor",
-    "learning.load": "load",
+    "learning.estimators": (
+        "Classifier Regressor SAENClassifier SAENRegressor SAENTransformer "
+        "PartCounts PartCountsClassifier PartCountsRegressor"
+    ),
+    "learning.evaluation": "cross_validate",
+    "learning.files": "load",
     "network.architecture": "Architecture",
     "network.loss": "Task",
     "network.model": "SAEN",

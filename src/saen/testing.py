@@ -260,7 +260,11 @@ def _trains(trial: _Trial) -> str:
     task = Task("binary", np.arange(n) % 2, np.ones((n, 1)), n_classes=2)
     network = _network(trial.compressed.hierarchy, dtype=torch.float32)
     history = train(network, trial.compressed, task, Settings(epochs=3))
-    return "" if np.isfinite(history.loss).all() else f"losses {history.loss}"
+    return (
+        ""
+        if np.isfinite(np.array(history.loss, dtype=np.float64)).all()
+        else f"losses {history.loss}"
+    )
 
 
 def _network(hierarchy: Hierarchy, dtype: torch.dtype) -> SAEN:

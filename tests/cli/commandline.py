@@ -14,7 +14,7 @@ from saen.cli import app, main
 
 runner = CliRunner()
 
-SMALL: dict[str, Any] = {"epochs": 3, "n_models": 4, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
+SMALL: dict[str, Any] = {"epochs": 3, "n_models": 1, "device": "cpu", "hidden": [[4], [5, 4], [6]]}
 """A model that is quick to train."""
 
 

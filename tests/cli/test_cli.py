@@ -61,8 +61,11 @@ def test_drawing_writes_the_picture_it_names(tmp_path, figure):
 
 
 def test_evaluating_gives_accuracy_ceilings_and_twins():
-    report = run("evaluate", "threads", "--repeats", "2", "--folds", "3", "--epochs", "2")
-    assert report["protocol"] == {"repeats": 2, "folds": 3, "stop": "fixed"}
+    report = run(
+        *("evaluate", "threads", "--repeats", "2", "--folds", "3"),
+        *("--preset", "network", "--epochs", "2"),
+    )
+    assert report["protocol"] == {"repeats": 2, "folds": 3, "selection": "fixed"}
     assert report["settings"]["epochs"] == 2
     assert len(report["accuracy"]["per_repeat"]) == 2
     assert report["majority"] == 0.5
@@ -82,8 +85,18 @@ def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
         (("compress", "threads", "--node-labels", "degre"), "did you mean degree?"),
         (("compress", "threads", "--decomposition", "ergo"), "did you mean ego?"),
         (("compress", "threads", "--node-labels", "node"), "have no node labels"),
-        (("evaluate", "threads", "--epochs", "9" * 400), "The 'epochs' parameter"),
-        (("train", "threads", "--models", "9" * 400, "--out", "m.saen"), "The 'n_models' param"),
+        (
+            ("evaluate", "threads", "--preset", "network", "--epochs", "9" * 400),
+            "The 'epochs' parameter",
+        ),
+        (
+            ("train", "threads", "--preset", "network", "--models", "9" * 400, "--out", "m.saen"),
+            "The 'n_models' param",
+        ),
+        (
+            ("train", "threads", "--epochs", "2", "--out", "m.saen"),
+            "choose preset network or paper",
+        ),
         (("draw", "threads", "--graph", "300"), "there is no graph 300: the graphs are 0 … 299"),
         (("draw", "threads", "--out", "figure.bmp"), "figure.bmp"),
         (("compress", "threads", "--out", "no/such/folder/x.saen"), "cannot be written"),
@@ -103,7 +116,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     code = (
         # A shell that starts jobs in the background has them ignore Ctrl-C.
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, saen.io.threads as d, saen.learning.jobs.compress as c\n"
+        "import sys, saen.io.threads as d, saen.jobs.compress as c\n"
         "def stream(*_):\n    print('ready', flush=True)\n"
         "    while True:\n        yield d.generate_threads(4000, average_nodes=200)\n"
         "c.stream_dataset = stream\n"

@@ -34,7 +34,7 @@ def test_every_format_holds_one_vector_per_graph(
         "level": 2,
         "name": "graphs",
         "rows": 30,
-        "width": 24,
+        "width": 30,  # a network of each of five inner folds
     }
     vectors, columns = read_embeddings(out)
     assert_allclose(vectors, classifier.embed(threads), rtol=1e-5, atol=1e-6)
@@ -52,16 +52,16 @@ def test_others_can_read_the_files(threads: Graphs, model: Path) -> None:
         invoke("embed", model, data, "-o", model.with_name(f"e{suffix}"), "--level", 0)
     table = pd.read_csv(model.with_name("e.csv"))
     wide = pd.read_parquet(model.with_name("e.parquet"))
-    names = ["id", "object", "target", *(f"e{i}" for i in range(16))]
+    names = ["id", "object", "target", *(f"e{i}" for i in range(20))]
     assert list(table) == list(wide) == names
     arrays = load_file(model.with_name("e.safetensors"))
     assert_array_equal(arrays["id"], table["id"])
     assert_array_equal(arrays["object"], wide["object"])
     matrix = np.load(model.with_name("e.npy"))
     assert matrix.dtype == np.float32
-    assert matrix.shape == (threads.n_nodes, 16)
+    assert matrix.shape == (threads.n_nodes, 20)
     assert_array_equal(matrix, arrays["vectors"])
-    assert_array_equal(matrix, wide[[f"e{i}" for i in range(16)]])
+    assert_array_equal(matrix, wide[[f"e{i}" for i in range(20)]])
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_chunks_of_any_size_give_the_same_vectors(
     classifier: SAENClassifier, threads: Graphs
 ) -> None:
     for level in (None, 2, 1, 0):
-        (whole,) = embed_chunks(classifier, threads, level)
-        parts = list(embed_chunks(classifier, threads, level, limit=1))
+        (whole,) = embed_chunks(classifier.fitted_, threads, level)
+        parts = list(embed_chunks(classifier.fitted_, threads, level, limit=1))
         assert len(parts) == 30
         for name in ("graphs", "objects"):
             joined = np.concatenate([getattr(part, name) for part in parts])

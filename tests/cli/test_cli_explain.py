@@ -8,10 +8,10 @@ import pytest
 
 import saen
 from saen import (
-    BlendRegressor,
     Graphs,
     PartCountsClassifier,
     PartCountsRegressor,
+    Regressor,
     SAENClassifier,
     explain,
 )
@@ -74,7 +74,7 @@ def test_explain_prints_json_as_python_gives_it(folder):
     explanation = explain(model, saen.load(folder / "talk.saen"), 4)
     about = printed.pop("about")
     assert printed == json.loads(json.dumps(explanation.to_json()))
-    assert (about["model"], about["data"], about["networks"]) == ("model.saen", "talk", 3)
+    assert (about["model"], about["data"], about["networks"]) == ("model.saen", "talk", 5)
     assert about["saen"] == saen.__version__
 
 
@@ -162,11 +162,12 @@ def test_explain_names_the_target_of_several_and_says_what_its_number_is(tmp_pat
 def test_explain_says_which_member_of_a_blend_a_number_is_of(folder, tmp_path):
     threads = saen.load(folder / "talk.saen")
     numbers = threads.sizes.astype(float)
-    blend = BlendRegressor(budget="quick", inner_folds=2).fit(threads, numbers)
+    blend = Regressor(budget="quick", inner_folds=2).fit(threads, numbers)
     blend.save(tmp_path / "b.saen")
     shown = invoke("explain", tmp_path / "b.saen", folder / "talk.saen", "-g", 3).stdout
     first = blend.members_[0]
-    own, all_of_it = (each.predict(threads[3])[0] for each in (first.estimator, blend))
+    data = blend.prepare(threads[3])
+    own, all_of_it = (each.predictions(data)[0] for each in (first.model, blend.fitted_))
     assert f"predicted {all_of_it:.4g}\n" in shown
     line = f"prediction by {first.name}, {100 * first.weight:.0f} % of this blend: {own:.3f} ("
     assert line in shown

@@ -10,7 +10,7 @@ import saen
 from saen.errors import InputError
 from saen.io import streaming
 from saen.io.reading import ReadOptions
-from saen.learning.jobs.predict import predict_dataset
+from saen.jobs.predict import predict_dataset
 
 
 def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):

@@ -21,9 +21,10 @@ from saen.io import jsonl, streaming
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs
-from saen.learning.jobs.train import HoldOut
+from saen.jobs.train import Estimate
+from saen.learning.evaluation import Evaluation
 from saen.learning.prediction import predict_chunks
-from saen.report.summaries import describe_hold_out
+from saen.report.summaries import describe_estimate
 from tests.cli.commandline import SMALL, fails, invoke, run
 
 
@@ -104,10 +105,10 @@ def test_targets_are_compared_where_there_are_any(
 
 
 def test_chunks_of_any_size_give_the_same_rows(classifier: SAENClassifier, new: Graphs) -> None:
-    (whole,) = predict_chunks(classifier, new)
+    (whole,) = predict_chunks(classifier.fitted_, new)
     costs = classifier.decomposition_.costs(new)
     for limit in (1, int(costs.max()), int(costs.sum()) // 3):
-        parts = list(predict_chunks(classifier, new, limit=limit))
+        parts = list(predict_chunks(classifier.fitted_, new, limit=limit))
         assert len(parts) > 1
         assert [part.start for part in parts] == np.cumsum(
             [0, *(len(part.columns["prediction"]) for part in parts[:-1])]
@@ -138,7 +139,7 @@ def test_rows_are_written_as_they_come(
             assert not (tmp_path / "out.csv").exists()
             yield part
 
-    monkeypatch.setattr("saen.learning.jobs.predict.predict_chunks", watched)
+    monkeypatch.setattr("saen.jobs.predict.predict_chunks", watched)
     invoke("predict", model, stored(new, tmp_path), "-o", tmp_path / "out.csv")
     assert seen == [0, *range(2, 18)]
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 18
@@ -155,7 +156,7 @@ def test_what_fails_halfway_leaves_the_file_that_was_there(
         yield next(whole(*arguments, limit=1))
         raise saen.InputError("out of luck")
 
-    monkeypatch.setattr("saen.learning.jobs.predict.predict_chunks", broken)
+    monkeypatch.setattr("saen.jobs.predict.predict_chunks", broken)
     data = stored(new, tmp_path)
     for name in ("out.csv", "out.jsonl", "out.parquet"):
         (tmp_path / name).write_text("as it was")
@@ -196,7 +197,7 @@ def test_numbers_come_with_an_interval(threads: Graphs, new: Graphs, tmp_path: P
     table = pd.read_csv(tmp_path / "out.csv")
     assert list(table) == ["id", "prediction", "lower", "upper"]
     compressed = saen.compress_graphs(new, one.decomposition_)
-    each = one.network_(compressed).detach().numpy()[:, :, 0] * one.scale_ + one.mean_
+    each = one.network_(compressed).detach().numpy()[:, :, 0] * one.fitted_.scale + one.fitted_.mean
     assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
     assert_allclose(table[["lower", "upper"]].T, one.predict_interval(new), rtol=1e-5)
     misses = each.mean(axis=1) - y
@@ -418,11 +419,20 @@ def test_predict_counts_one_graph_as_one(model: Path, new: Graphs, tmp_path: Pat
     assert "% on 1 graph with targets" in told
 
 
-def test_hold_out_of_one_duplicate_is_described_in_the_singular() -> None:
-    scores = {"r2": -1.25e57, "mae": 2.0, "mae_error": 0.5, "mae_of_mean": 1.0}
-    lines = describe_hold_out(HoldOut("graphs", np.array([3, 5]), 1, np.zeros(2), scores))
-    assert lines["duplicates"] == "1 of the held-out graphs is identical to training graphs"
-    assert lines["held out"].startswith("R² -1.25e+57, mean absolute error 2 ± 0.5 on 2 graphs")
+def test_an_estimate_with_one_duplicate_is_described_in_the_singular() -> None:
+    outputs = np.array([[np.nan, np.nan, 5e28, -5e28]])
+    evaluation = Evaluation(
+        classes=None,
+        targets=np.array([1.0, 2.0, 3.0, 5.0]),
+        splits=[[(np.array([0, 1]), np.array([2, 3]))]],
+        outputs=outputs,
+        rows=np.array([0, 1, 1, 2]),
+        loss=np.empty((0, 0)),
+        seconds={},
+    )
+    lines = describe_estimate(Estimate("held out", "graphs", evaluation))
+    assert lines["duplicates"] == "1 of these graphs is identical to training graphs"
+    assert lines["held out"].startswith("R² -2.5e+57, mean absolute error 5e+28 ± 0 on 2 graphs")
 
 
 # -- targets that are missing or cannot be read ------------------------------------------------

@@ -53,7 +53,7 @@ def test_whole_numbers_are_learned_as_a_regression_and_keys_are_kept(
 ) -> None:
     model, out = tmp_path / "m.saen", tmp_path / "p.csv"
     reading = ["--target", "size", "--id", "code"]
-    quick = ["--preset", "modern", "--epochs", 1, "--models", 1, "--no-holdout"]
+    quick = ["--preset", "network", "--epochs", 1]
     found = run("train", rings, "--out", model, *quick, *reading, "--task", "regression")
     assert found["task"] == "regression"
     invoke("predict", model, rings, "--out", out, *reading, "--keep", "all")
@@ -62,7 +62,7 @@ def test_whole_numbers_are_learned_as_a_regression_and_keys_are_kept(
     assert {row["lab"] for row in rows} == {"x"}
 
 
-COUNTS = ("--preset", "counts", "--no-holdout")
+COUNTS = ("--preset", "counts")
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from saen import PartCountsRegressor, SAENRegressor, save
 from saen._util.atomic import remove_folder
 from saen.cli import main
 from saen.errors import FileError
@@ -16,13 +18,13 @@ from saen.io.threads import generate_threads
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
 
-QUICK = ("--epochs", "1", "--models", "1")
+QUICK = ("--preset", "network", "--epochs", "1")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model.saen"
-    invoke("train", "threads", "--out", path, "--no-holdout", *QUICK)
+    invoke("train", "threads", "--out", path, *QUICK)
     return path
 
 
@@ -36,7 +38,7 @@ def stop_before_removal(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("saen.learning.jobs.train.remove_folder", stopped)
+    monkeypatch.setattr("saen.jobs.train.remove_folder", stopped)
 
 
 # -- train -------------------------------------------------------------------------------------
@@ -56,25 +58,49 @@ def test_train_that_was_stopped_after_writing_the_model_ends_when_repeated(tmp_p
     assert "already exists" in fails("train", "threads", "--out", out, *QUICK)
 
 
-def test_train_never_takes_over_the_scores_of_other_data(tmp_path, data, monkeypatch):
-    out = tmp_path / "model.saen"
+def test_train_never_takes_over_the_scores_of_other_data(tmp_path, monkeypatch):
+    data, other, out = (tmp_path / name for name in ("data.saen", "other.saen", "model.saen"))
+    for path, seed in ((data, 1), (other, 2)):  # as many, with the same targets
+        save(generate_threads(20, average_nodes=8, seed=seed), path)
     folder = tmp_path / ".model.saen.run"
     with monkeypatch.context() as patch:
         stop_before_removal(patch)
         with pytest.raises(AssertionError):
-            invoke("train", "threads", "--out", out, *QUICK)
-    left = (folder / "held_out.json").read_bytes()
+            invoke("train", other, "--out", out, *QUICK)
+    left = [*tmp_path.rglob("networks-*.saen")]
+    assert left
+    for file in left:
+        file.rename(tmp_path / file.name)
     remove_folder(folder)
+    out.unlink()
+    expected = run("train", data, "--out", out, *QUICK)
+    before = out.read_bytes()
     out.unlink()
     with monkeypatch.context() as patch:
         stop_before_removal(patch)
         with pytest.raises(AssertionError):
             invoke("train", data, "--out", out, *QUICK)
     out.unlink()
-    (folder / "held_out.json").write_bytes(left)  # whatever brought it there
-    (folder / "held_out.checkpoint").unlink()
+    for file in folder.glob("networks-*"):
+        file.unlink()
+    for file in left:  # whatever brought it there
+        (tmp_path / file.name).rename(file)
     report = run("train", data, "--out", out, *QUICK)
-    assert max(report["held_out"]["test"]) < 20
+    assert report["out_of_fold"] == expected["out_of_fold"]
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", [SAENRegressor, PartCountsRegressor])
+def test_what_fit_keeps_of_other_data_is_not_taken_over(tmp_path, kind):
+    settings = {"epochs": 1} if kind is SAENRegressor else {}
+    one, other = (generate_threads(20, average_nodes=8, seed=seed) for seed in (1, 2))
+    sizes = np.arange(20.0)
+    fresh = kind(**settings).fit(one, sizes).predict(one)
+    for data, targets in ((other, sizes), (one, sizes[::-1]), (one, sizes)):
+        model = kind(**settings, run_dir=tmp_path).fit(data, targets)
+    np.testing.assert_array_equal(model.predict(one), fresh)
+    again = kind(**settings, run_dir=tmp_path).fit(one, sizes)
+    np.testing.assert_array_equal(again.predict(one), fresh)
 
 
 def test_train_leaves_a_folder_that_is_not_its_own(tmp_path):
@@ -229,7 +255,7 @@ def test_a_prediction_that_is_not_a_number_is_an_error(tmp_path):
     huge = attributed(tmp_path / "huge.jsonl", [0.1, 0.2, 1e38, 0.3])
     model = tmp_path / "model.saen"
     labels = ("--node-labels", "attributes")
-    invoke("train", small, "--out", model, "--no-holdout", *labels, *QUICK)
+    invoke("train", small, "--out", model, *labels, *QUICK)
     for out in ("-", tmp_path / "p.jsonl"):
         message = fails("predict", model, huge, "--out", out)
         assert "the output for example 2 is NaN or infinite" in message

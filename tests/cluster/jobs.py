@@ -9,7 +9,7 @@ from saen._util.executor import Executor
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.predict import predict_shards
 from saen.io.shards import split_graphs, write_shards
-from saen.learning.cross_validation import cross_validate
+from saen.learning.evaluation import cross_validate
 
 GRAPHS = generate_threads(20, average_nodes=8, seed=1)
 
@@ -17,7 +17,7 @@ GRAPHS = generate_threads(20, average_nodes=8, seed=1)
 def write_input(folder: Path) -> None:
     """Shards and a model."""
     write_shards(split_graphs(GRAPHS, 2), folder / "shards")
-    model = SAENClassifier(epochs=1, n_models=1).fit(GRAPHS, GRAPHS.targets)
+    model = SAENClassifier(epochs=1).fit(GRAPHS, GRAPHS.targets)
     model.save(folder / "model.saen")
 
 
@@ -30,12 +30,12 @@ def run_jobs(folder: Path, executor: Executor, out: Path) -> dict[str, bytes]:
     assert parts.compressed.join() == load(out / "compressed.saen")
     predict_shards(folder / "model.saen", shards, executor, out / "predictions.csv")
     evaluation = cross_validate(
-        SAENClassifier(epochs=2, n_models=1),
+        SAENClassifier(epochs=2),
         GRAPHS,
         GRAPHS.targets,
-        repeats=1,
-        folds=2,
-        models_at_once=1,
+        n_repeats=1,
+        n_folds=2,
+        parallel_models=1,
         executor=executor,
     )
     files = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}

@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from saen import Graphs
 from saen.errors import FileError, InputError
 
@@ -100,37 +98,3 @@ def processes(home: Path) -> dict[int, str]:
         except OSError:
             continue
     return found
-
-
-def train_rank(
-    folder: Path, rank: int, sizes: tuple[int, ...], batch_size: int | None, normalisation: str
-) -> tuple[dict[str, Any], list[list[float]]]:
-    """One process of a data-parallel training; one alone trains as usual."""
-    import torch
-    import torch.distributed as dist
-
-    from saen import SAEN, Architecture, Ego, Settings, Task, compress_graphs, generate_threads
-    from saen.network.data_parallel import train_data_parallel
-    from saen.network.training import train
-
-    threads = generate_threads(sum(sizes), average_nodes=8, seed=3)
-    ego = Ego().fit(threads)
-    codes = np.unique(threads.targets, return_inverse=True)[1]
-    weights = np.random.default_rng(0).integers(0, 3, (sum(sizes), 2)).astype(float)
-    settings = Settings(epochs=4, batch_size=batch_size, schedule="cosine", weight_decay=0.1)
-    stop = sum(sizes[: rank + 1])
-    own = slice(stop - sizes[rank], stop) if len(sizes) > 1 else slice(0, stop)
-    compressed = compress_graphs(threads[own], ego, lower_inverse=False)
-    task = Task.classification(codes[own], weights[own], n_classes=2)
-    layers = [[4], [5, 4], [4, 1]]
-    architecture = Architecture.over(compressed.hierarchy, layers, normalisation=normalisation)
-    network = SAEN(architecture, seeds=[1, 2], dtype=torch.float64)
-    if len(sizes) == 1:
-        history = train(network, compressed, task, settings, min_count=3)
-    else:
-        dist.init_process_group(
-            "gloo", init_method=f"file://{folder / 'store'}", rank=rank, world_size=len(sizes)
-        )
-        history = train_data_parallel(network, compressed, task, settings, min_count=3)
-        dist.destroy_process_group()
-    return {key: value.numpy() for key, value in network.state_dict().items()}, history.loss

@@ -23,7 +23,7 @@ from saen.decompositions import make_decomposition
 from saen.errors import FileError, InputError
 from saen.io.container import save
 from saen.io.shards import split_graphs, write_shards
-from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
+from saen.jobs.compress import compress_dataset, dataset_decomposition
 from tests.cli.commandline import fails, invoke, run
 from tests.cluster.faulty import Stopping
 from tests.io.test_shards import documents, nested

@@ -14,8 +14,8 @@ from saen.cluster.predict import embed_shards, predict_shards
 from saen.errors import FileError, InputError
 from saen.io.container import save
 from saen.io.shards import split_graphs, write_shards
-from saen.learning.inspection import inspect_file
-from saen.learning.jobs.predict import embed_dataset, predict_dataset
+from saen.jobs.inspect import inspect_file
+from saen.jobs.predict import embed_dataset, predict_dataset
 from tests.cli.commandline import fails, invoke, run
 from tests.cluster.faulty import Stopping
 

@@ -8,7 +8,7 @@ import pytest
 import saen
 from saen import Documents, Graphs, NestedData
 from saen.errors import InputError
-from saen.learning.runs import digest
+from saen.jobs.store import digest
 
 GRAPHS = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)], []], ids=["a", "b", "c"])
 DOCUMENTS = Documents.from_sentences([[[("yes", None, "root")]]] * 3, ids=["a", "b", "c"])

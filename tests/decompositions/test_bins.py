@@ -137,13 +137,13 @@ def proteins(n: int, seed: int) -> Graphs:
 
 def test_attribute_bins_are_chosen_where_they_help(tmp_path):
     graphs = proteins(120, seed=1)
-    listed = saen.BlendClassifier(budget="quick").listed(graphs)
-    counts = [e.estimator for e in listed if isinstance(e.estimator, saen.PartCountsClassifier)]
-    assert [each.node_labels for each in counts][-1] == "node,attribute-bins"
+    learner = saen.Classifier(budget="quick").learner()
+    listed = learner.candidates(saen.Classifier().prepare(graphs), np.arange(120))
+    assert listed[-1].learner.arguments.node_labels == "node,attribute-bins"
     train, test = graphs[:80], graphs[80:]
     alone = saen.PartCountsClassifier(node_labels="node").fit(train, train.targets)
-    blend = saen.BlendClassifier(candidates=counts).fit(train, train.targets)
-    assert blend.members_[0].estimator.node_labels == "node,attribute-bins"
+    blend = saen.Classifier(budget="quick").fit(train, train.targets)
+    assert blend.members_[0].model.decomposition.node_labels == "node,attribute-bins"
     assert blend.score(test, test.targets) > 0.85 > alone.score(test, test.targets) + 0.1
     blend.save(tmp_path / "blend.saen")
     again = saen.load(tmp_path / "blend.saen")
@@ -156,7 +156,7 @@ def test_bins_are_those_of_the_training_part():
     shifted[30 * 12 :] *= 1000  # those of the test part
     model = saen.PartCountsClassifier("neighbourhoods(depth=1,node_labels='attribute-bins:4')")
     splits = [[(np.arange(30), np.arange(30, 40))]]
-    blend = saen.BlendClassifier(candidates=[model], inner_folds=2)
+    blend = saen.Classifier(candidates=[model], inner_folds=2)
     weights = (np.arange(40) < 30).astype(float)
     for estimator in (model, blend):
         scores = [
@@ -165,7 +165,7 @@ def test_bins_are_those_of_the_training_part():
         ]
         assert scores[0] == scores[1]
     fitted = [
-        blend.fit(data, graphs.targets, sample_weight=weights).members_[0].estimator.decomposition_
+        blend.fit(data, graphs.targets, sample_weight=weights).members_[0].model.decomposition
         for data in (graphs, graphs.with_columns(node_attributes=shifted))
     ]
     assert fitted[0] == fitted[1]

@@ -86,7 +86,7 @@ def test_own_class_is_named_once_its_module_is_imported() -> None:
     assert MODULE not in sys.modules
     stars = import_module(MODULE).Stars
     assert saen.make_decomposition(f"{MODULE}:Stars(radii=(0, 3))") == stars((0, 3))
-    assert saen.SAENClassifier(f"{MODULE}:Stars").spec.takes == "graphs"
+    assert saen.SAENClassifier(f"{MODULE}:Stars").learner().spec.takes == "graphs"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_command_line_imports_what_the_user_names(
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
     sys.modules.pop(MODULE, None)
     named = ["--decomposition", f"{MODULE}:Stars(radii=(0, 1))"]
-    options = ["--epochs", "1", "--models", "1", "--no-holdout"]
+    options = ["--preset", "network", "--epochs", "1"]
     invoke("train", "threads", "--out", "model.saen", *named, *options)
     del sys.modules[MODULE]
     sys.path.remove(str(package))  # as in a new process

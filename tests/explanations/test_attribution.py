@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import saen
 from saen import Hierarchy, compress
-from saen.explanations.attribution import Contributions, Passed
+from saen.network.attribution import Contributions, Passed
 from tests.properties.strategies import hierarchies
 from tests.references.hierarchies import entries_of
 from tests.references.networks import forward, make_network, random_hierarchy

@@ -80,7 +80,7 @@ def contributions_of_parts(compressed, found):
 
 def test_contrast_is_the_difference_of_means_between_predicted_classes(threads, model):
     compressed = model.compress(threads)
-    found = top_contributions(model, compressed)
+    found = top_contributions(model.fitted_, compressed)
     literal = contributions_of_parts(compressed, found)
     second = model.predict(threads) == model.classes_[1]
     expected = literal[second].mean(axis=0) - literal[~second].mean(axis=0)
@@ -91,11 +91,11 @@ def test_contrasts_of_several_classes_and_of_numbers():
     graphs = saen.generate_threads(30, n_classes=3, average_nodes=8, seed=2)
     model = SAENClassifier(radii=(0, 1), epochs=2, n_models=1).fit(graphs, graphs.targets)
     compressed = model.compress(graphs)
-    assert contrasts(compressed, top_contributions(model, compressed)).shape[1] == 3
+    assert contrasts(compressed, top_contributions(model.fitted_, compressed)).shape[1] == 3
     numbers = graphs.n_nodes * np.linspace(0, 1, len(graphs))
     regressor = SAENRegressor(radii=(0, 1), epochs=2, n_models=1).fit(graphs, numbers)
     compressed = regressor.compress(graphs)
-    found = top_contributions(regressor, compressed)
+    found = top_contributions(regressor.fitted_, compressed)
     literal = contributions_of_parts(compressed, found)
     np.testing.assert_allclose(contrasts(compressed, found)[:, 0], literal.std(axis=0), atol=1e-9)
 
@@ -106,7 +106,7 @@ def test_a_part_that_all_graphs_have_alike_tells_nothing():
     y = np.array(["pair", "path"] * 6)
     model = SAENClassifier(decomposition="nodes", node_labels="degree", epochs=30).fit(graphs, y)
     compressed = model.compress(graphs)
-    contrast = contrasts(compressed, top_contributions(model, compressed))
+    contrast = contrasts(compressed, top_contributions(model.fitted_, compressed))
     # Both have two nodes of degree 1; only paths have one of degree 2.
     vocabulary = compressed.hierarchy.attributes.vocabulary
     by_degree = {str(vocabulary[i]): contrast[i].max() for i in range(len(contrast))}

@@ -88,20 +88,20 @@ class Scenario:
             shutil.copy(inputs / "old", folder / self.existing)
 
 
-TINY = ("--epochs", "2", "--models", "1")
+TINY = ("--preset", "network", "--epochs", "2")
 WITH_MODEL = ("model.saen", "data.jsonl")
 SCENARIOS = {
     "train": Scenario(
-        ("train", "data.jsonl", "--out", "new.saen", *TINY, "--test-size", "0.4"),
+        ("train", "data.jsonl", "--out", "new.saen", *TINY, "--hold-out", "0.4"),
         resumes=(".new.saen.run",),
     ),
     "train --report": Scenario(
-        ("train", "data.jsonl", "--out", "new.saen", *TINY, "--no-holdout", "--report", "p.html"),
+        ("train", "data.jsonl", "--out", "new.saen", *TINY, "--report", "p.html"),
         resumes=(".new.saen.run",),
     ),
     "evaluate --out": Scenario(
         ("evaluate", "data.jsonl", "--out", "run", *TINY, "--folds", "2", "--repeats", "1",
-         "--at-once", "1"),
+         "--parallel-models", "1"),
         resumes=("run",),
     ),
     "evaluate --report": Scenario(
@@ -219,7 +219,7 @@ class Injector:
         write_shards(split_graphs(graphs, 2), self.inputs / "shards")
         (self.inputs / "old").write_text("what was there before")
         if model:
-            train = ("train", "data.jsonl", "--out", "model.saen", *TINY, "--no-holdout")
+            train = ("train", "data.jsonl", "--out", "model.saen", *TINY)
             self._run(train, self.inputs)
 
     def _run(self, arguments: tuple[str, ...], folder: Path) -> Outcome:

@@ -16,6 +16,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from saen import generate_threads, save
+from saen._util.atomic import is_temporary
+
 START, END = 0.1, 2.5
 """Seconds after the start between which Ctrl-C comes: most of them go into imports."""
 PATIENCE = 2.0
@@ -24,14 +27,16 @@ HANGS = 20.0
 
 # Before the first line there is nothing but Python's own start.
 TRAIN = (
-    "import sys; sys.argv = ['saen', 'train', 'threads', '--budget', 'quick', '--out', 'm.saen']"
+    "import sys\nsys.argv = ['saen', 'train', sys.argv[1], '--budget', 'quick', '--out', 'm.saen']"
 )
+EXAMPLES = 3000
+"""So many that training does not end by itself before Ctrl-C."""
 PROGRAM = f"{TRAIN}\nimport saen\nprint('ready', flush=True)\nfrom saen.cli import main\nmain()"
 
 ABOUT = (
     "saen train is interrupted (SIGINT, Ctrl-C) at random moments of its first seconds, in half "
     f"of the runs twice. It must end within {PATIENCE:g} s, with exit code 130 and one line, and "
-    "leave nothing but what a repeated command resumes from."
+    "leave nothing but what a repeated command resumes from or removes."
 )
 FIXED = [
     "Ctrl-C in a callback of the import system was lost, and the command hung if another thread "
@@ -40,11 +45,11 @@ FIXED = [
 ]
 
 
-def interrupt(moment: float, *, twice: bool) -> str:
+def interrupt(data: Path, moment: float, *, twice: bool) -> str:
     """What is wrong with how an interrupted command ends, empty if nothing."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, "-c", PROGRAM, str(data)],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -62,7 +67,8 @@ def interrupt(moment: float, *, twice: bool) -> str:
             process.kill()
             return f"hangs: {process.communicate()[1][-300:]}"
         seconds = time.monotonic() - began
-        left = {path.name for path in Path(folder).iterdir()} - {".m.saen.run"}
+        left = {path.name for path in Path(folder).iterdir() if not is_temporary(path)}
+        left -= {".m.saen.run"}
     if process.returncode != 130 or errors.splitlines()[-1:] != ["saen: interrupted"]:
         return f"ends with {process.returncode}: {errors[-300:]}"
     if "Traceback" in errors:
@@ -77,12 +83,15 @@ def campaign(runs: int, seed: int) -> tuple[Counter[str], list[str]]:
     random_moments = random.Random(seed)
     counts: Counter[str] = Counter()
     found = []
-    for _ in range(runs):
-        moment, twice = random_moments.uniform(START, END), random_moments.random() < 0.5
-        counts["Ctrl-C twice" if twice else "Ctrl-C once"] += 1
-        if wrong := interrupt(moment, twice=twice):
-            found.append(f"after {moment:.3f} s{', twice' if twice else ''}: {wrong}")
-            print(found[-1], file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "threads.saen"
+        save(generate_threads(EXAMPLES, seed=1), data)
+        for _ in range(runs):
+            moment, twice = random_moments.uniform(START, END), random_moments.random() < 0.5
+            counts["Ctrl-C twice" if twice else "Ctrl-C once"] += 1
+            if wrong := interrupt(data, moment, twice=twice):
+                found.append(f"after {moment:.3f} s{', twice' if twice else ''}: {wrong}")
+                print(found[-1], file=sys.stderr, flush=True)
     return counts, found
 
 

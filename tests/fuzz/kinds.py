@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 
 from saen import (
-    BlendClassifier,
+    Classifier,
     Ego,
     Graphs,
     PartCountsClassifier,
@@ -42,11 +42,12 @@ from saen.io.nested import read_nested
 from saen.io.reading import ReadOptions
 from saen.io.tu import read_tu
 from saen.io.writing import write_graphs
-from saen.learning import forest
-from saen.learning.inspection import inspect_file
-from saen.learning.load import load
+from saen.jobs.inspect import inspect_file
+from saen.jobs.store import open_run
+from saen.learning.files import load
+from saen.learning.models import forest
+from saen.learning.models.networks import NetworkLearner
 from saen.learning.presets import load_preset
-from saen.learning.runs import open_run
 from saen.learning.splits import splits_from_json
 from saen.network.ensemble import _read_group
 
@@ -231,8 +232,10 @@ def _preset(path: Path) -> None:
         model.validate()
         json.dumps({**settings, **choice})  # as runs record them
         if isinstance(model, SAENClassifier):
-            model.training_settings(10).rate(1)
-            model.architecture(Ego(radii=(0, 1)).decompose(toy_graphs()), 2)
+            learner = model.learner()
+            assert isinstance(learner, NetworkLearner)
+            learner.settings(0).rate(1)
+            learner.architecture(Ego(radii=(0, 1)).decompose(toy_graphs()), 2)
 
 
 def _run(path: Path) -> None:
@@ -309,20 +312,21 @@ def _saved(*things: Any) -> list[bytes]:
 
 def _fitted(*makes: Callable[[], Any]) -> Callable[[], list[bytes]]:
     def samples() -> list[bytes]:
+        graphs = Graphs.concatenate([toy_graphs()] * 2)  # enough for inner folds
         with warnings.catch_warnings(), mock.patch.multiple(forest, N_TREES=2, MIN_LEAF=1):
             warnings.simplefilter("ignore")
-            return _saved(*(make().fit(toy_graphs(), toy_graphs().targets) for make in makes))
+            return _saved(*(make().fit(graphs, graphs.targets) for make in makes))
 
     return samples
 
 
 def _network() -> Any:
-    return SAENClassifier("ego(radii=(0, 1))", hidden=[[2], [2], [2]], epochs=1, n_models=1)
+    return SAENClassifier("ego(radii=(0, 1))", hidden=[[2], [2], [2]], epochs=1, inner_folds=2)
 
 
 def _blend() -> Any:
     counts = PartCountsClassifier("neighbourhoods(depth=1)")
-    return BlendClassifier(candidates=[_network(), counts], inner_folds=2)
+    return Classifier(candidates=[_network(), counts], inner_folds=2)
 
 
 def _hierarchies() -> list[bytes]:

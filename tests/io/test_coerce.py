@@ -33,15 +33,15 @@ def test_attributes_of_networkx_graphs_are_named_by_the_first_few_of_many() -> N
 
 
 def test_attributes_of_networkx_graphs_are_warned_of_once_at_the_line_of_the_user() -> None:
-    graphs = [nx.path_graph(n) for n in (2, 3, 4, 5)]
+    graphs = [nx.path_graph(n) for n in range(2, 14)]
     for graph in graphs:
         nx.set_edge_attributes(graph, 1.5, "weight")
     for model in (
         saen.SAENClassifier(epochs=1, n_models=1),
-        saen.BlendClassifier(candidates=[saen.PartCountsClassifier(C=1.0, depth=1)]),
+        saen.Classifier(candidates=[saen.PartCountsClassifier(C=1.0, depth=1)]),
     ):
         for use in (
-            lambda model=model: model.fit(graphs, [0, 1, 0, 1]),
+            lambda model=model: model.fit(graphs, [0, 1] * 6),
             lambda model=model: model.predict(graphs),
             lambda model=model: model.predict(graphs[:1]),
         ):

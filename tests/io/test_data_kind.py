@@ -4,7 +4,7 @@ import pytest
 
 from saen.decompositions import make_decomposition
 from saen.io.loading import data_kind
-from saen.learning.jobs.job import Job
+from saen.jobs.job import Job
 
 
 @pytest.mark.parametrize(

@@ -99,14 +99,28 @@ def test_calibration_lowers_the_log_loss_of_new_examples_and_changes_no_predicti
     assert after < before
 
 
-def test_networks_do_not_depend_on_their_calibration():
-    one, other = fitted(), fitted(inner_folds=0)
-    np.testing.assert_array_equal(
-        one.predict_each(THREADS[TEST]), other.predict_each(THREADS[TEST])
-    )
-    assert other.temperature_ == 1
-    assert other.inner_history_.validation_loss == []
-    assert np.shape(one.inner_history_.validation_loss) == (6, 6)
+def test_networks_are_calibrated_by_what_each_has_not_seen():
+    model = fitted(inner_folds=3, dtype="float64")
+    rows, truth = THREADS[TRAIN[:60]], CODES[:60]
+    each = model.predict_each(rows)
+    held_out = np.empty((60, 2))
+    splits = model.evaluation_.splits[0]
+    assert model.network_.n_models == 2 * len(splits) == 6
+    for number, (_, check) in enumerate(splits):
+        held_out[check] = each[check, 2 * number : 2 * number + 2].mean(axis=1)
+    expected = temperature_of(held_out, truth, np.ones(60))
+    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
+    calibrated = tempered(held_out, model.temperature_)
+    np.testing.assert_allclose(model.evaluation_.outputs[0], calibrated, atol=1e-9)
+
+
+def test_networks_without_inner_folds_are_not_calibrated():
+    model = fitted(inner_folds=0)
+    assert model.temperature_ == 1
+    assert model.evaluation_ is None
+    assert model.history_.validation_loss == []
+    mean = model.predict_each(THREADS[TEST]).mean(axis=1)
+    np.testing.assert_array_equal(model.predict_proba(THREADS[TEST]), mean)
 
 
 @pytest.mark.parametrize(("inner_folds", "networks"), [(1, 2), (2, 4)])
@@ -115,10 +129,21 @@ def test_inner_folds_are_of_the_examples_with_a_weight(inner_folds, networks):
     prepared, y = model.prepare(THREADS[:80]), THREADS.targets[:80]
     weights = (np.arange(80) < 50).astype(float)
     model.fit(prepared, y, sample_weight=weights)
-    assert np.shape(model.inner_history_.loss) == (6, networks)
+    assert np.shape(model.history_.loss) == (6, networks)
+    assert all(part.max() < 50 for pair in model.evaluation_.splits[0] for part in pair)
     shuffled = np.concatenate([y[:50], y[50:][::-1]])
     again = saen.SAENClassifier(**QUICK, inner_folds=inner_folds)
     assert again.fit(prepared, shuffled, weights).temperature_ == model.temperature_
+
+
+def test_examples_count_in_the_temperature_by_their_weights():
+    proba, codes = RNG.dirichlet([1, 1, 1], 200), RNG.integers(0, 3, 200)
+    weights = RNG.integers(0, 3, 200).astype(float)
+    copies = np.repeat(np.arange(200), weights.astype(int))
+    one = temperature_of(proba, codes, weights)
+    other = temperature_of(proba[copies], codes[copies], np.ones(len(copies)))
+    assert one == pytest.approx(other, rel=0.02)  # the share of the prior differs a little
+    assert one != pytest.approx(temperature_of(proba, codes, np.ones(200)), rel=1e-3)
 
 
 def test_few_examples_are_not_calibrated_on():
@@ -126,18 +151,7 @@ def test_few_examples_are_not_calibrated_on():
     assert model.temperature_ == 1
 
 
-def test_an_interrupted_calibration_keeps_the_networks(monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("saen.network.ensemble.PartTraining.run", interrupted)
-    with pytest.warns(saen.learning.network_estimator.InterruptedTrainingWarning):
-        model = fitted()
-    assert model.temperature_ == 1
-    assert model.history_.interrupted
-
-
-def test_a_checkpoint_continues_the_calibration(tmp_path, monkeypatch):
+def test_a_run_directory_keeps_the_calibration(tmp_path, monkeypatch):
     undisturbed = fitted()
     trained, original = [], saen.network.training._Run.train_epoch
 
@@ -145,17 +159,17 @@ def test_a_checkpoint_continues_the_calibration(tmp_path, monkeypatch):
         trained.append(self.epoch)
         original(self, batches)
 
-    first = fitted(checkpoint=tmp_path / "fit.checkpoint")
+    first = fitted(run_dir=tmp_path)
     monkeypatch.setattr(saen.network.training._Run, "train_epoch", noted)
-    second = fitted(checkpoint=tmp_path / "fit.checkpoint")
+    second = fitted(run_dir=tmp_path)
     assert not trained
     assert first.temperature_ == second.temperature_ == undisturbed.temperature_
-    assert second.inner_history_ == undisturbed.inner_history_
+    assert second.history_ == undisturbed.history_
 
 
 def test_blends_are_calibrated_as_a_whole():
     members = [saen.SAENClassifier(**QUICK), saen.PartCountsClassifier("neighbourhoods(depth=1)")]
-    model = saen.BlendClassifier(candidates=members)
+    model = saen.Classifier(candidates=members)
     model.fit(THREADS[TRAIN], THREADS.targets[TRAIN])
     mean = np.tensordot(model.weights_, model.predict_each(THREADS[TEST]), (0, 1))
     expected = tempered(mean, model.temperature_)
@@ -179,7 +193,7 @@ def test_intervals_cover_what_they_say(kind):
         train, test = order[:120], order[120:]
         networks = saen.SAENRegressor(**QUICK | {"epochs": 15})
         counts = saen.PartCountsRegressor("neighbourhoods(depth=1)")
-        blend = saen.BlendRegressor(candidates=[counts, clone(networks).set_params(n_models=1)])
+        blend = saen.Regressor(candidates=[counts, clone(networks).set_params(n_models=1)])
         model = {"networks": networks, "counts": counts, "blend": blend}[kind]
         low, high = model.fit(THREADS[train], y[train]).predict_interval(THREADS[test], 0.8)
         np.testing.assert_allclose((low + high) / 2, model.predict(THREADS[test]))
@@ -212,7 +226,7 @@ def test_cross_validation_says_how_many_lie_inside(kind, tmp_path):
         "networks": saen.SAENRegressor(**QUICK | {"n_models": 1, "epochs": 12}),
         "counts": saen.PartCountsRegressor("neighbourhoods(depth=1)", C=1.0),
     }[kind]
-    options = {"repeats": 1, "folds": 4, "folder": tmp_path}
+    options = {"n_repeats": 1, "n_folds": 4, "run_dir": tmp_path}
     found = saen.cross_validate(model, THREADS, noisy_sizes(0), **options)
     again = saen.cross_validate(model, THREADS, noisy_sizes(0), **options)  # from its files
     np.testing.assert_array_equal(again.radius, found.radius)
@@ -227,7 +241,7 @@ def test_cross_validation_has_intervals_of_several_numbers_from_part_counts():
     y = np.column_stack([noisy_sizes(0), 100 * noisy_sizes(1)])
     y[::5, 1] = np.nan
     model = saen.PartCountsRegressor("neighbourhoods(depth=1)", C=1.0)
-    found = saen.cross_validate(model, THREADS, y, repeats=1, folds=4)
+    found = saen.cross_validate(model, THREADS, y, n_repeats=1, n_folds=4)
     assert found.radius.shape == found.outputs.shape == (1, len(y), 2)
     width = found.radius[0].mean(axis=0)
     assert 50 < width[1] / width[0] < 200
@@ -242,7 +256,7 @@ def test_cross_validation_has_intervals_of_several_numbers_from_part_counts():
         saen.SAENClassifier(**QUICK),
         saen.SAENRegressor(**QUICK),
         saen.PartCountsRegressor("neighbourhoods(depth=1)"),
-        saen.BlendRegressor(candidates=[saen.PartCountsRegressor("neighbourhoods(depth=1)")]),
+        saen.Regressor(candidates=[saen.PartCountsRegressor("neighbourhoods(depth=1)")]),
     ],
     ids=lambda model: type(model).__name__,
 )

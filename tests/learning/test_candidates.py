@@ -1,198 +1,222 @@
 """The candidates that blends try by default."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import saen
 from saen.learning import candidates
-from saen.learning.candidates import BUDGETS, default_candidates, too_many
+from saen.learning.candidates import BUDGETS, DENSE, FEW, RING_DEGREE, RULES, Facts
+from saen.learning.decomposing import Decompositions
+from saen.learning.models.counts import CountsLearner
+from saen.learning.models.networks import NetworkLearner
 
 BOND = [(0, 1), (1, 2)]
+RING = [(i, (i + 1) % 6) for i in range(6)]
+CLIQUE = [(i, j) for i in range(6) for j in range(i)]
+HUB = [(0, i) for i in range(1, RING_DEGREE + 2)]
+MAX_NORMAL = 9
+"""Candidates that the table promises at most, unless more are asked for."""
 
 
-def names(data, **options):
-    return [each.name["candidate"] for each in default_candidates(data, **options)]
+def listed(data, train=None, **options):
+    """The learner of every candidate, by its name."""
+    prepared = Decompositions(data)
+    train = np.arange(len(data)) if train is None else train
+    found = candidates.default_candidates(prepared, train, **options)
+    learners = {each.title: each.learner for each in found}
+    assert len(learners) == len(found)
+    return learners
 
 
-def graphs(**columns):
-    return saen.Graphs.from_edge_lists([BOND, BOND], **columns)
+def graphs(edges=BOND, **columns):
+    return saen.Graphs.from_edge_lists([edges, edges], **columns)
+
+
+def molecules(**columns):
+    return graphs(RING, node_labels=list("CCCCCN") * 2, **columns)
+
+
+def labels_of(data, **options):
+    return [learner.arguments.node_labels for learner in listed(data, **options).values()]
+
+
+def kinds_of_facts():
+    """Facts of all kinds of data, with few and with many examples."""
+    sizes = [(10, 10), (10, 10 * DENSE)]  # sparse and dense
+    flags = product([False, True], repeat=4)
+    for (nodes, links), n, degree, (labelled, attributes, edges, numbers) in product(
+        sizes, (10, FEW), (3, RING_DEGREE + 1), flags
+    ):
+        yield Facts(n, nodes, links, degree, labelled, attributes, edges, numbers)
 
 
 def test_candidates_grow_with_the_budget():
     threads = saen.generate_threads(20, seed=1)
-    lists = [names(threads, budget=budget) for budget in BUDGETS]
-    assert len(lists[0]) < len(lists[1]) <= len(lists[2])
+    lists = [listed(threads, budget=budget) for budget in BUDGETS]
+    assert len(lists[0]) < len(lists[1]) < len(lists[2])
     assert set(lists[0]) <= set(lists[1]) <= set(lists[2])
+    assert all(isinstance(each, CountsLearner) for each in lists[0].values())
 
 
-def test_candidates_have_a_forest_where_examples_are_few(monkeypatch):
-    threads = saen.generate_threads(20, seed=1)
-    assert "part counts, forest" in names(threads, budget="thorough")
-    monkeypatch.setattr(candidates, "MAX_FOREST_EXAMPLES", 19)
-    assert "part counts, forest" not in names(threads, budget="thorough")
+def test_candidates_are_few_and_differ_from_each_other():
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for facts in kinds_of_facts():
+        found = [rule for rule in RULES if rule.when(facts)]
+        learners = [rule.learner("cpu", **rule.arguments(facts)) for rule in found]
+        for learner in learners:
+            learner.arguments.validate()
+        keys = [repr(learner.key()) for learner in learners]
+        assert len({*keys}) == len(keys), facts
+        usual = [rule for rule in found if rule.budget != "thorough"]
+        assert 1 < len(usual) <= MAX_NORMAL, facts
 
 
-@pytest.mark.parametrize(
-    ("data", "budget"), [(saen.generate_threads(20, seed=1), "normal"), (None, "thorough")]
-)
-def test_candidates_have_a_quarter_of_the_epochs_too(monkeypatch, data, budget):
-    """By default where graphs are few, otherwise with a thorough budget; two lengths are as one."""
-    listed = default_candidates(data, budget=budget)
-    networks = {
-        each.name["candidate"]: each
-        for each in listed
-        if isinstance(each.estimator, saen.SAENClassifier)
-    }
-    assert all(each.prior == 0.5 for each in networks.values())
-    counts = [each for each in listed if each.name["candidate"] not in networks]
-    assert all(each.prior == 1 for each in counts)
-    full = [name for name in networks if "epochs" not in name]
-    assert len(networks) == 2 * len(full) > 0
-    for name in full:
-        epochs = networks[name].estimator.epochs // 4
-        short = networks[f"{name}, {epochs} epochs"]
-        assert (short.estimator.epochs, short.trial.epochs, short.trial.n_models) == (
-            epochs,
-            epochs,
-            1,
-        )
-        own = networks[name].estimator.get_params()
-        assert short.estimator.get_params() == {**own, "epochs": epochs}
-    monkeypatch.setattr(candidates, "LARGE", 20)
-    assert not any("epochs" in name for name in names(data))
-    assert all(each.prior == 1 for each in default_candidates(data))
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("data", [graphs(), molecules(), graphs(CLIQUE)], ids=["path", "ring", "k"])
+def test_candidates_count_parts_with_and_without_the_size_of_a_graph(numbers, data):
+    own = listed(data, numbers=numbers)
+    norms = own["part counts"].arguments.norm, own["part counts (sizes)"].arguments.norm
+    assert norms == ((None, "l2") if numbers else ("l2", None))
 
 
-def test_candidates_have_networks_over_single_nodes_on_few_labelled_graphs(monkeypatch):
-    data = graphs(node_labels=list("CCCCOC"))
-    assert "node networks" in names(data)
-    assert "node networks" not in names(graphs())
-    monkeypatch.setattr(candidates, "LARGE", 2)
-    assert "node networks" not in names(data)
+def test_candidates_look_at_training_graphs_alone():
+    both = saen.Graphs.from_edge_lists([CLIQUE] * 3 + [BOND] * 3)
+    first, second = (listed(both, np.arange(3) + start) for start in (0, 3))
+    assert "part counts (triangles)" in first
+    assert "part counts (hubs)" in second
+    assert first.keys() == listed(both[:3]).keys()
+    assert second.keys() == listed(both[3:]).keys()
+    part = Decompositions(both)[3:]
+    found = candidates.default_candidates(part, np.arange(3))
+    assert [each.title for each in found] == [*second]
 
 
 def test_candidates_use_edge_labels_and_directions_as_roles():
-    plain = graphs(node_labels=list("CCCCOC"))
-    bonds = graphs(node_labels=list("CCCCOC"), edge_labels=["single", "double"] * 2)
-    arrows = graphs(node_labels=list("CCCCOC"), directed=True)
-    for data, roles in ((plain, False), (bonds, True), (arrows, True)):
+    own = {"node_labels": list("CCCCOC")}
+    for data, roles in (
+        (graphs(**own), False),
+        (graphs(**own, edge_labels=["single", "double"] * 2), True),
+        (graphs(**own, directed=True), True),
+    ):
+        prepared, train = Decompositions(data), np.arange(2)
         edges = {
-            each.estimator.prepare(data).decomposition.edges
-            for each in default_candidates(data)
-            # these read no edges at all, or only how far nodes are apart
-            if not each.title.startswith(("node networks", "part counts, pairs"))
+            prepared.decomposed(each.learner.spec, train).decomposition.edges
+            for each in candidates.default_candidates(prepared, train, budget="thorough")
+            if "pairs" not in each.title  # these read only how far nodes are apart
         }
         assert edges == {"roles" if roles else "none"}
 
 
 def test_candidates_try_edge_weights_in_bins():
-    data = graphs(node_labels=list("CCCCOC"), edge_attributes=[[0.1], [0.2], [0.3], [0.4]])
-    weighted = {"part counts, edge bins", "edge networks, attributes"}
-    assert weighted <= set(names(data, budget="quick"))
-    assert not weighted & set(names(graphs(node_labels=list("CCCCOC"))))
+    own = {"node_labels": list("CCCCOC")}
+    data = graphs(**own, edge_attributes=[[0.1], [0.2], [0.3], [0.4]])
+    assert "part counts (edge bins)" in listed(data, budget="quick")
+    weighted = {"part counts (edge bins)", "edge networks (attributes)"}
+    assert weighted <= {*listed(data)}
+    assert not weighted & {*listed(graphs(**own), budget="thorough")}
 
 
 def test_candidates_try_attributes_both_with_and_without():
     data = graphs(node_labels=list("CCCCOC"), node_attributes=np.ones((6, 2)))
-    used = ["attributes" in each.estimator.node_labels for each in default_candidates(data)]
-    assert any(used)
-    assert not all(used)
+    for budget in BUDGETS:
+        used = ["attribute" in each for each in labels_of(data, budget=budget)]
+        assert any(used)
+        assert not all(used)
 
 
-def test_candidates_learn_attributes_for_longer_and_over_neighbourhoods(monkeypatch):
+def test_candidates_learn_attributes_over_neighbourhoods_where_graphs_are_few(monkeypatch):
     data = graphs(node_labels=list("CCCCOC"), node_attributes=np.ones((6, 2)))
-    listed = {each.title: each.estimator for each in default_candidates(data)}
-    assert listed["ego networks, attributes"].epochs > listed["ego networks"].epochs
-    deep = listed["neighbourhood networks, attributes"]
-    assert deep.node_labels == "node,attributes"
-    assert deep.prepare(data).decomposition.name == "neighbourhoods"
-    monkeypatch.setattr(candidates, "LARGE", 2)
-    assert "neighbourhood networks, attributes" not in names(data)
-    assert "neighbourhood networks, attributes" in names(data, budget="thorough")
+    deep = listed(data)["neighbourhood networks (attributes)"]
+    assert deep.arguments.node_labels == "node,attributes"
+    made = Decompositions(data).decomposed(deep.spec, np.arange(2)).decomposition
+    assert made.name == "neighbourhoods"
+    monkeypatch.setattr(candidates, "FEW", 2)
+    assert "neighbourhood networks (attributes)" not in listed(data)
+    assert "ego networks (attributes)" in listed(data)
+
+
+def test_candidates_train_networks_only_where_they_pay_unless_there_is_time():
+    def networks(data, budget):
+        own = listed(data, budget=budget)
+        return {name for name, each in own.items() if isinstance(each, NetworkLearner)}
+
+    attributes = {"node_attributes": np.ones((6, 2))}
+    for data, pays in (
+        (graphs(), True),
+        (graphs(**attributes), True),
+        (graphs(node_labels=list("CCCCOC")), False),
+        (graphs(node_labels=list("CCCCOC"), **attributes), True),
+        (molecules(), False),
+        (graphs(CLIQUE), False),
+    ):
+        assert bool(networks(data, "normal")) == pays
+        assert networks(data, "thorough")
+
+
+def test_candidates_have_no_networks_on_too_many_nodes_and_edges(monkeypatch):
+    data = graphs(edge_attributes=[[0.1], [0.2], [0.3], [0.4]])
+    kinds = {type(each) for each in listed(data, budget="thorough").values()}
+    assert kinds == {CountsLearner, NetworkLearner}
+    monkeypatch.setattr(candidates, "MAX_LINKS", data.n_nodes + len(data.indices) - 1)
+    kinds = {type(each) for each in listed(data, budget="thorough").values()}
+    assert kinds == {CountsLearner}
 
 
 @pytest.mark.parametrize("numbers", [False, True])
 def test_candidates_of_other_data_use_their_decomposition(numbers):
-    candidates = default_candidates(None, "dependency_paths", numbers=numbers)
-    assert {each.estimator.spec.takes for each in candidates} == {"documents"}
-    kinds = {type(each.estimator).__name__ for each in candidates}
-    ending = "Regressor" if numbers else "Classifier"
-    assert kinds == {f"PartCounts{ending}", f"SAEN{ending}"}
+    nested = saen.NestedData([{"word": ["a"]}, {"word": ["b", "c"]}])
+    own = listed(nested, decomposition="nested", numbers=numbers)
+    assert {each.spec.takes for each in own.values()} == {"nested"}
+    assert [type(each) for each in own.values()] == [CountsLearner, NetworkLearner]
+    assert own["part counts"].arguments.norm == (None if numbers else "l2")
 
 
-def test_candidates_are_tried_with_one_network_and_fitted_with_several():
-    networks = [
-        each
-        for each in default_candidates(saen.generate_threads(20, seed=1))
-        if isinstance(each.estimator, saen.SAENClassifier)
-    ]
-    assert networks
-    assert all(each.trial.n_models == 1 < each.estimator.n_models for each in networks)
+def test_candidates_have_the_decomposition_that_is_asked_for():
+    own = listed(molecules(), decomposition="edges", budget="thorough")
+    assert {each.spec.decomposition for each in own.values()} == {"edges"}
 
 
-@pytest.mark.parametrize("columns", [{}, {"node_labels": list("CCCCOC")}])
-@pytest.mark.parametrize("numbers", [False, True])
-def test_candidates_differ_from_each_other(numbers, columns):
-    listed = default_candidates(graphs(**columns), numbers=numbers, budget="thorough")
-    settings = [repr((type(e.estimator), e.estimator.get_params())) for e in listed]
-    assert len({*settings}) == len(settings)
-    norms = {each.name["candidate"]: getattr(each.estimator, "norm", "") for each in listed}
-    own = ("part counts, shares", "l2") if numbers else ("part counts, sizes", None)
-    assert norms["part counts"] == (None if numbers else "l2")
-    assert own in norms.items()
+def test_candidates_train_on_the_device_that_is_asked_for():
+    own = listed(saen.generate_threads(20, seed=1), device="cpu", budget="thorough")
+    networks = [each for each in own.values() if isinstance(each, NetworkLearner)]
+    assert {each.arguments.device for each in networks} == {"cpu"}
 
 
 @pytest.mark.parametrize("numbers", [False, True])
 def test_candidates_count_pairs_in_few_graphs_like_molecules(numbers, monkeypatch):
-    data = graphs(node_labels=list("CCCCOC"))
-    other = "part counts, pairs, shares" if numbers else "part counts, pairs, sizes"
-    listed = {each.title: each for each in default_candidates(data, numbers=numbers)}
-    norms = [listed[title].estimator.norm for title in ("part counts, pairs", other)]
-    assert {*norms} == {"l2", None}
-    assert "part counts, pairs" not in names(graphs(), numbers=numbers)
-    monkeypatch.setattr(candidates, "LARGE", 2)
-    assert "part counts, pairs" not in names(data, numbers=numbers)
+    pairs = ["part counts (pairs)", "part counts (pairs, sizes)"]
+    own = listed(molecules(), numbers=numbers)
+    assert {own[name].arguments.norm for name in pairs} == {"l2", None}
+    assert not {*pairs} & {*listed(graphs(), numbers=numbers, budget="thorough")}
+    monkeypatch.setattr(candidates, "FEW", 2)
+    assert not {*pairs} & {*listed(molecules(), numbers=numbers, budget="thorough")}
 
 
-def test_candidates_use_triangles_in_dense_graphs_only():
-    clique = [(i, j) for i in range(6) for j in range(i)]
-    path = [(i, i + 1) for i in range(6)]
-    for edges, used in ((clique, True), (path, False)):
-        data = saen.Graphs.from_edge_lists([edges, edges])
-        labels = [each.estimator.node_labels for each in default_candidates(data)]
-        assert any("triangles" in each for each in labels) == used
+def test_candidates_use_triangles_in_dense_graphs_and_hubs_in_sparse_ones():
+    for edges, used in ((CLIQUE, "triangles"), (BOND, "hub")):
+        labels = labels_of(graphs(edges))
+        assert [word for word in ("triangles", "hub") if any(word in each for each in labels)] == [
+            used
+        ]
 
 
-def labels_of(data, **options):
-    return [each.estimator.node_labels for each in default_candidates(data, **options)]
-
-
-def test_candidates_look_for_rings_in_labelled_graphs_like_molecules_only(monkeypatch):
-    ring = [(i, (i + 1) % 6) for i in range(6)]
-    clique = [(i, j) for i in range(6) for j in range(i)]
-    for edges, columns, used in (
-        (ring, {"node_labels": list("CCCCCN") * 2}, True),
-        (ring, {}, False),
-        (clique, {"node_labels": list("CCCCCN") * 2}, False),
+def test_candidates_look_for_rings_in_labelled_graphs_like_molecules_only():
+    for data, used in (
+        (molecules(), True),
+        (graphs(RING), False),
+        (graphs(CLIQUE, node_labels=list("CCCCCN") * 2), False),
+        (graphs(HUB, node_labels=["C"] * 2 * (len(HUB) + 1)), False),
     ):
-        data = saen.Graphs.from_edge_lists([edges, edges], **columns)
-        assert any("rings" in each for each in labels_of(data)) == used
-        assert any("hub" in each for each in labels_of(data)) == (edges is ring and not used)
-    monkeypatch.setattr(candidates, "RING_DEGREE", 1)
-    data = saen.Graphs.from_edge_lists([ring, ring], node_labels=list("CCCCCN") * 2)
-    assert not any("rings" in each for each in labels_of(data))
+        assert any("rings" in each for each in labels_of(data, budget="thorough")) == used
 
 
-def test_candidates_grow_forests_by_default_on_few_labelled_graphs(monkeypatch):
-    data = graphs(node_labels=list("CCCCOC"))
-    assert "part counts, forest" in names(data)
-    assert "part counts, forest" not in names(graphs())
-    monkeypatch.setattr(candidates, "LARGE", 2)
-    assert "part counts, forest" not in names(data)
-    assert "part counts, forest" in names(data, budget="thorough")
-
-
-def test_candidates_have_limits_of_examples_and_entries(monkeypatch):
-    assert too_many(graphs()) is None
-    monkeypatch.setattr("saen.learning.candidates.MAX_ENTRIES", 10)
-    assert too_many(graphs()) == "14 nodes and neighbours (more than 10)"
+def test_candidates_grow_forests_on_few_labelled_graphs_that_are_no_molecules(monkeypatch):
+    data = graphs(HUB, node_labels=["C"] * 2 * (len(HUB) + 1))
+    assert listed(data)["part counts (forest)"].arguments.model == "forest"
+    assert "part counts (forest)" not in listed(data, budget="quick")
+    for other in (graphs(), molecules()):
+        assert "part counts (forest)" not in listed(other, budget="thorough")
+    monkeypatch.setattr(candidates, "MAX_FOREST_EXAMPLES", 1)
+    assert "part counts (forest)" not in listed(data, budget="thorough")

@@ -14,7 +14,7 @@ import sklearn.utils.estimator_checks as checks
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from rich.console import Console
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -23,15 +23,15 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import saen._util.progress
-import saen.learning.defaults
 import saen.network.training
 from saen import (
     Attributes,
     Ego,
-    FileError,
     Graphs,
     Hierarchy,
     InputError,
+    PartCountsClassifier,
+    PartCountsRegressor,
     Relation,
     SAENClassifier,
     SAENRegressor,
@@ -42,7 +42,8 @@ from saen import (
 )
 from saen.io.coerce import as_data
 from saen.io.networkx import to_networkx
-from saen.learning.network_estimator import InterruptedTrainingWarning
+from saen.learning import auto
+from saen.learning.calibration import tempered
 from tests.references.networks import assert_close, numbers
 from tests.refusals import refuses
 
@@ -99,10 +100,10 @@ class _OnRows:
         X, y = validate_data(self, X, y, multi_output=several)
         return super().fit(rows_as_structures(X), y, sample_weight)  # type: ignore[misc]
 
-    def compress(self: Any, X: Any, lower_inverse: bool = False) -> Any:
-        check_is_fitted(self, "network_")
+    def _data(self: Any, X: Any) -> Any:
+        check_is_fitted(self, "fitted_")
         X = validate_data(self, X, reset=False)
-        return super().compress(rows_as_structures(X), lower_inverse=lower_inverse)  # type: ignore[misc]
+        return super()._data(rows_as_structures(X))  # type: ignore[misc]
 
     def __sklearn_tags__(self: Any) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -270,9 +271,7 @@ def test_a_sample_weight_of_two_is_two_copies_of_a_graph(
     for cls, y in [(SAENClassifier, threads.targets), (SAENRegressor, threads.sizes)]:
         weighted = cls(**options).fit(threads, y, sample_weight=weights)
         copied = cls(**options).fit(threads[copies], y[copies])
-        assert_close(weighted._outputs(threads)[0], copied._outputs(threads)[0], 1e-7)
-        if cls is SAENRegressor:
-            assert_close(weighted.predict(threads), copied.predict(threads), 1e-7)
+        assert_close(weighted.predict_each(threads), copied.predict_each(threads), 1e-7)
 
 
 def test_class_weights_are_balanced_or_given(threads: Graphs) -> None:
@@ -470,10 +469,6 @@ def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
         ({"dtype": "float16"}, "The 'dtype' parameter of SAENClassifier must be a str among"),
         ({"node_labels": "colour"}, "unknown label 'colour'"),
         ({"radii": (-1,)}, "radii must be one or more distinct integers ≥ 0, not (-1,)"),
-        (
-            {"patience": 1, "validation_fraction": 0.01},
-            "cannot hold out a part for early stopping",
-        ),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(
@@ -541,6 +536,8 @@ def test_unseen_labels_mean_the_same_in_cross_validation_and_in_prediction() -> 
 
 
 def test_the_units_of_attributes_do_not_matter_to_networks() -> None:
+    # Batches are another matter: which examples share one depends on what the examples are.
+    options = {"radii": (0, 1), "epochs": 5, "inner_folds": 0, "batch_size": "all"}
     rng = np.random.default_rng(0)
     threads = generate_threads(30, average_nodes=8, seed=1)
     values = rng.normal(size=(threads.n_nodes, 2))
@@ -548,7 +545,7 @@ def test_the_units_of_attributes_do_not_matter_to_networks() -> None:
     answers = []
     for scaled in (values, 1000 * values + 500):
         graphs = Graphs.from_edge_lists(edges, threads.sizes, node_attributes=scaled)
-        model = SAENClassifier(node_labels="attributes", radii=(0, 1), epochs=5, inner_folds=0)
+        model = SAENClassifier(node_labels="attributes", **options)
         answers.append(model.fit(graphs[:20], threads.targets[:20]).predict_proba(graphs))
     assert np.ptp(answers[0][:, 0]) > 0.1
     np.testing.assert_allclose(*answers, rtol=0, atol=1e-4)
@@ -605,15 +602,15 @@ def test_a_transformer_gives_the_vectors_of_the_top(threads: Graphs) -> None:
     )
 
 
-# -- the modern recipe -------------------------------------------------------------------------
+# -- defaults ----------------------------------------------------------------------------------
 
 
-def test_the_defaults_follow_the_modern_recipe(threads: Graphs) -> None:
+def test_the_defaults_are_those_that_auto_decides(threads: Graphs) -> None:
     estimator = SAENClassifier(epochs=1).fit(threads, threads.targets)
-    defaults = saen.learning.defaults
     assert estimator.decomposition_.node_labels == "log-degree:4"
-    assert estimator.decomposition_.radii == defaults.default_radii(threads)
-    hidden = defaults.default_hidden(2)
+    facts = auto.GraphFacts.of(threads)
+    assert estimator.decomposition_.radii == auto.radii(facts, np.arange(len(threads)))
+    hidden = auto.hidden(2)
     assert estimator.network_.architecture.layers == (*hidden[:-1], (*hidden[-1], 1))
     assert estimator.network_.architecture.normalisation == "batch"
 
@@ -648,82 +645,116 @@ def test_estimators_leave_global_random_states_alone(threads: Graphs) -> None:
         random.getstate(),
     )
     for random_state in (0, None):
-        SAENClassifier(
-            **SMALL, dropout=0.3, patience=2, random_state=random_state, validation_fraction=0.2
-        ).fit(threads, threads.targets).predict(threads)
+        options = SMALL | {"inner_folds": 2}
+        model = SAENClassifier(**options, dropout=0.3, random_state=random_state)
+        model.fit(threads, threads.targets).predict(threads)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert np.random.get_state()[1].tobytes() == before[1]  # noqa: NPY002
     assert random.getstate() == before[2]
 
 
-# -- early stopping, checkpoints, interruption -------------------------------------------------
+# -- inner folds -------------------------------------------------------------------------------
 
 
-def test_early_stopping_holds_out_a_part_of_its_own_for_every_model(threads: Graphs) -> None:
-    estimator = SAENClassifier(
-        **(SMALL | {"epochs": 60, "learning_rate": 0.05}), patience=3, validation_fraction=0.25
-    ).fit(threads, threads.targets)
-    assert np.shape(estimator.history_.validation_loss)[1] == 2
-    assert len(estimator.history_.loss) < 60
-    # Two networks from equal weights and batches differ only by the part that each holds out.
-    losses = np.array(estimator.history_.validation_loss)
-    assert (losses[:, 0] != losses[:, 1]).all()
-    regressor = SAENRegressor(**SMALL, patience=2, validation_fraction=0.25)
-    regressor.fit(threads, threads.sizes)
-    assert np.shape(regressor.history_.validation_loss) == (3, 2)
+@pytest.mark.parametrize("cls", [SAENClassifier, SAENRegressor])
+def test_the_networks_of_inner_folds_are_the_model(threads: Graphs, cls: type[Any]) -> None:
+    y = threads.sizes if cls is SAENRegressor else threads.targets
+    model = cls(**SMALL | {"inner_folds": 3}).fit(threads, y)
+    assert model.network_.n_models == 3 * SMALL["n_models"]
+    assert np.shape(model.history_.validation_loss) == (3, 6)
+    each = model.predict_each(threads)
+    # What a fold holds out is predicted by its own networks, and by no others.
+    evaluation = model.evaluation_
+    assert [len(folds) for folds in evaluation.splits] == [3]
+    for number, (_, check) in enumerate(evaluation.splits[0]):
+        own = each[check, 2 * number : 2 * number + 2].mean(axis=1)
+        if cls is SAENClassifier:
+            own = tempered(own, model.temperature_)
+        assert_close(evaluation.outputs[0, check], own, 1e-6)
+    if cls is SAENRegressor:
+        checks = np.concatenate([check for _, check in evaluation.splits[0]])
+        assert_close(model.errors_, np.abs(evaluation.outputs[0] - y)[checks], 1e-6)
 
 
-def test_a_checkpoint_continues_the_same_fit_and_refuses_another(
-    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = SMALL | {"epochs": 15}
-    undisturbed = SAENClassifier(**options).fit(threads, threads.targets)
-    path = tmp_path / "fit.saen"
-    estimator = SAENClassifier(**options, checkpoint=path)
+def test_without_inner_folds_there_is_nothing_to_calibrate_by(fitted: SAENClassifier) -> None:
+    assert fitted.evaluation_ is None
+    assert fitted.temperature_ == 1
+    assert fitted.history_.validation_loss == []
 
-    class Killed(BaseException):
-        pass
 
+def test_groups_stay_together_in_inner_folds(threads: Graphs) -> None:
+    groups = np.arange(len(threads)) // 4
+    model = SAENClassifier(**SMALL | {"inner_folds": 3})
+    model.fit(threads, threads.targets, groups=groups)
+    for train, check in model.evaluation_.splits[0]:
+        assert not set(groups[train]) & set(groups[check])
+
+
+# -- interruption ------------------------------------------------------------------------------
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> list[int]:
+    """Raise an error once so many epochs are trained; the epochs that are trained after that."""
     original, trained = saen.network.training._Run.train_epoch, []
 
     def break_off(self: Any, batches: Any) -> None:
-        if len(trained) == 12:
+        if len(trained) == after and not broken:
             trained.clear()
-            raise Killed
+            broken.append(True)
+            raise error
         trained.append(self.epoch)
         original(self, batches)
 
+    broken: list[bool] = []
     monkeypatch.setattr(saen.network.training._Run, "train_epoch", break_off)
-    with pytest.raises(Killed):
+    return trained
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [Killed(), KeyboardInterrupt()], ids=["killed", "Ctrl-C"])
+def test_an_interrupted_fit_resumes_from_its_run_dir(
+    threads: Graphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    options = SMALL | {"epochs": 15}
+    undisturbed = SAENClassifier(**options).fit(threads, threads.targets)
+    estimator = SAENClassifier(**options, run_dir=tmp_path)
+    trained = interrupt(monkeypatch, 12, error)
+    with pytest.raises(type(error)):
         estimator.fit(threads, threads.targets)
+    assert not hasattr(estimator, "fitted_")
     assert same_weights(estimator.fit(threads, threads.targets), undisturbed)
     assert trained == [10, 11, 12, 13, 14]
     assert estimator.history_ == undisturbed.history_
-    with pytest.raises(FileError, match="not a checkpoint of the same run"):
-        estimator.set_params(random_state=1).fit(threads, threads.targets)
+    # Once it is finished nothing is trained at all.
+    assert same_weights(estimator.fit(threads, threads.targets), undisturbed)
+    assert trained == [10, 11, 12, 13, 14]
 
 
-def test_an_interrupted_fit_warns_and_keeps_what_was_learned(
-    threads: Graphs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = SMALL | {"epochs": 9, "schedule": "constant"}
-    whole = SAENClassifier(**(options | {"epochs": 4})).fit(threads, threads.targets)
-    original = saen.network.training._Run.train_epoch
-
-    def interrupted(self: Any, batches: Any) -> None:
-        if self.epoch == 4:
-            self.step(batches.kept[0], None)
-            raise KeyboardInterrupt
-        original(self, batches)
-
-    monkeypatch.setattr(saen.network.training._Run, "train_epoch", interrupted)
-    with pytest.warns(InterruptedTrainingWarning) as caught:
-        estimator = SAENClassifier(**options).fit(threads, threads.targets)
-    assert [str(warning.message) for warning in caught] == [
-        "training was interrupted after 4 of 9 epochs; the model keeps what it has learned so far"
+def test_a_run_dir_gives_back_nothing_of_another_fit(threads: Graphs, tmp_path: Path) -> None:
+    others = generate_threads(40, average_nodes=15, seed=2)
+    y, weights = threads.targets, np.linspace(1, 2, 40)
+    fits: list[Any] = [
+        (SAENClassifier(**SMALL), threads, y, None),
+        (SAENClassifier(**SMALL, random_state=1), threads, y, None),
+        (SAENClassifier(**SMALL | {"epochs": 2}), threads, y, None),
+        (SAENClassifier(**SMALL), others, y, None),
+        (SAENClassifier(**SMALL), threads, others.targets, None),
+        (SAENClassifier(**SMALL), threads, y, weights),
+        (SAENRegressor(**SMALL), threads, np.arange(40.0), None),
+        (PartCountsClassifier(), threads, y, None),
+        (PartCountsClassifier(), others, y, None),
+        (PartCountsClassifier(), threads, others.targets, None),
+        (PartCountsClassifier(), threads, y, weights),
+        (PartCountsRegressor(), threads, np.arange(40.0), None),
     ]
-    assert same_weights(estimator, whole)
-    assert_array_equal(estimator.predict(threads), whole.predict(threads))
+    assert (others.targets != y).any()
+    for model, X, targets, own in fits:
+        alone = clone(model).fit(X, targets, own).predict_each(threads)
+        model.set_params(run_dir=tmp_path).fit(X, targets, own)
+        assert_array_equal(model.predict_each(threads), alone)
 
 
 def test_fitting_is_silent_unless_it_is_watched(
@@ -738,8 +769,7 @@ def test_fitting_is_silent_unless_it_is_watched(
     out, err = capfd.readouterr()
     assert out == ""
     assert "training" in err
-    assert "3/3" in err
-    assert "loss 0." in err
+    assert "6/6" in err  # network-epochs
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
@@ -775,18 +805,22 @@ def test_fitting_on_prepared_structures_is_fitting_on_the_structures(
     assert_array_equal(other.predict(threads[3:5]), one.predict(threads[3:5]))
 
 
-def test_what_was_prepared_for_one_estimator_is_not_another_s(threads: Graphs) -> None:
+def test_what_was_prepared_for_one_estimator_serves_another(threads: Graphs) -> None:
     shared = SAENClassifier(**SMALL).prepare(threads)
     other = SAENClassifier(**SMALL | {"node_labels": "degree,log-degree:1"})
-    with pytest.raises(InputError, match="were prepared for another estimator"):
-        other.fit(threads, threads.targets).predict(shared)
+    expected = clone(other).fit(threads, threads.targets).predict_proba(threads)
+    SAENClassifier(**SMALL).fit(shared, threads.targets)
+    assert_array_equal(other.fit(shared, threads.targets).predict_proba(shared), expected)
     with pytest.raises(InputError, match=r"\d+ examples, but 3 targets"):
         other.fit(shared, [0, 1, 0])
 
 
 def test_preparing_tells_how_far_it_is(threads: Graphs) -> None:
     told: list[int] = []
-    SAENClassifier(**SMALL).prepare(threads, progress=told.append)
+    model = SAENClassifier(**SMALL)
+    prepared = model.prepare(threads)
+    prepared.progress = told.append
+    model.fit(prepared, threads.targets)
     assert told[-1] == len(threads)
 
 

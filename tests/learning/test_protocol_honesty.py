@@ -2,7 +2,9 @@
 
 The loops below share nothing with the code under test but the network, its training and the seeds:
 every network gets the graphs and targets of its own training part, and later the test graphs
-without their targets. In float64 with full batches both must agree to rounding.
+without their targets. The networks of inner folds have in common what the whole training part
+decides: weights of classes, and the unit of numbers. In float64 with full batches both must agree
+to rounding.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
-from sklearn.model_selection import KFold, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import KFold, StratifiedKFold
 
 import saen
+from saen import cross_validate
 from saen._util.seeds import derive_seed
 from saen.data.chunks import compress_graphs
 from saen.decompositions import Ego
 from saen.learning.calibration import temperature_of, tempered
-from saen.learning.cross_validation import cross_validate
 from saen.network.architecture import Architecture
+from saen.network.batches import seen_in_training
 from saen.network.loss import Task
 from saen.network.model import SAEN
 from saen.network.settings import Settings
@@ -90,7 +93,8 @@ def literal_outputs(
         task = Task.regression(targets, n_models=len(seeds))
     layers = [(4,), (width,), (3, task.n_outputs)]
     architecture = Architecture.over(seen.hierarchy, layers, slope=0.2, normalisation="batch")
-    network = SAEN(architecture, seeds, dtype=torch.float64)
+    known = seen_in_training(seen.hierarchy, seen.top, task.weights, min_count)
+    network = SAEN(architecture, seeds, dtype=torch.float64, schema=seen.hierarchy, seen=known)
     settings = Settings(epochs=epochs, learning_rate=LEARNING_RATE, schedule="cosine")
     train(network, seen, task, settings, min_count=min_count, until=until)
     unseen = compress_graphs(GRAPHS[test_part], FITTED)
@@ -108,20 +112,21 @@ def literal_folds():
     """Shuffled anew for every repeat."""
     for repeat in range(REPEATS):
         splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat)
-        for fold, (train_part, test_part) in enumerate(splitter.split(CODES, CODES)):
-            yield repeat, fold, train_part, test_part
+        for train_part, test_part in splitter.split(CODES, CODES):
+            yield repeat, train_part, test_part
 
 
-def literal_inner_folds(repeat, fold, train_part):
-    state = derive_seed((SEED, repeat, fold), "inner folds") % 2**31
-    splitter = StratifiedKFold(INNER, shuffle=True, random_state=state)
-    for number, (fit, check) in enumerate(splitter.split(train_part, CODES[train_part])):
-        seeds = [(SEED, repeat, fold, number, model) for model in range(2)]
-        yield train_part[fit], train_part[check], seeds
+def literal_inner_folds(repeat, train_part, folds, codes=CODES):
+    """Training and held-out examples of every inner fold, and the seeds of its two networks."""
+    state = derive_seed((SEED, repeat), "inner folds") % 2**31
+    kind = StratifiedKFold if codes.dtype.kind == "i" else KFold
+    splitter = kind(folds, shuffle=True, random_state=state)
+    for number, (fit, check) in enumerate(splitter.split(train_part, codes[train_part])):
+        yield train_part[fit], train_part[check], seeds_of(repeat, number)
 
 
-def outer_seeds(repeat, fold, n_models=2):
-    return [(SEED, repeat, fold, model) for model in range(n_models)]
+def seeds_of(repeat, number=0, n_models=2):
+    return [(SEED, repeat, number, model) for model in range(n_models)]
 
 
 def balanced(codes):
@@ -129,78 +134,74 @@ def balanced(codes):
 
 
 def validated(model, y=GRAPHS.targets, **options):
-    return cross_validate(model, GRAPHS, y, repeats=REPEATS, folds=FOLDS, seed=SEED, **options)
+    options = {"n_repeats": REPEATS, "n_folds": FOLDS, "random_state": SEED, **options}
+    return cross_validate(model, GRAPHS, y, **options)
 
 
-def assert_same(evaluation, expected):
-    np.testing.assert_allclose(evaluation.outputs, expected, rtol=0, atol=1e-9)
+def assert_same(evaluation, expected, atol=1e-9):
+    np.testing.assert_allclose(evaluation.outputs, expected, rtol=0, atol=atol)
 
 
-# -- calibration and early stopping ------------------------------------------------------------
+# -- inner folds -------------------------------------------------------------------------------
 
 
-def literal_temperature(inner):
-    """From what networks of every inner part predict for the rest of the training examples."""
-    held_out = [
-        literal_probabilities(
-            part.train,
-            part.test,
-            [(SEED, *part.name, model) for model in range(2)],
-            weights=balanced(CODES[part.train]),
-        )
-        for part in inner
-    ]
-    truth = np.concatenate([CODES[part.test] for part in inner])
-    return temperature_of(np.concatenate(held_out), truth, np.ones(len(truth)))
+def literal_model(inner, test_part, **options):
+    """The mean of the networks of all inner folds, at the temperature of what they held out."""
+    held_out = [literal_probabilities(fit, check, seeds, **options) for fit, check, seeds in inner]
+    checks = np.concatenate([check for _, check, _ in inner])
+    temperature = temperature_of(np.concatenate(held_out), CODES[checks], np.ones(len(checks)))
+    tested = [literal_probabilities(fit, test_part, seeds, **options) for fit, _, seeds in inner]
+    return tempered(np.mean(tested, axis=0), temperature), temperature
 
 
-def test_calibration_equals_a_literal_one_inside_the_training_part():
-    model = estimator(inner_folds=3, class_weight="balanced")
-    found = validated(model)
-    for repeat, fold, train_part, test_part in literal_folds():
+def test_the_networks_of_inner_folds_and_their_calibration_equal_literal_ones():
+    found = validated(estimator(inner_folds=3, class_weight="balanced"))
+    expected = np.full((REPEATS, len(GRAPHS), 2), np.nan)
+    for repeat, train_part, test_part in literal_folds():
+        inner = list(literal_inner_folds(repeat, train_part, 3))
         weights = balanced(CODES[train_part])
-        raw = literal_probabilities(
-            train_part, test_part, outer_seeds(repeat, fold), weights=weights
-        )
-        inner = model.inner_parts(train_part, CODES, SEED, name=(repeat, fold))
-        assert np.array_equal(np.sort(np.concatenate([p.test for p in inner])), train_part)
-        expected = tempered(raw, literal_temperature(inner))
-        np.testing.assert_allclose(found.outputs[repeat, test_part], expected, rtol=0, atol=1e-6)
+        # The data must be such that weights of all examples would show.
+        assert not np.allclose(weights, balanced(CODES), rtol=1e-3)
+        expected[repeat, test_part] = literal_model(inner, test_part, weights=weights)[0]
+    assert_same(found, expected, atol=1e-6)
     assert found.validation_loss.shape == (5, REPEATS * FOLDS * 3 * 2)
 
 
-def test_calibration_of_fit_equals_a_literal_one():
+def test_fit_equals_a_literal_one():
     model = estimator(inner_folds=3, class_weight="balanced", random_state=SEED)
     model.fit(GRAPHS, GRAPHS.targets)
-    inner = model.inner_parts(np.arange(len(GRAPHS)), CODES, SEED)
-    # The data must be such that weights of all examples would show.
-    assert any(not np.allclose(balanced(CODES[part.train]), balanced(CODES)) for part in inner)
-    assert model.temperature_ == pytest.approx(literal_temperature(inner), rel=1e-6)
+    every = np.arange(len(GRAPHS))
+    inner = list(literal_inner_folds(0, every, 3))
+    expected, temperature = literal_model(inner, every, weights=balanced(CODES))
+    assert model.temperature_ == pytest.approx(temperature, rel=1e-6)
+    np.testing.assert_allclose(model.predict_proba(GRAPHS), expected, rtol=0, atol=1e-6)
+    for fit, check, seeds in inner:
+        own = literal_probabilities(fit, check, seeds, weights=balanced(CODES))
+        found = model.evaluation_.outputs[0, check]
+        np.testing.assert_allclose(found, tempered(own, temperature), rtol=0, atol=1e-6)
 
 
-def test_early_stopping_of_fit_equals_literal_loops():
-    epochs, share = 5, 0.3
-    model = estimator(
-        patience=epochs, validation_fraction=share, class_weight="balanced", random_state=SEED
-    ).fit(GRAPHS, GRAPHS.targets)
-    each = model.predict_each(GRAPHS)
-    for number in range(2):
-        state = derive_seed((SEED, number), "held out") % 2**31
-        splitter = StratifiedShuffleSplit(1, test_size=share, random_state=state)
-        train_part, valid = next(splitter.split(CODES, CODES))
-        weights = balanced(CODES[train_part])
-        everything = np.concatenate([valid, np.arange(len(GRAPHS))])
-        curve = []
-        for epoch in range(epochs):
-            rows = literal_probabilities(
-                train_part, everything, [(SEED, number)], until=epoch + 1, weights=weights
-            )
-            loss = log_loss(CODES[valid], rows[: len(valid)], sample_weight=weights[CODES[valid]])
-            curve.append((loss, rows[len(valid) :]))
-        found = np.array(model.history_.validation_loss)[:, number]
-        np.testing.assert_allclose(found, [loss for loss, _ in curve], rtol=0, atol=1e-9)
-        best = curve[int(found.argmin())][1]
-        np.testing.assert_allclose(each[:, number], best, rtol=0, atol=1e-9)
+def literal_numbers(fit, test_part, train_part, seeds):
+    """The mean numbers of networks that learn in the unit of the training part."""
+    mean, scale = SIZES[train_part].mean(), SIZES[train_part].std()
+    standard = (SIZES[fit] - mean) / scale
+    each = literal_outputs(fit, test_part, standard, seeds, n_classes=0)
+    return each[..., 0].mean(axis=1) * scale + mean
+
+
+def test_intervals_of_numbers_equal_literal_ones():
+    model = estimator(saen.SAENRegressor, inner_folds=3, random_state=SEED).fit(GRAPHS, SIZES)
+    every = np.arange(len(GRAPHS))
+    errors, tested = [], []
+    for fit, check, seeds in literal_inner_folds(0, every, 3, SIZES):
+        errors.append(np.abs(literal_numbers(fit, check, every, seeds) - SIZES[check]))
+        tested.append(literal_numbers(fit, every, every, seeds))
+    np.testing.assert_allclose(model.errors_, np.concatenate(errors), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.predict(GRAPHS), np.mean(tested, axis=0), rtol=0, atol=1e-9)
+    lower, upper = model.predict_interval(GRAPHS, 0.8)
+    # Of 40 errors the one of rank ⌈41 · 0.8⌉.
+    radius = np.sort(np.concatenate(errors))[33 - 1]
+    np.testing.assert_allclose(upper - lower, 2 * radius, rtol=0, atol=1e-9)
 
 
 # -- fixed -------------------------------------------------------------------------------------
@@ -213,10 +214,10 @@ def test_early_stopping_of_fit_equals_literal_loops():
 )
 def test_fixed_equals_literal_loops(arguments, min_count, class_weight):
     expected = np.full((REPEATS, len(GRAPHS), 2), np.nan)
-    for repeat, fold, train_part, test_part in literal_folds():
+    for repeat, train_part, test_part in literal_folds():
         weights = None if class_weight is None else class_weight(CODES[train_part])
         expected[repeat, test_part] = literal_probabilities(
-            train_part, test_part, outer_seeds(repeat, fold), min_count=min_count, weights=weights
+            train_part, test_part, seeds_of(repeat), min_count=min_count, weights=weights
         )
     assert_same(validated(estimator(**arguments)), expected)
 
@@ -225,13 +226,10 @@ def test_regression_equals_literal_loops():
     expected = np.full((REPEATS, len(GRAPHS)), np.nan)
     for repeat in range(REPEATS):
         splitter = KFold(FOLDS, shuffle=True, random_state=SEED + repeat)
-        for fold, (train_part, test_part) in enumerate(splitter.split(SIZES)):
-            mean, scale = SIZES[train_part].mean(), SIZES[train_part].std()
-            standard = (SIZES[train_part] - mean) / scale
-            each = literal_outputs(
-                train_part, test_part, standard, outer_seeds(repeat, fold), n_classes=0
+        for train_part, test_part in splitter.split(SIZES):
+            expected[repeat, test_part] = literal_numbers(
+                train_part, test_part, train_part, seeds_of(repeat)
             )
-            expected[repeat, test_part] = each[..., 0].mean(axis=1) * scale + mean
     assert_same(validated(estimator(saen.SAENRegressor), SIZES), expected)
 
 
@@ -244,84 +242,105 @@ LITERAL_GRID = [{"epochs": 3}, {"epochs": 4}, {"width": 2}]
 
 @pytest.fixture(scope="module")
 def inner_predictions():
-    """For every fold and setting, the truth and the probabilities of its inner folds."""
+    """For every fold and setting, the truth and the calibrated probabilities of inner folds."""
     return [
         [
-            [
+            calibrated(
                 (
                     CODES[check],
                     literal_probabilities(
-                        fit, check, seeds, weights=balanced(CODES[fit]), **options
+                        fit, check, seeds, weights=balanced(CODES[train_part]), **options
                     ),
                 )
-                for fit, check, seeds in literal_inner_folds(repeat, fold, train_part)
-            ]
+                for fit, check, seeds in literal_inner_folds(repeat, train_part, INNER)
+            )
             for options in LITERAL_GRID
         ]
-        for repeat, fold, train_part, _ in literal_folds()
+        for repeat, train_part, _ in literal_folds()
     ]
+
+
+def calibrated(inner):
+    """Truth and probabilities of inner folds, at the temperature of all of them."""
+    inner = list(inner)
+    truth, rows = (np.concatenate(each) for each in zip(*inner, strict=True))
+    temperature = temperature_of(rows, truth, np.ones(len(truth)))
+    return [(own, tempered(each, temperature)) for own, each in inner]
 
 
 def rank(settings, score):
     """Per setting its mean score, its mean likelihood, which breaks ties, and its place."""
-    return [
-        (
-            round(np.mean([score(truth, rows.argmax(axis=1)) for truth, rows in inner]), 9),
-            -np.mean([log_loss(truth, rows) for truth, rows in inner]),
-            -number,
-        )
-        for number, inner in enumerate(settings)
-    ]
+    ranking = []
+    for number, inner in enumerate(settings):
+        truth, rows = (np.concatenate(each) for each in zip(*inner, strict=True))
+        mean = np.mean([score(truth, rows.argmax(axis=1)) for truth, rows in inner])
+        ranking.append((round(mean, 9), -log_loss(truth, rows), -number))
+    return ranking
 
 
+def temperature_of_choice(settings, score):
+    """That of what an inner fold is predicted by the setting that the other inner folds choose."""
+    held_out = []
+    for fold in range(INNER):
+        others = [[each for n, each in enumerate(inner) if n != fold] for inner in settings]
+        held_out.append(settings[-max(rank(others, score))[2]][fold])
+    truth, rows = (np.concatenate(each) for each in zip(*held_out, strict=True))
+    return temperature_of(rows, truth, np.ones(len(truth)))
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["trained again", "inner folds"])
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
-def test_nested_equals_literal_loops(inner_predictions, metric):
+def test_nested_equals_literal_loops(inner_predictions, metric, again):
     score = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}[metric]
     expected = np.full((REPEATS, len(GRAPHS), 2), np.nan)
     chosen, ties = [], 0
-    for settings, (repeat, fold, train_part, test_part) in zip(
+    for settings, (repeat, train_part, test_part) in zip(
         inner_predictions, literal_folds(), strict=True
     ):
         ranking = rank(settings, score)
         best = -max(ranking)[2]
         ties += sum(entry[0] == max(ranking)[0] for entry in ranking) > 1
         chosen.append(best)
-        expected[repeat, test_part] = literal_probabilities(
-            train_part,
-            test_part,
-            outer_seeds(repeat, fold),
-            weights=balanced(CODES[train_part]),
-            **LITERAL_GRID[best],
-        )
+        options = {"weights": balanced(CODES[train_part]), **LITERAL_GRID[best]}
+        if again:
+            expected[repeat, test_part] = literal_probabilities(
+                train_part, test_part, seeds_of(repeat), **options
+            )
+        else:
+            inner = list(literal_inner_folds(repeat, train_part, INNER))
+            rows, _ = literal_model(inner, test_part, **options)
+            expected[repeat, test_part] = tempered(rows, temperature_of_choice(settings, score))
     # The data must be such that a wrong choice shows: several are made, one of them more than
     # once, and some by likelihood alone.
     assert 1 < len(set(chosen)) < len(chosen)
     assert ties
-    found = validated(
-        estimator(class_weight="balanced"), stop="nested", grid=GRID, metric=metric, inner=INNER
-    )
+    model = estimator(class_weight="balanced", inner_folds=0 if again else "auto")
+    options = {"selection": "nested", "grid": GRID, "metric": metric, "inner_folds": INNER}
+    found = validated(model, **options)
     assert found.chosen == [GRID[choice] for choice in chosen]
-    assert_same(found, expected)
+    assert_same(found, expected, atol=1e-9 if again else 1e-6)
 
 
 def test_nested_chooses_on_the_validation_part_and_trains_on_the_training_part():
     order = np.random.default_rng(0).permutation(len(GRAPHS))
     train_part, valid, test_part = np.sort(order[:24]), order[24:32], order[32:]
-    seeds = [(SEED, 0, 0, 0, model) for model in range(2)]
-    rows = [literal_probabilities(train_part, valid, seeds, **options) for options in LITERAL_GRID]
-    best = -max(rank([[(CODES[valid], each)] for each in rows], accuracy_score))[2]
+    rows = [
+        literal_probabilities(train_part, valid, seeds_of(0), **options) for options in LITERAL_GRID
+    ]
+    settings = [calibrated([(CODES[valid], each)]) for each in rows]
+    best = -max(rank(settings, accuracy_score))[2]
     expected = np.full((1, len(GRAPHS), 2), np.nan)
     expected[0, test_part] = literal_probabilities(
-        train_part, test_part, outer_seeds(0, 0), **LITERAL_GRID[best]
+        train_part, test_part, seeds_of(0), **LITERAL_GRID[best]
     )
     found = cross_validate(
         estimator(),
         GRAPHS,
         GRAPHS.targets,
-        seed=SEED,
+        random_state=SEED,
         splits=[[(train_part, test_part)]],
         validation=[valid],
-        stop="nested",
+        selection="nested",
         grid=GRID,
     )
     assert found.chosen == [GRID[best]]
@@ -332,19 +351,19 @@ def test_nested_chooses_on_the_validation_part_and_trains_on_the_training_part()
 
 
 def test_peek_equals_literal_loops():
-    epochs = 4
+    epochs = 8
     accuracies = np.zeros((REPEATS * FOLDS, epochs))
     expected = np.full((epochs, REPEATS, len(GRAPHS), 2), np.nan)
-    for row, (repeat, fold, train_part, test_part) in enumerate(literal_folds()):
+    for row, (repeat, train_part, test_part) in enumerate(literal_folds()):
         for epoch in range(epochs):
             rows = literal_probabilities(
-                train_part, test_part, outer_seeds(repeat, fold, 1), epochs=epochs, until=epoch + 1
+                train_part, test_part, seeds_of(repeat, 0, 1), epochs=epochs, until=epoch + 1
             )
             expected[epoch, repeat, test_part] = rows
             accuracies[row, epoch] = (rows.argmax(axis=1) == CODES[test_part]).mean()
     best = int(accuracies.mean(axis=0).round(9).argmax())
     assert best < epochs - 1  # else training to the end would look the same
-    found = validated(estimator(epochs=epochs), stop="peek")
+    found = validated(estimator(epochs=epochs), selection="peek")
     assert found.chosen == [{"epoch": best + 1}]
     assert_same(found, expected[best])
 

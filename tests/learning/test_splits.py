@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,14 +13,11 @@ import saen
 from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
-from saen.io.reading import ReadOptions
-from saen.io.records import skipped_records
-from saen.learning import splits
-from saen.learning.cross_validation import cross_validate
-from saen.learning.groups import load_groups
-from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
-from saen.learning.jobs.job import Job
+from saen.learning import auto
+from saen.learning.evaluation import cross_validate
+from saen.learning.problem import Problem
 from saen.learning.splits import (
+    Fold,
     LargeGroupWarning,
     SmallClassWarning,
     Splits,
@@ -28,13 +26,10 @@ from saen.learning.splits import (
     fold_splitter,
     hold_out_splitter,
     inner_folds,
-    inner_parts,
     make_splits,
     splits_from_json,
     splits_to_json,
 )
-from saen.network.settings import Part
-from saen.report.summaries import describe_evaluation
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)
 QUICK = {"epochs": 1, "n_models": 1, "radii": (0, 1)}
@@ -108,9 +103,16 @@ def test_nested_does_not_split_groups_inside_the_training_part(monkeypatch):
 
     monkeypatch.setattr(splits, "inner_folds", spy)
     cross_validate(
-        saen.SAENClassifier(**QUICK), THREADS, THREADS.targets, repeats=1, folds=2, groups=groups,
-        stop="nested", grid=[{"epochs": 0}, {"epochs": 1}],
-    )  # fmt: skip
+        saen.SAENClassifier(**QUICK),
+        THREADS,
+        THREADS.targets,
+        n_repeats=1,
+        n_folds=2,
+        groups=groups,
+        selection="nested",
+        inner_folds=3,
+        grid=[{"epochs": 0}, {"epochs": 1}],
+    )
     assert len(seen) == 2 * 3
     assert not any(set(train) & set(test) for train, test in seen)
 
@@ -140,7 +142,7 @@ def test_a_class_with_one_member_is_a_warning_and_is_evaluated():
     y = ["rare"] + ["a", "b"] * 11 + ["a"]
     model = saen.SAENClassifier(class_weight="balanced", **QUICK)
     with pytest.warns(SmallClassWarning, match=r"class 'rare' has fewer members \(1\) than"):
-        found = cross_validate(model, THREADS, y, repeats=1, folds=3)
+        found = cross_validate(model, THREADS, y, n_repeats=1, n_folds=3)
     assert found.outputs.shape == (1, 24, 3)
     assert np.isfinite(found.outputs).all()
     report = found.to_json()
@@ -163,100 +165,12 @@ def test_a_published_split_is_read_and_kept(tmp_path):
     np.testing.assert_array_equal(again.repeats[0][0][0], train)
 
 
-def test_evaluate_says_how_many_examples_a_published_split_uses(tmp_path):
-    write_json(tmp_path / "split.json", {"train": [*range(14)], "test": [20, 21]})
-    report = evaluate_dataset(Job("threads", "counts"), Protocol(splits=tmp_path / "split.json"))
-    assert describe_evaluation(report)["split"] == "14 train, 2 test of 300 examples"
-
-
-def test_evaluate_with_a_published_split_resumes(tmp_path):
-    saen.save(THREADS, tmp_path / "threads.saen")
-    split = {"train": list(range(14)), "valid": [14, 15, 16, 17], "test": list(range(18, 24))}
-    write_json(tmp_path / "split.json", split)
-    job = Job(str(tmp_path / "threads.saen"), overrides=QUICK)
-    protocol = Protocol(splits=tmp_path / "split.json")
-    first = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
-    again = evaluate_dataset(job, protocol, tmp_path / "run").to_json()
-    assert first["accuracy"] == again["accuracy"]
-    assert first["protocol"] == {"repeats": 1, "folds": 1, "stop": "fixed"}
-    assert first["split"] == {"train": 14, "valid": 4, "test": 6, "of": 24}
-    kept = json.loads((tmp_path / "run" / "splits.json").read_text())
-    assert kept["repeats"] == [[split]]
-
-
 def test_validation_parts_need_splits_of_one_fold():
     splits = make_splits(THREADS.targets, 1, 2, seed=0)
     with pytest.raises(InputError, match="splits of one fold"):
         cross_validate(
             saen.SAENClassifier(**QUICK), THREADS, THREADS.targets, splits=splits, validation=[[0]]
         )
-
-
-def test_groups_come_from_a_column_a_file_or_scaffolds(tmp_path):
-    chem = pytest.importorskip("rdkit.Chem", reason="needs the extra 'chem'")
-    table = tmp_path / "molecules.csv"
-    table.write_text("smiles,target,Lab\nCc1ccccc1,0.5,A\nOc1ccccc1,1.5,B\nCCO,2.5,A\n")
-
-    def groups(name, source=table, **reading):
-        plain = ReadOptions(report=lambda error: None, **reading)
-        with skipped_records(plain) as (options, skipped):
-            data = THREADS[:3] if source == "threads" else saen.load_dataset(source, options)
-        return load_groups(str(name), str(source), data, plain, skipped).tolist()
-
-    assert groups("lab") == ["A", "B", "A"]
-    assert groups("scaffold") == ["c1ccccc1", "c1ccccc1", "(no rings)"]
-    renamed = tmp_path / "renamed.csv"
-    renamed.write_text(table.read_text().replace("smiles", "structure", 1))
-    assert groups("scaffold", renamed, smiles="Structure")[2] == "(no rings)"
-    skipped = tmp_path / "skipped.csv"
-    skipped.write_text("id,smiles,lab\na,c1ccccc,A\na,CCO,B\nc,Oc1ccccc1,C\n")
-    assert groups("scaffold", skipped, skip_bad=True) == ["(no rings)", "c1ccccc1"]
-    assert groups("lab", skipped, skip_bad=True) == ["B", "C"]
-    assert groups("ID", skipped, skip_bad=True) == ["a", "c"]
-    lines = tmp_path / "groups.txt"
-    lines.write_text("x\ny\nx\n")
-    assert groups(lines, "threads") == ["x", "y", "x"]
-    assert groups(lines, skipped, skip_bad=True) == ["y", "x"]
-    lines.write_text("x\ny\nx\nx\n")
-    with pytest.raises(FileError, match="4 groups for 3 examples"):
-        groups(lines, "threads")
-    with pytest.raises(InputError, match="a column or key of the data, a file"):
-        groups("nothing")
-    with pytest.raises(InputError, match=r"not 'labb' \(did you mean Lab\?\)"):
-        groups("labb")
-    with pytest.raises(InputError, match="table with a column 'smiles' or an SDF, not threads"):
-        groups("scaffold", "threads")
-    blocks = [chem.MolToMolBlock(chem.MolFromSmiles(text)) for text in ("Cc1ccccc1", "CCO")]
-    (tmp_path / "molecules.sdf").write_text("".join(f"{block}$$$$\n" for block in blocks))
-    assert groups("scaffold", tmp_path / "molecules.sdf") == ["c1ccccc1", "(no rings)"]
-    saen.save(saen.load_dataset(tmp_path / "molecules.sdf"), tmp_path / "own.saen")
-    assert groups("scaffold", tmp_path / "own.saen") == ["c1ccccc1", "(no rings)"]
-
-
-def test_groups_come_from_a_key_of_json_lines(tmp_path):
-    lines = [
-        {"nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2], "batch": number // 2}
-        for number in range(8)
-    ]
-    file = tmp_path / "graphs.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)))
-    protocol = Protocol(repeats=1, folds=2, groups="batch")
-    report = evaluate_dataset(Job(str(file), "counts"), protocol)
-    fold_of = report.evaluation.fold_of.reshape(4, 2)
-    assert (fold_of[:, 0] == fold_of[:, 1]).all()
-    assert report.recorded["groups"] == {"by": "batch", "count": 4, "largest": 2}
-    assert describe_evaluation(report)["groups"] == "batch: 4 groups, the largest 2 of 8 examples"
-    del lines[3]["batch"]
-    file.write_text("\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match=r"1 of 8 examples has no group in 'batch' \(first: 3\)"):
-        evaluate_dataset(Job(str(file), "counts"), protocol)
-
-
-def test_groups_with_empty_cells_are_refused(tmp_path):
-    table = tmp_path / "molecules.csv"
-    table.write_text("id,smiles,target,lab\na,C,0,A\nb,CC,1,\nc,CCC,0,\n")
-    with pytest.raises(InputError, match=r"2 of 3 examples have no group in 'lab' \(first: b\)"):
-        load_groups("lab", str(table), saen.load_dataset(table), ReadOptions())
 
 
 @pytest.mark.parametrize("options", [{"folds": 4}, {"folds": 2, "test_size": 0.25}])
@@ -268,33 +182,6 @@ def test_groups_larger_than_a_test_part_are_a_warning(options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         make_splits([0, 1] * 10, 1, seed=0, groups=[*groups[1:], "ring 0"], **options)
-
-
-def test_scaffold_splits_keep_series_together(tmp_path):
-    table = tmp_path / "molecules.csv"
-    series = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCCC1", "c1ccsc1", "C1CC1"]
-    rows = [f"{'C' * length}{ring},{length + 0.5}" for ring in series for length in range(1, 5)]
-    table.write_text("smiles,target\n" + "\n".join(rows) + "\n")
-    report = evaluate_dataset(
-        Job(str(table), overrides=QUICK), Protocol(repeats=1, folds=3, groups="scaffold")
-    )
-    fold_of = report.evaluation.fold_of.reshape(6, 4)
-    assert (fold_of == fold_of[:, :1]).all()
-    assert report.recorded["splits"] == "random, by scaffold"
-
-
-def test_splits_exclude_other_ways_to_split(tmp_path):
-    for other in ({"test_size": 0.1}, {"groups": "lab"}, {"repeats": 2}, {"folds": 5}):
-        name = next(iter(other)).replace("_", "-")
-        with pytest.raises(InputError, match=f"splits and {name} exclude"):
-            Protocol(splits=tmp_path / "splits.json", **other)
-
-
-def test_a_hold_out_excludes_folds():
-    with pytest.raises(InputError, match="test-size and folds exclude"):
-        Protocol(test_size=0.1, folds=5)
-    report = evaluate_dataset(Job("threads", "counts"), Protocol(repeats=2, test_size=0.1))
-    assert report.recorded["protocol"] == {"repeats": 2, "folds": 1, "stop": "fixed"}
 
 
 @pytest.mark.parametrize(
@@ -311,80 +198,6 @@ def test_splits_with_an_unknown_key_are_refused(tmp_path, document, message):
     write_json(tmp_path / "split.json", document)
     with pytest.raises(FileError, match=message):
         splits_from_json(tmp_path / "split.json", 3)
-
-
-def _write_lines(folder):
-    """JSON lines of eight graphs, of which the third cannot be read and the sixth has no target."""
-    lines = [
-        {"id": f"g{number}", "nodes": 3, "edges": [[0, 1]], "target": "ab"[number % 2]}
-        for number in range(8)
-    ]
-    lines[2]["edges"] = [[0, 7]]
-    del lines[5]["target"]
-    file = folder / "graphs.jsonl"
-    file.write_text("\n\n".join(map(json.dumps, lines)))
-    return file
-
-
-def _write_table(folder):
-    """A table of eight molecules: the third row is broken, the sixth is no molecule."""
-    rows = [f"g{number},{'C' * (number + 1)},{'ab'[number % 2]}" for number in range(8)]
-    rows[2] += ",more"
-    rows[5] = "g5,C(,b"
-    file = folder / "molecules.csv"
-    file.write_text("\n".join(["id,smiles,target", *rows]))
-    return file
-
-
-def _write_folder(folder):
-    """A folder with eight files of one graph: the third is broken, the sixth has no target."""
-    folder = folder / "graphs"
-    folder.mkdir()
-    for number in range(8):
-        (folder / f"g{number}.edgelist").write_text("0 1\n" if number != 2 else "0 1 2 3 4\n")
-    targets = [f"g{number},{'ab'[number % 2]}" for number in range(8) if number != 5]
-    (folder / "targets.csv").write_text("\n".join(["graph,target", *targets]))
-    return folder
-
-
-@pytest.mark.parametrize("write", [_write_lines, _write_table, _write_folder])
-def test_splits_count_the_records_of_the_file_also_those_that_are_skipped(tmp_path, write):
-    split = {"train": [7, 6, 5, 4], "valid": [0, 2], "test": [1, 3]}
-    write_json(tmp_path / "split.json", split)
-    notes = []
-    reading = ReadOptions(skip_bad=True, report=lambda error: None)
-    job = Job(str(write(tmp_path)), "counts", reading=reading)
-    protocol = Protocol(splits=tmp_path / "split.json")
-    report = evaluate_dataset(job, protocol, tmp_path / "run", notify=notes.append)
-    [[(train, test)]] = report.evaluation.splits
-    assert report.data.ids.tolist() == ["g0", "g1", "g3", "g4", "g6", "g7"]
-    assert report.data.ids[train].tolist() == ["g7", "g6", "g4"]
-    assert report.data.ids[test].tolist() == ["g1", "g3"]
-    assert notes[-1] == "note: split.json: 2 of 8 examples left out, skipped as bad"
-    kept = json.loads((tmp_path / "run" / "splits.json").read_text())["repeats"]
-    assert kept == [[{"train": [7, 6, 4], "valid": [0], "test": [1, 3]}]]
-    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
-    assert again.evaluation.splits[0][0][1].tolist() == test.tolist()
-
-
-def test_folds_of_a_run_that_skipped_records_are_read_again(tmp_path):
-    reading = ReadOptions(skip_bad=True, report=lambda error: None)
-    job = Job(str(_write_lines(tmp_path)), "counts", reading=reading)
-    first = evaluate_dataset(job, Protocol(repeats=1, folds=2), tmp_path / "run")
-    again = evaluate_dataset(job, Protocol(splits=tmp_path / "run" / "splits.json"))
-    np.testing.assert_array_equal(first.evaluation.fold_of, again.evaluation.fold_of)
-
-
-def test_splits_are_refused_where_the_skipped_graphs_have_no_number(tmp_path):
-    rows = [f"{graph},0,1" for graph in range(6)]
-    (tmp_path / "edges.csv").write_text("\n".join(["graph,source,target", *rows, "2,0,"]))
-    targets = [f"{graph},{'ab'[graph % 2]}" for graph in range(6)]
-    (tmp_path / "targets.csv").write_text("\n".join(["graph,target", *targets]))
-    write_json(tmp_path / "split.json", {"train": [0, 1], "test": [3, 4]})
-    reading = ReadOptions(skip_bad=True, report=lambda error: None)
-    job = Job(str(tmp_path / "edges.csv"), "counts", reading=reading)
-    with pytest.raises(FileError, match="which of them were skipped is not known"):
-        evaluate_dataset(job, Protocol(splits=tmp_path / "split.json"))
 
 
 def test_splits_beyond_the_records_of_the_file_are_refused(tmp_path):
@@ -457,7 +270,7 @@ def test_splits_from_json_refuse_fractions(tmp_path):
 
 
 def test_inner_split_holds_out_a_bounded_number_of_examples(monkeypatch):
-    monkeypatch.setattr(splits, "MAX_INNER_TEST", 12)
+    monkeypatch.setattr(auto, "MAX_INNER_TEST", 12)
     y = np.repeat([0, 1], 300)
     [(train, test)] = inner_folds(y, 1, state=0)
     assert (len(train), np.bincount(y[test]).tolist()) == (588, [6, 6])
@@ -512,15 +325,38 @@ def test_inner_folds_keep_two_groups_together(folds):
         assert not set(groups[train]) & set(groups[test])
 
 
-def test_inner_parts_are_inner_folds_of_the_training_part():
-    y = np.repeat([0, 1], 12)
-    part = Part((0, 1), np.arange(0, 24, 2), np.arange(1, 24, 2))
-    inner = inner_parts(part, y, 3, state=7)
-    assert [each.name for each in inner] == [(0, 1, 0), (0, 1, 1), (0, 1, 2)]
-    folds = inner_folds(y[part.train], 3, state=7)
-    for each, (fit, check) in zip(inner, folds, strict=True):
-        assert each.train.tolist() == part.train[fit].tolist()
-        assert each.test.tolist() == part.train[check].tolist()
+def test_folds_are_split_inside_their_training_part():
+    problem = Problem.of(np.repeat([0, 1], 12), regression=False)
+    fold = Fold(np.arange(0, 24, 2), np.arange(1, 24, 2), (0, 1)).split_inside(problem, 3, seed=7)
+    assert len(fold.inner) == 3
+    for fit, check in fold.inner:
+        assert sorted([*fit, *check]) == fold.train.tolist()
+        assert np.bincount(problem.values[check]).tolist() == [2, 2]
+    assert sorted(fold.held_out) == fold.train.tolist()
+    assert fold.held_out.tolist() == [row for _, check in fold.inner for row in check]
+    assert fold.split_inside(problem, 5, seed=8) is fold  # once decided, it stays
+    # The place in a repeat has no part in it: a fold is what `fit` makes of its examples.
+    first = replace(fold, name=(0, 0), inner=None).split_inside(problem, 3, seed=7)
+    again = replace(fold, name=(1, 1), inner=None).split_inside(problem, 3, seed=7)
+    assert first.held_out.tolist() == fold.held_out.tolist() != again.held_out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("number", "n", "expected"), [(3, 9, 0), (0, 20, 0), ("auto", 20, 5), (1, 20, 1)]
+)
+def test_inner_folds_of_a_fold_are_as_many_as_asked_for(number, n, expected):
+    problem = Problem.of(np.arange(n) % 2, regression=False)
+    fold = Fold(np.arange(n), np.arange(0)).split_inside(problem, number, seed=0)
+    assert len(fold.inner) == expected
+    assert (len(fold.held_out) > 0) == (expected > 0)
+
+
+def test_inner_folds_of_a_fold_keep_groups_together():
+    groups = np.arange(40) // 4
+    problem = Problem.of(np.arange(40) % 2, regression=False, groups=groups)
+    fold = Fold(np.arange(4, 40), np.arange(4)).split_inside(problem, "auto", seed=0)
+    for fit, check in fold.inner:
+        assert not set(groups[fit]) & set(groups[check])
 
 
 def test_splitters_need_groups_only_if_asked():

@@ -18,8 +18,15 @@ from saen import (
     compress,
     train,
 )
+from saen.data.content_hash import Keys
 from saen.network import batches
-from saen.network.batches import cut_batches, cut_validation_batches, seen_in_training
+from saen.network.batches import (
+    Batches,
+    batch_numbers,
+    cut_batches,
+    cut_validation_batches,
+    seen_in_training,
+)
 from tests.references.networks import assert_close, make_network, random_hierarchy
 
 
@@ -34,20 +41,82 @@ def bags(*labels: str, vocabulary: Vocabulary | None = None) -> Hierarchy:
     return Hierarchy(Attributes(words.encode([letters]), words), (relation,))
 
 
-def test_batches_are_a_partition_of_the_examples_drawn_from_the_seed() -> None:
-    n = 32
-    hierarchy = random_hierarchy(0, n=n, patterns=20, kind="both")
-    task = Task.regression(np.arange(n, dtype=np.float64))
-    network = make_network(hierarchy, 1)
+def numbers_in(batches: Batches, model: int = 0) -> list[list[float]]:
+    """The targets, which number the examples, of every batch of a model."""
+    return [batch.targets[batch.targets[:, model, 1] > 0, model, 2].tolist() for batch in batches]
 
-    def members(seed: int, batch_size: int | None) -> list[list[float]]:
-        cut = cut_batches(network, hierarchy, task, batch_size, seed)
-        return [batch.targets[:, 0, 2].tolist() for batch in cut]
 
-    assert members(0, 8) == members(0, 8) != members(1, 8)
-    assert sorted(row for batch in members(0, 8) for row in batch) == list(range(n))
-    assert [len(batch) for batch in members(0, 10)] == [8, 8, 8, 8]  # of equal size, at most 10
-    assert members(0, 100) == members(0, n) == members(0, None) == [list(range(n))]
+def random_words(n: int) -> Hierarchy:
+    """Examples that are all different."""
+    letters = np.random.default_rng(0).choice(list("abcdefgh"), (n, 12))
+    return bags(*map("".join, letters), vocabulary=Vocabulary("abcdefgh"))
+
+
+def test_batches_are_a_partition_of_the_training_examples_drawn_from_the_seed() -> None:
+    n = 64
+    words, weights = random_words(n), np.ones((n, 2))
+    weights[::3, 0] = 0
+    task = Task.regression(np.arange(n, dtype=np.float64), weights)
+    network = make_network(words, 1, (0, 1))
+
+    def cut(seed: int, n_batches: int, model: int) -> list[list[float]]:
+        return numbers_in(cut_batches(network, words, task, n_batches, seed), model)
+
+    assert cut(0, 4, 1) == cut(0, 4, 1) != cut(1, 4, 1)
+    assert sorted(row for batch in cut(0, 4, 1) for row in batch) == list(range(n))
+    assert all(4 < len(batch) < 32 for batch in cut(0, 4, 1))  # about a quarter
+    # A model has the batches of the other one, without the examples that it does not train on.
+    assert cut(0, 4, 0) == [[row for row in batch if row % 3] for batch in cut(0, 4, 1)]
+    assert cut(0, 1, 1) == [list(range(n))]
+
+
+def test_batch_of_an_example_depends_on_no_other_example_and_no_other_model() -> None:
+    hierarchy = random_hierarchy(0, n=40, patterns=20, kind="both")
+    weights = (np.random.default_rng(0).random((40, 3)) < 0.7).astype(float)
+    keys, top = distinct_keys(hierarchy)
+    together = batch_numbers(keys, top, weights, 4, seed=0)
+    assert ((together >= 0) == (weights > 0)).all()
+    for model in range(3):
+        alone = batch_numbers(keys, top, weights[:, [model]], 4, seed=0)
+        np.testing.assert_array_equal(alone[:, 0], together[:, model])
+        rows = np.flatnonzero(weights[:, model])  # without the examples to test
+        keys_there, there = distinct_keys(hierarchy[rows])
+        own = batch_numbers(keys_there, there, np.ones((len(rows), 1)), 4, seed=0)
+        np.testing.assert_array_equal(own[:, 0], together[rows, model])
+    # Weights decide nothing but which examples are for training, nor does their unit.
+    np.testing.assert_array_equal(batch_numbers(keys, top, 3 * weights, 4, seed=0), together)
+
+
+def test_identical_examples_are_spread_over_the_batches() -> None:
+    words = bags(*["abc"] * 400)
+    keys, top = distinct_keys(words)
+    assert len(keys) == 1
+    numbers = batch_numbers(keys, top, np.ones((400, 1)), 4, seed=0)[:, 0]
+    assert (np.bincount(numbers) > 60).all()
+    # One copy less: those that are left are counted anew, and their number decides.
+    weights = np.ones((400, 1))
+    weights[0] = 0
+    np.testing.assert_array_equal(
+        batch_numbers(keys, top, weights, 4, seed=0)[:, 0], [-1, *numbers[:-1]]
+    )
+
+
+def test_batches_of_compressed_data_are_those_of_the_original() -> None:
+    hierarchy = random_hierarchy(0, n=32, patterns=20, kind="both")
+    compressed = compress(hierarchy)
+    task = Task.regression(np.arange(32.0), n_models=2)
+    network = make_network(hierarchy, 1, (0, 1))
+    numbers = [
+        cut_batches(network, data, task, 4, seed=0)._numbers for data in (hierarchy, compressed)
+    ]
+    assert len(compressed.hierarchy) < 32
+    np.testing.assert_array_equal(*numbers)
+
+
+def distinct_keys(hierarchy: Hierarchy) -> tuple[Keys, np.ndarray]:
+    """The keys of unique examples, and which of them each example is."""
+    compressed = compress(hierarchy)
+    return compressed.keys[-1], compressed.top
 
 
 def test_validation_batches_are_the_held_out_examples_alone() -> None:
@@ -55,11 +124,12 @@ def test_validation_batches_are_the_held_out_examples_alone() -> None:
     weights = np.zeros((32, 2))
     weights[3::4, 0] = weights[5, 1] = 1.0
     task = Task.regression(np.arange(32.0), n_models=2, weights=weights)
-    cut = list(cut_validation_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, task, 4))
-    totals = np.array([batch.targets[:, :, 2].max(dim=1).values.tolist() for batch in cut])
-    assert totals.ravel().tolist() == [3.0, 5.0, 7.0, 11.0, 15.0, 19.0, 23.0, 27.0, 31.0]
+    network = make_network(hierarchy, 1, (0, 1))
+    cut = cut_validation_batches(network, hierarchy, task, 4)
+    assert numbers_in(cut, 0) == [[3.0, 7.0], [11.0, 15.0], [19.0, 23.0], [27.0, 31.0]]
+    assert numbers_in(cut, 1) == [[5.0], [], [], []]
     none = Task.regression(np.arange(32.0), n_models=2, weights=np.zeros((32, 2)))
-    assert len(cut_validation_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, none, 4)) == 1
+    assert len(cut_validation_batches(network, hierarchy, none, 4)) == 1
 
 
 def test_unseen_labels_are_treated_alike_inside_and_outside_the_vocabulary() -> None:
@@ -140,9 +210,8 @@ def test_batches_that_are_cut_anew_train_the_same_networks(
     results = []
     for limit in (1 << 23, 0):
         monkeypatch.setattr(batches, "MAX_KEPT_ENTRIES", {"cpu": limit})
-        assert len(cut_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, task, 8, 0).kept) == (
-            4 if limit else 1
-        )
+        kept = cut_batches(make_network(hierarchy, 1, (0, 1)), hierarchy, task, 4, 0).kept
+        assert len(kept) == (4 if limit else 1)
         network = make_network(hierarchy, 1, (0, 1))
         history = train(network, hierarchy, task, settings)
         results.append((history, network.state_dict()))

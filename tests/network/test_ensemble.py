@@ -13,50 +13,112 @@ from saen._util.executor import Tasks
 from saen.cluster.executors import SerialExecutor
 from saen.io import container
 from saen.network import ensemble
-from saen.network.ensemble import MIN_GROUP_SIZE, PartTraining, choose_group_size
+from saen.network.architecture import join_models
+from saen.network.batches import seen_in_training
+from saen.network.ensemble import MIN_GROUP_SIZE, Training, choose_group_size
 from saen.network.loss import Task
-from saen.network.settings import DivergenceWarning, Part
+from saen.network.settings import DivergenceWarning, Run
 from saen.network.training import outputs, train
+from tests.references.networks import assert_close
 
 THREADS = generate_threads(30, seed=1)
 CODES = np.unique(THREADS.targets, return_inverse=True)[1]
 TASK = Task.classification(CODES)
-PARTS = [Part((0, fold), np.flatnonzero(np.arange(30) % 3 != fold), np.arange(fold, 30, 3))
-         for fold in range(3)]  # fmt: skip
+FOLD_OF = np.arange(30) % 3
 
 
-def make_plan(**arguments):
-    fixed = {"epochs": 3, "n_models": 2, "dtype": "float64", "device": "cpu"}
+def run_of(fold, network):
+    train, test = np.flatnonzero(fold != FOLD_OF), np.flatnonzero(fold == FOLD_OF)
+    return Run((0, fold, network), train, test[:0], test, n_batches=2)
+
+
+RUNS = [run_of(fold, network) for fold in range(3) for network in range(2)]
+
+
+def make_plan(seed=1, **arguments):
+    fixed = {"epochs": 3, "dtype": "float64", "device": "cpu"}
     estimator = SAENClassifier(**fixed | arguments)
-    return estimator.plan(estimator.prepare(THREADS), 1)
+    learner = estimator.learner()
+    compressed = estimator.prepare(THREADS).decomposed(learner.spec, np.arange(30)).compressed
+    return learner.plan(compressed, 1, seed)
 
 
-CLASS_WEIGHTS = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])
-NUMBERS = THREADS.sizes[:, None, None] / np.array([10.0, 20.0, 30.0])[:, None]  # of every part
+CLASS_WEIGHTS = np.array([[1.0, 1.0, 1.0, 2.0, 3.0, 1.0], [1.0, 1.0, 2.0, 2.0, 4.0, 4.0]])
+NUMBERS = THREADS.sizes[:, None, None] / np.arange(10.0, 70.0, 10.0)[:, None]  # of every run
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("numbers", [False, True])
-def test_parts_are_trained_as_if_alone(numbers):
-    plan, done = make_plan(min_count=20), []
+def test_networks_are_trained_as_if_alone(numbers, dropout):
+    plan, done = make_plan(min_count=20, dropout=dropout), []
     task = replace(TASK, class_weights=CLASS_WEIGHTS)
     if numbers:
         task = Task("squares", NUMBERS, TASK.weights)
-    how = {"seed": 5, "group_size": 4, "progress": done.append}
-    results = PartTraining(plan, task, PARTS, **how).run()
-    assert sum(done) == 3 * 2 * 3
-    for number, part in enumerate(PARTS):
-        weights = np.zeros((30, 2))
-        weights[part.train] = 1
-        network = plan.network([(5, 0, number, model) for model in range(2)])
+    results = Training(plan, task, RUNS, group_size=4, keep=True, progress=done.append).run()
+    assert sum(done) == 6 * 3
+    for number, run in enumerate(RUNS):
+        weights = np.zeros((30, 1))
+        weights[run.train] = 1
+        hierarchy, top = plan.compressed.hierarchy, plan.compressed.top
+        seen = seen_in_training(hierarchy, top, weights, 20)
+        network = plan.network([run.seed], seen)
         own = Task.classification(CODES, weights, class_weights=CLASS_WEIGHTS[:, number])
         if numbers:
             own = Task("squares", NUMBERS[:, number], weights)
-        history = train(network, plan.compressed, own, plan.settings, min_count=20)
-        unique = outputs(network, plan.compressed.hierarchy).numpy()
-        expected = unique[plan.compressed.top[part.test]]
+        how = {"min_count": 20, "n_batches": run.n_batches}
+        history = train(network, plan.compressed, own, plan.settings, **how)
+        unique = outputs(network, hierarchy).numpy()
+        expected = unique[plan.compressed.top[run.test], 0]
         np.testing.assert_allclose(results.outputs[number], expected, atol=1e-9)
-        curves = results.loss[:, 2 * number : 2 * number + 2]
-        np.testing.assert_allclose(curves, history.loss, atol=1e-9)
+        np.testing.assert_allclose(results.loss[:, [number]], history.loss, atol=1e-9)
+        for key, array in results.states[number].items():
+            assert_close(array, network.state_dict()[key], 1e-9, key, floor=1e-5)
+    assert not results.diverged.any()
+
+
+def test_networks_with_other_numbers_of_batches_train_in_other_groups():
+    runs = [replace(run, n_batches=1 + number % 2) for number, run in enumerate(RUNS)]
+    together = Training(make_plan(), TASK, runs).run()
+    for number, run in enumerate(runs):
+        alone = Training(make_plan(), TASK, [run]).run()
+        np.testing.assert_allclose(together.outputs[number], alone.outputs[0], atol=1e-9)
+        np.testing.assert_allclose(together.loss[:, [number]], alone.loss, atol=1e-9)
+
+
+def test_networks_are_asked_about_held_out_examples_and_then_about_tests():
+    [whole] = Training(make_plan(), TASK, RUNS[:1]).run().outputs
+    asked = replace(RUNS[0], held_out=RUNS[0].test[[3, 1]], test=RUNS[0].test[[0, 1, 1]])
+    [rows] = Training(make_plan(), TASK, [asked]).run().outputs
+    np.testing.assert_allclose(rows, whole[[3, 1, 0, 1, 1]], atol=1e-12)
+
+
+def test_networks_of_other_groups_are_joined_and_predict_the_same():
+    plan = make_plan()
+    results = Training(plan, TASK, RUNS, group_size=4, keep=True).run()
+    network = plan.network([0] * 6)
+    state = join_models(results.states)
+    network.load_state_dict({key: torch.from_numpy(array) for key, array in state.items()})
+    found = outputs(network, plan.compressed.hierarchy).numpy()[plan.compressed.top]
+    for number, run in enumerate(RUNS):
+        np.testing.assert_allclose(found[run.test, number], results.outputs[number], atol=1e-12)
+    assert Training(plan, TASK, RUNS).run().states == [{}] * 6
+
+
+def test_networks_that_diverge_do_not_disturb_the_others():
+    values = NUMBERS.copy()
+    values[:, 2] = np.nan
+    values[RUNS[2].train, 2] = 1e160  # whose square is infinite
+    task = Task("squares", values, TASK.weights)
+    results = Training(make_plan(), task, RUNS, test_every=1).run()
+    assert results.diverged.tolist() == [number == 2 for number in range(6)]
+    others = [0, 1, 3, 4, 5]
+    alone = Training(
+        make_plan(), replace(task, targets=values[:, others]), [RUNS[n] for n in others]
+    ).run()
+    for place, number in enumerate(others):
+        np.testing.assert_allclose(results.outputs[number], alone.outputs[place], atol=1e-9)
+    assert np.isnan(results.loss[:, 2]).all()
+    np.testing.assert_allclose(results.loss[:, others], alone.loss, atol=1e-9)
 
 
 def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
@@ -67,16 +129,19 @@ def test_finished_groups_are_read_instead_of_trained(tmp_path, monkeypatch):
         return train(*arguments, checkpoint=checkpoint, **options)
 
     monkeypatch.setattr(ensemble, "train", spy)
-    how = {"folder": tmp_path, "group_size": 2, "progress": done.append}
-    first = PartTraining(plan, TASK, PARTS, **how).run()
-    assert sum(done) == 3 * 2 * 3
-    assert checkpoints == [f"networks-000{first}.checkpoint" for first in (0, 2, 4)]
+    how = {"folder": tmp_path, "group_size": 2, "keep": True, "progress": done.append}
+    first = Training(plan, TASK, RUNS, **how).run()
+    assert sum(done) == 6 * 3
+    assert checkpoints == [f"networks-000{group}.checkpoint" for group in (0, 1, 2)]
     monkeypatch.setattr(ensemble, "train", None)
     done.clear()
-    second = PartTraining(plan, TASK, PARTS, **how).run()
-    assert sum(done) == 3 * 2 * 3
+    second = Training(plan, TASK, RUNS, **how).run()
+    assert sum(done) == 6 * 3
     for one, other in zip(first.outputs, second.outputs, strict=True):
         np.testing.assert_array_equal(one, other)
+    for one, other in zip(first.states, second.states, strict=True):
+        for key, array in one.items():
+            np.testing.assert_array_equal(array, other[key])
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
@@ -95,29 +160,29 @@ class Recorded(SerialExecutor):
 def test_groups_in_tasks_give_what_is_trained_here(tmp_path):
     plan, done, executor = make_plan(), [], Recorded()
     task = replace(TASK, class_weights=CLASS_WEIGHTS)
-    here = PartTraining(plan, task, PARTS, seed=5, group_size=4).run()
-    how = {"seed": 5, "group_size": 4, "folder": tmp_path, "progress": done.append}
-    there = PartTraining(plan, task, PARTS, tasks=Tasks(executor), **how).run()
+    here = Training(plan, task, RUNS, group_size=4).run()
+    how = {"group_size": 4, "folder": tmp_path, "progress": done.append}
+    there = Training(plan, task, RUNS, tasks=Tasks(executor), **how).run()
     np.testing.assert_array_equal(there.outputs, here.outputs)
     np.testing.assert_array_equal(there.loss, here.loss)
     assert done == [3 * 4, 3 * 2]
     for compressed, group in executor.sent:  # the hierarchy once, and not as a part of a group
         assert (compressed is plan.compressed, group.plan.compressed, group.file) == (1, None, None)
     files = sorted(tmp_path.iterdir())
-    assert [file.name for file in files] == ["networks-0000.saen", "networks-0004.saen"]
+    assert [file.name for file in files] == ["networks-0000.saen", "networks-0001.saen"]
     kind, document, _ = container.read(files[1])
     assert (kind, document["networks"]) == ("predictions", 2)
     files[1].unlink()
     tasks = Tasks(SerialExecutor())
-    again = PartTraining(plan, task, PARTS, tasks=tasks, **how).run()
+    again = Training(plan, task, RUNS, tasks=tasks, **how).run()
     assert [tasks.has(file.stem) for file in files] == [False, True]
     np.testing.assert_array_equal(again.outputs, here.outputs)
 
 
-def test_groups_in_tasks_warn_here_of_what_diverged_there():
+def test_groups_in_tasks_warn_here_of_what_did_not_learn_there():
     plan = make_plan(epochs=12, learning_rate=1e3, normalisation="none")
     with pytest.warns(DivergenceWarning, match="did not learn"):
-        PartTraining(plan, TASK, PARTS, tasks=Tasks(SerialExecutor())).run()
+        Training(plan, TASK, RUNS, tasks=Tasks(SerialExecutor())).run()
 
 
 def test_networks_are_made_on_the_device_of_the_plan():
@@ -125,30 +190,33 @@ def test_networks_are_made_on_the_device_of_the_plan():
     assert next(plan.network([0]).parameters()).device == plan.device
 
 
-def test_parts_are_trained_until_the_epoch_that_is_asked_for():
-    plan = make_plan()
-    results = PartTraining(plan, TASK, PARTS, until=1).run()
+def test_networks_are_trained_until_the_epoch_that_is_asked_for():
+    results = Training(make_plan(), TASK, RUNS, until=1).run()
     assert results.loss.shape == (1, 6)
     assert results.test_accuracy is None
     assert results.test_loss is None
 
 
-def test_curves_on_tests_are_measured_on_request():
-    results = PartTraining(make_plan(), TASK, PARTS, test_every=2).run()
+def test_curves_on_held_out_examples_are_measured_on_request():
+    runs = [replace(run, held_out=run.test, test=run.test[:0]) for run in RUNS]
+    results = Training(make_plan(), TASK, runs, test_every=2).run()
     assert results.test_accuracy.shape == results.loss.shape == (3, 6)
     assert np.isnan(results.test_loss[0]).all()
     assert np.isfinite(results.test_loss[1:]).all()
-    final = (results.outputs[0][:, 0, 0] > 0) == CODES[PARTS[0].test]
+    final = (results.outputs[0][:, 0] > 0) == CODES[runs[0].held_out]
     assert results.test_accuracy[-1, 0] == pytest.approx(final.mean())
+    history = results.history(2, 4)
+    assert history.validation_loss[0] == [None, None]
+    assert np.array_equal(history.validation_loss[1:], results.test_loss[1:, 2:4])
 
 
 def test_group_size_follows_the_activations_of_a_step(monkeypatch):
-    plan = make_plan(batch_size="all")
-    assert choose_group_size(plan, 300) == 300
+    plan = make_plan()
+    assert choose_group_size(plan, 300, 1) == 300
     monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 1)
-    assert choose_group_size(plan, 4) == 4
-    assert choose_group_size(plan, 300) == MIN_GROUP_SIZE
+    assert choose_group_size(plan, 4, 1) == 4
+    assert choose_group_size(plan, 300, 1) == MIN_GROUP_SIZE
     objects = sum(plan.compressed.hierarchy.sizes)
     monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 40 * 32 * objects)
-    assert choose_group_size(plan, 100) == 34  # three groups, about equal
-    assert choose_group_size(make_plan(batch_size=5), 100) > 34
+    assert choose_group_size(plan, 100, 1) == 34  # three groups, about equal
+    assert choose_group_size(plan, 100, 6) > 34

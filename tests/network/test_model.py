@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,21 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from saen import SAEN, Architecture, Ego, Graphs, InputError, compress
-from saen.network.batches import generator
-from saen.network.model import LaterLayers
+from saen import (
+    SAEN,
+    Architecture,
+    Attributes,
+    Ego,
+    Graphs,
+    Hierarchy,
+    InputError,
+    Relation,
+    Vocabulary,
+    compress,
+)
+from saen.data.content_hash import mix
+from saen.network.batches import generator, seen_in_training
+from saen.network.model import LaterLayers, _draw
 from saen.network.tensors import HierarchyTensors
 from tests.references.networks import (
     assert_close,
@@ -134,6 +147,57 @@ def test_weights_are_the_same_in_both_precisions() -> None:
         assert torch.equal(a, b.float())
 
 
+def labelled(words: list[str], roles: list[str]) -> Hierarchy:
+    """One example whose parts have all of these labels, in all of these roles."""
+    n = len(words) * len(roles)
+    entries = (
+        np.repeat(np.arange(len(words)), len(roles)),
+        np.tile(np.arange(len(roles)), len(words)),
+    )
+    relation = Relation([0, n], *entries, tuple(roles), len(words))
+    attributes = Attributes(np.arange(len(words)), Vocabulary(words))
+    return Hierarchy(attributes, (relation,))
+
+
+def test_first_weights_of_a_label_or_role_do_not_depend_on_the_others() -> None:
+    few, many = labelled(["b", "d"], ["x", "y"]), labelled(["a", "b", "c", "d"], ["z", "y", "x"])
+    weights = np.ones((1, 2))
+    seen_of_few = seen_in_training(few, np.zeros(1, int), weights)
+    # Of the many labels and roles, those of the few are seen.
+    labels = torch.tensor([[5, 1, 5, 3, 5]] * 2)
+    seen_of_many = labels, [torch.tensor([[False], [True], [True]]).expand(-1, 2)]
+    one, other = (
+        SAEN(
+            Architecture.over(hierarchy, [[3], [4, 2]]),
+            [0, (1, 2)],
+            schema=hierarchy,
+            seen=seen,
+        )
+        for hierarchy, seen in ((few, seen_of_few), (many, seen_of_many))
+    )
+    assert torch.equal(one.bottom.table, other.bottom.table[:, [1, 3, 4]])
+    assert len(torch.unique(other.bottom.table)) == other.bottom.table.numel()
+    first, second = (n.level(1).weight.view(2, -1, 3, 4) for n in (one, other))
+    assert torch.equal(first, second[:, [2, 1]])
+    assert len(torch.unique(second)) == second.numel()
+    for a, b in zip(
+        one.level(1).layers.parameters(), other.level(1).layers.parameters(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+def test_first_weights_are_as_large_as_the_inputs_that_are_seen_ask_for() -> None:
+    hierarchy = labelled(["a", "b"], [str(n) for n in range(40)])
+    architecture = Architecture.over(hierarchy, [[50], [50, 2]])
+    network = SAEN(architecture, [0], schema=hierarchy)
+    entries, roles = torch.tensor([[0, 1, 3]]), [torch.zeros(40, 1, dtype=torch.bool)]
+    roles[0][:10] = True
+    part = SAEN(architecture, [0], schema=hierarchy, seen=(entries, roles))
+    for each, n_seen in ((network, 40), (part, 10)):
+        scale = each.level(1).weight.detach().std().item()
+        assert scale == pytest.approx((n_seen * 50) ** -0.5, rel=0.02)
+
+
 # -- statistics --------------------------------------------------------------------------------
 
 
@@ -169,11 +233,32 @@ def test_dropout_drops_its_share_of_units_and_scales_the_rest() -> None:
     layers = LaterLayers(architecture, 1, 4)
     layers.offsets.copy_(torch.tensor([0.0, 0.1, 0.55, 0.99]))
     x = torch.ones(4, 400, 50)
-    dropped = layers.activate(x, generator(0, "test"))
+    keys = mix(np.arange(400, dtype=np.uint64))
+    dropped = layers.activate(x, partial(_draw, generator(0, "test"), keys))
     assert set(torch.unique(dropped).tolist()) == {0.0, np.float32(1 / 0.7)}
     assert (dropped == 0).double().mean(dim=(1, 2)).numpy() == pytest.approx(0.3, abs=0.01)
     assert len({mask.numpy().tobytes() for mask in dropped}) == 4
-    assert torch.equal(layers.eval().activate(x, generator(0, "test")), x)
+    assert torch.equal(layers.eval().activate(x, partial(_draw, generator(0, "test"), keys)), x)
+
+
+def test_dropout_draws_uniform_numbers_of_objects_units_and_times() -> None:
+    keys, noise = mix(np.arange(300, dtype=np.uint64)), generator(0, "test")
+    draws = torch.stack([_draw(noise, keys, 40) for _ in range(3)])
+    counts, _ = np.histogram(draws, bins=10, range=(0, 1))
+    assert counts == pytest.approx(3600, rel=0.05)
+    flat = draws.reshape(3, -1)
+    assert (torch.corrcoef(flat).fill_diagonal_(0).abs() < 0.03).all()
+    assert len(torch.unique(flat)) == flat.numel()
+
+
+def test_dropout_of_an_example_does_not_depend_on_the_other_examples() -> None:
+    hierarchy = random_hierarchy(0)
+    network = make_network(hierarchy, seeds=[3, 4], dropout=0.5).train()
+    whole = network(hierarchy, noise=generator(0, "test"))
+    rows = np.array([7, 2, 20])
+    assert_close(network(hierarchy[rows], noise=generator(0, "test")), whole[rows], 1e-12)
+    assert_close(network(compress(hierarchy), noise=generator(0, "test")), whole, 1e-12)
+    assert not torch.equal(whole, network(hierarchy))
 
 
 def test_dropout_of_a_model_does_not_depend_on_the_other_models() -> None:

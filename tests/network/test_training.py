@@ -19,6 +19,7 @@ import torch
 
 from saen import (
     SAEN,
+    Architecture,
     Compressed,
     FileError,
     Graphs,
@@ -26,12 +27,14 @@ from saen import (
     InputError,
     Settings,
     Task,
+    Vocabulary,
     compress,
     save,
     train,
 )
-from saen.network.batches import generator
-from saen.network.settings import History
+from saen.data.content_hash import level_keys
+from saen.network.batches import batch_numbers, seen_in_training
+from saen.network.settings import DivergenceError, History
 from saen.network.training import Adam, outputs
 from tests.references.networks import (
     DEVICES,
@@ -43,6 +46,7 @@ from tests.references.networks import (
     of_model,
     random_hierarchy,
     random_task,
+    small_layers,
 )
 from tests.refusals import refuses
 
@@ -82,9 +86,11 @@ def steps(batch_size: int | None) -> dict[str, Any]:
     return {"batch_size": batch_size, "epochs": 20 if batch_size is None else 20 * batch_size // N}
 
 
-def partition(seed: int, batch_size: int) -> list[np.ndarray]:
-    """The examples of every batch."""
-    return np.array_split(generator(seed, "partition").permutation(N), N // batch_size)
+def partition(hierarchy: Hierarchy, seed: int, n_batches: int) -> list[np.ndarray]:
+    """The first ones of identical examples by their batch, which others do not decide."""
+    keys, first = np.unique(level_keys(hierarchy)[-1], axis=0, return_index=True)
+    numbers = batch_numbers(keys, np.arange(len(keys)), np.ones((len(keys), 1)), n_batches, seed)
+    return [np.sort(first[numbers[:, 0] == number]) for number in range(n_batches)]
 
 
 # -- many models at once -----------------------------------------------------------------------
@@ -118,17 +124,17 @@ def test_ensemble_trains_like_its_models_alone_however_they_are_grouped(
     settings, options = Settings(**WAYS[way][0]), WAYS[way][1]
     task = random_task(1, N, len(SEEDS), loss)
     # The last model has training examples in two batches of four.
-    batches = partition(settings.seed, 8)
+    batches = partition(hierarchy, settings.seed, 4)
     task.weights[:, 3] = 0.0
     task.weights[np.concatenate([batches[1], batches[3]]), 3] = 1.0
-    together, history = trained(hierarchy, task, settings, device=device, **options)
+    options = options | {"device": device, "run": {"n_batches": settings.n_batches(N)}}
+    together, history = trained(hierarchy, task, settings, **options)
     for group in ([0], [1], [2], [3], [2, 0], [3, 1, 0]):
         network, alone = trained(
             hierarchy,
             models_of(task, group),
             settings,
             [SEEDS[model] for model in group],
-            device=device,
             **options,
         )
         for place, model in enumerate(group):
@@ -142,12 +148,11 @@ def test_early_stopping_of_an_ensemble_equals_that_of_its_models_alone(
     task = random_task(1, N, len(SEEDS))
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(epochs=30, batch_size=8, patience=2, learning_rate=0.03)
-    together, history = trained(hierarchy, task, settings, normalisation="batch")
+    options: dict[str, Any] = {"normalisation": "batch", "run": {"n_batches": 4}}
+    together, history = trained(hierarchy, task, settings, **options)
     lengths = set()
     for model, seed in enumerate(SEEDS):
-        network, alone = trained(
-            hierarchy, models_of(task, [model]), settings, [seed], normalisation="batch"
-        )
+        network, alone = trained(hierarchy, models_of(task, [model]), settings, [seed], **options)
         lengths.add(len(alone.loss))
         assert_same_models(of_model(network, 0), of_model(together, model))
     assert len(lengths) > 1, "models should stop at different times here"
@@ -172,15 +177,16 @@ def test_ensemble_leaves_a_model_without_training_examples_alone(
 
 def test_ensemble_skips_batches_in_which_a_model_has_no_examples(hierarchy: Hierarchy) -> None:
     # Beside another model on all batches, or alone on the only batch with its examples.
-    batches = partition(0, 8)
+    rows = partition(hierarchy, 0, 4)[2]
     task = random_task(1, N, 2)
     task.weights[:, 1] = 0.0
-    task.weights[batches[2], 1] = 1.0
+    task.weights[rows, 1] = 1.0
+    assert len(rows) > 1
+    run = {"n_batches": 4}
     network, _ = trained(
-        hierarchy, task, Settings(epochs=5, batch_size=8), [0, 1], normalisation="batch"
+        hierarchy, task, Settings(epochs=5), [0, 1], run=run, normalisation="batch"
     )
-    rows = np.sort(batches[2])
-    own = Task("classes", task.targets[rows], np.ones((8, 1)), n_classes=3)
+    own = Task("classes", task.targets[rows], np.ones((len(rows), 1)), n_classes=3)
     alone, _ = trained(hierarchy[rows], own, Settings(epochs=5), [1], normalisation="batch")
     assert_same_models(of_model(alone, 0), of_model(network, 1))
 
@@ -210,9 +216,9 @@ def test_adam_equals_that_of_torch_with_decoupled_decay_on_weights_only(
     weights = [p for p in other.parameters() if p.ndim == 3]
     biases = [p for p in other.parameters() if p.ndim == 2]
     groups = [{"params": weights, "weight_decay": decay}, {"params": biases, "weight_decay": 0.0}]
-    optimiser: Any = torch.optim.AdamW(groups, lr=0.05)
+    optimiser: Any = torch.optim.AdamW(groups, lr=0.05, eps=Adam.epsilon)
     if not decay:
-        optimiser = torch.optim.Adam(other.parameters(), lr=0.05)
+        optimiser = torch.optim.Adam(other.parameters(), lr=0.05, eps=Adam.epsilon)
     targets = torch.linspace(-1, 1, N * 3 * 2, dtype=torch.float64).view(N, 3, 2)
     for step in range(30):
         rate = 0.05 / (1 + step)
@@ -233,17 +239,23 @@ def test_adam_equals_that_of_torch_with_decoupled_decay_on_weights_only(
 
 @pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
 @pytest.mark.parametrize("batch_size", [None, 8])
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
 @pytest.mark.parametrize("normalisation", ["none", "batch"])
 @pytest.mark.parametrize("device", DEVICES)
 def test_compressed_training_equals_training_on_the_original_data(
-    hierarchy: Hierarchy, device: str, normalisation: str, batch_size: int | None, loss: str
+    hierarchy: Hierarchy,
+    device: str,
+    normalisation: str,
+    dropout: float,
+    batch_size: int | None,
+    loss: str,
 ) -> None:
     compressed = compress(hierarchy)
     assert len(compressed.hierarchy) < N, "there should be duplicates to merge"
     task = random_task(1, N, len(SEEDS), loss)
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(**steps(batch_size))
-    way = {"normalisation": normalisation, "device": device}
+    way = {"normalisation": normalisation, "dropout": dropout, "device": device}
     one, original = trained(hierarchy, task, settings, **way)
     other, history = trained(compressed, task, settings, **way)
     for model in range(len(SEEDS)):
@@ -267,6 +279,56 @@ def test_weights_of_two_equal_two_copies(
     other, copied = trained(hierarchy[copies], repeated, settings, [0], normalisation=normalisation)
     assert_same_models(of_model(one, 0), of_model(other, 0))
     assert_close(weighted.loss, copied.loss, 1e-9)
+
+
+@pytest.mark.parametrize("n_batches", [1, 4])
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_training_does_not_depend_on_the_number_of_test_examples_nor_on_their_labels(
+    n_batches: int, min_count: int
+) -> None:
+    training = random_hierarchy(0, n=24, patterns=20)
+    words = (*map(str, training.attributes.vocabulary), "label 9", "label 10")
+    test = random_hierarchy(1, n=40, patterns=20, n_labels=7, n_roles=3)
+    test = Hierarchy(replace(test.attributes, vocabulary=Vocabulary(words)), test.relations)
+    relations = [
+        replace(r, alphabet=o.alphabet)
+        for r, o in zip(training.relations, test.relations, strict=True)
+    ]
+    attributes = training.attributes.recoded(test.attributes.vocabulary)
+    both = Hierarchy.concatenate([Hierarchy(attributes, tuple(relations)), test])
+    assert len(both.attributes.vocabulary) == 7
+    assert both.relations[0].n_roles == 3
+    alone, together = [
+        trained_with_names(data, 24, Settings(epochs=5), min_count, n_batches)
+        for data in (training, both)
+    ]
+    state, other = of_model(alone, 0), of_model(together, 0)
+    place = [
+        list(both.attributes.vocabulary).index(word) for word in training.attributes.vocabulary
+    ]
+    assert place != sorted(range(5)), "another label should stand between these"
+    assert_close(other["levels.0.table"][[*place, -1]], state["levels.0.table"], 1e-9)
+    for level in (1, 2):
+        roles = len(state[f"levels.{level}.weight"])
+        for key in ("bias", "layers.weights.0", "layers.biases.0"):
+            assert_close(other[f"levels.{level}.{key}"], state[f"levels.{level}.{key}"], 1e-9)
+        assert_close(other[f"levels.{level}.weight"][:roles], state[f"levels.{level}.weight"], 1e-9)
+    assert_close(outputs(together, both)[:24], outputs(alone, training), 1e-9)
+
+
+def trained_with_names(
+    hierarchy: Hierarchy, n: int, settings: Settings, min_count: int, n_batches: int
+) -> SAEN:
+    """A network that learns from the first n examples; its weights begin by names."""
+    weights = np.zeros((len(hierarchy), 1))
+    weights[:n] = 1.0
+    targets = np.arange(len(hierarchy)) % 3
+    task = Task("classes", targets, weights, n_classes=3)
+    seen = seen_in_training(hierarchy, np.arange(len(hierarchy)), weights, min_count)
+    architecture = Architecture.over(hierarchy, small_layers(2, 3), normalisation="batch")
+    network = SAEN(architecture, [0], dtype=torch.float64, schema=hierarchy, seen=seen)
+    train(network, hierarchy, task, settings, min_count=min_count, n_batches=n_batches, seen=seen)
+    return network
 
 
 @pytest.mark.parametrize("batch_size", [None, 8])
@@ -499,6 +561,56 @@ def test_training_that_diverges_is_an_error(hierarchy: Hierarchy, epochs: int, r
     settings = Settings(epochs=epochs, learning_rate=rate)
     with pytest.raises(InputError, match=r"training diverged in epoch \d \(model 0 of 1\): lower"):
         trained(hierarchy, random_task(1, N, 1, "squares"), settings, [0])
+
+
+@pytest.mark.parametrize("batch_size", [None, 8])
+def test_models_that_diverge_are_listed_and_do_not_disturb_the_others(
+    hierarchy: Hierarchy, tmp_path: Path, batch_size: int | None
+) -> None:
+    task = random_task(1, N, 3)
+    task = replace(task, validation=1.0 - task.weights)
+    settings = Settings(epochs=4, batch_size=batch_size)
+    options: dict[str, Any] = {"normalisation": "batch", "dropout": 0.3}
+    run = {"n_batches": settings.n_batches(N), "tolerant": True}
+
+    def train_all(**more: Any) -> tuple[SAEN, History]:
+        network = make_network(hierarchy, task.n_outputs, [0, 1, 2], **options)
+        with torch.no_grad():
+            network.level(1).weight[1, 0] = torch.nan
+        return network, train(network, hierarchy, task, settings, **run | more)
+
+    network, history = train_all()
+    assert history.diverged == [1]
+    for row in (*history.loss, *history.accuracy):
+        assert [value is None for value in row] == [False, True, False]
+    for row in (*history.validation_loss, *history.validation_accuracy):
+        assert [value is None for value in row] == [False, True, False]
+    others = models_of(task, [0, 2])
+    undisturbed, alone = trained(hierarchy, others, settings, [0, 2], run=run, **options)
+    assert alone.diverged == []
+    for place, model in enumerate((0, 2)):
+        assert_same_models(of_model(network, model), of_model(undisturbed, place))
+        assert_close(
+            np.array(history.validation_loss, dtype=float)[:, model],
+            np.array(alone.validation_loss)[:, place],
+            1e-9,
+        )
+    # What is resumed knows who has diverged.
+    checkpoint = tmp_path / "run.saen"
+    train_all(checkpoint=checkpoint, until=2)
+    again, resumed = train_all(checkpoint=checkpoint)
+    assert resumed == history
+    assert_same_models(of_model(again, 0), of_model(network, 0))
+    with pytest.raises(DivergenceError, match=r"in epoch 1 \(model 1 of 3\)"):
+        train_all(tolerant=False)
+
+
+def test_training_ends_when_all_models_have_diverged(hierarchy: Hierarchy) -> None:
+    task = random_task(1, N, 2, "squares")
+    settings = Settings(epochs=20, learning_rate=1e200)
+    _, history = trained(hierarchy, task, settings, [0, 1], run={"tolerant": True})
+    assert history.diverged == [0, 1]
+    assert len(history.loss) < 20
 
 
 @pytest.mark.parametrize("normalisation", ["none", "batch"])

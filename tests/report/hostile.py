@@ -42,7 +42,7 @@ def hostile_pages(folder: Path) -> list[Path]:
     """An evaluation, a training, the explanation of one graph and that of all."""
     data, model = hostile_dataset(folder), folder / "<b>model.saen"
     pages = [folder / f"{name}.html" for name in ("evaluate", "train", "graph", "all")]
-    quick = ("--epochs", 1, "--models", 1)
+    quick = ("--preset", "network", "--epochs", 1)
     invoke("evaluate", data, "--repeats", 1, "--folds", 2, *quick, "--report", pages[0])
     invoke("train", data, "--out", model, *quick, "--report", pages[1])
     invoke("explain", model, data, "--graph", 0, "--out", pages[2])

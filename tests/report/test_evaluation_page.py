@@ -80,13 +80,14 @@ def written(tmp_path: Path, **changes) -> Element:
 
 def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
-    typed = ["evaluate", "threads", "--repeats", "2", "--folds", "3", "--epochs", "2"]
+    typed = ["evaluate", "threads", "--repeats", "2", "--folds", "3"]
+    typed += ["--preset", "network", "--epochs", "2"]
     typed += ["--report", str(path)]
     monkeypatch.setattr("sys.argv", ["saen", *typed])
     report = run(*typed)
     page = read(path)
     said, accuracy, duplicates = pairs(page), report["accuracy"], report["duplicates"]
-    assert page.all("h1")[0].text == "threads: 2 × 3-fold cross-validation of preset modern"
+    assert page.all("h1")[0].text == "threads: 2 × 3-fold cross-validation of preset network"
     assert said["accuracy"].startswith(
         f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} %"
     )
@@ -119,17 +120,20 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     compressed = compress_graphs(threads, Ego((0, 1), "log-degree:4").fit(threads))
     for row, level in zip(tables(page)[1][1:], compressed.levels(), strict=True):
         assert row[:3] == [level["name"], f"{level['objects']:,}", f"{level['unique']:,}"]
-    # 2 repeats × 3 folds × 3 networks
-    assert "cross entropy of 18 networks over 2 epochs" in page.text
+    # 2 repeats × 3 folds × 5 inner folds
+    assert "cross entropy of 30 networks over 2 epochs" in page.text
     # Tests of the table of classes: every graph once in each repeat.
     assert [row[1] for row in tables(page)[2][1:]] == ["300", "300"]
     right = sum(float(row[2]) / 100 * 300 for row in tables(page)[2][1:]) / 600
     assert right == pytest.approx(accuracy["mean"], abs=1e-3)
 
 
+TRAIN = ("train", "threads", "--preset", "network")
+
+
 def test_training_page_is_about_what_was_held_out(tmp_path):
     path = tmp_path / "page.html"
-    typed = ["train", "threads", "--epochs", "2", "--models", "2", "--out", tmp_path / "m.saen"]
+    typed = [*TRAIN, "--epochs", "2", "--hold-out", "0.1", "--out", tmp_path / "m.saen"]
     report = run(*typed, "--report", path)
     page = read(path)
     assert "answers" not in report["held_out"]
@@ -138,7 +142,7 @@ def test_training_page_is_about_what_was_held_out(tmp_path):
     said = pairs(page)["all scores"]
     assert all(name in said for name in ("balanced accuracy", "ROC-AUC", "log loss", "Matthews"))
     assert "inner validation" in page.text  # the curve beside that of training
-    assert "accuracy of 2 networks over 2 epochs" in page.text
+    assert "cross entropy of 5 networks over 2 epochs" in page.text
     confusion = np.array(report["held_out"]["confusion"])
     assert [row[1] for row in tables(page)[2][1:]] == [str(n) for n in confusion.sum(axis=1)]
     recall = [round(100 * row[i] / row.sum(), 1) for i, row in enumerate(confusion)]
@@ -147,10 +151,21 @@ def test_training_page_is_about_what_was_held_out(tmp_path):
     assert set(drawn) <= set(report["held_out"]["test"])
 
 
-def test_training_page_without_a_holdout_says_so(tmp_path):
+def test_training_page_is_about_inner_folds_where_nothing_else_was_held_out(tmp_path):
     path = tmp_path / "page.html"
-    typed = ["train", "threads", "--epochs", "1", "--models", "1", "--out", tmp_path / "m.saen"]
-    invoke(*typed, "--no-holdout", "--report", path)
+    report = run(*TRAIN, "--epochs", "1", "--out", tmp_path / "m.saen", "--report", path)
+    page, found = read(path), report["out_of_fold"]
+    assert pairs(page)["splits"] == "inner folds of the training"
+    assert f"{100 * found['accuracy']:.1f} % accuracy on 300" in pairs(page)["out of fold"]
+    assert sum(int(row[1]) for row in tables(page)[2][1:]) == 300
+    assert any(words.startswith("Hardest") for words in headings(page))
+
+
+def test_training_page_without_inner_folds_says_so(tmp_path):
+    path, preset = tmp_path / "page.html", tmp_path / "own.toml"
+    preset.write_text("[defaults]\nepochs = 1\ninner_folds = 0\n")
+    typed = ["train", "threads", "--preset", preset, "--out", tmp_path / "m.saen"]
+    invoke(*typed, "--report", path)
     page = read(path)
     assert "Nothing was held out" in page.text
     assert not any(words.startswith("Hardest") for words in headings(page))
@@ -158,7 +173,7 @@ def test_training_page_without_a_holdout_says_so(tmp_path):
 
 def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
     # What was predicted for the held-out part is remembered beside the model, not computed anew.
-    typed = ["train", "threads", "--epochs", "2", "--models", "1", "--out", tmp_path / "m.saen"]
+    typed = [*TRAIN, "--epochs", "2", "--hold-out", "0.1", "--out", tmp_path / "m.saen"]
     whole, resumed = tmp_path / "whole.html", tmp_path / "resumed.html"
     monkeypatch.setattr("sys.argv", ["saen", "train", "threads"])
     invoke(*typed, "--report", whole)
@@ -167,7 +182,7 @@ def test_training_page_of_a_resumed_run_is_the_same(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("saen.learning.network_estimator.NetworkEstimator.save", killed)
+        patch.setattr("saen.learning.estimators.Estimator.save", killed)
         with pytest.raises((KeyboardInterrupt, AssertionError)):
             invoke(*typed, "--force", "--report", resumed)
     assert not resumed.exists()
@@ -181,7 +196,7 @@ def test_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, monk
     def work(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr("saen.learning.jobs.job.load_input", work)
+    monkeypatch.setattr("saen.jobs.job.load_input", work)
     out = ["--out", tmp_path / "run"]
     error = fails(command, "threads", *out, "--report", tmp_path)
     assert error == f"{tmp_path}: is a folder, not a file"

@@ -152,7 +152,7 @@ def test_the_command_refuses_what_exists_and_other_suffixes(folder, tmp_path):
 
 def test_folds_colour_the_map(folder, tmp_path):
     saved = folder / "talk.saen"
-    options = ("--repeats", 1, "--folds", 3, "--epochs", 1, "--out", tmp_path / "run")
+    options = ("--repeats", 1, "--folds", 3, "--preset", "counts", "--out", tmp_path / "run")
     run("evaluate", saved, *options)
     run(
         "explore", folder / "model.saen", saved, "--splits", tmp_path / "run/splits.json",
@@ -289,7 +289,7 @@ def test_two_graphs_side_by_side_by_keyboard(page):
 @pytest.mark.slow
 def test_a_page_of_hostile_data_runs_and_loads_nothing(browser, tmp_path):
     data, model, file = hostile_dataset(tmp_path), tmp_path / "model.saen", tmp_path / "page.html"
-    quick = ("--preset", "modern", "--epochs", 1, "--models", 1, "--no-holdout")
+    quick = ("--preset", "network", "--epochs", 1)
     run("train", data, "--out", model, *quick)
     run("explore", model, data, "--out", file)
     with opened_page(browser, file) as page:

@@ -31,7 +31,7 @@ def test_pages_of_hostile_data_hold_text_only(tmp_path: Path) -> None:
 def test_predictions_of_hostile_data_are_written_as_they_are(tmp_path: Path) -> None:
     """Formulas too, as the page on security says: what is read again must be the same."""
     data, model = hostile_dataset(tmp_path), tmp_path / "model.saen"
-    invoke("train", data, "--out", model, "--epochs", 1, "--models", 1, "--no-holdout")
+    invoke("train", data, "--out", model, "--preset", "network", "--epochs", 1)
     invoke("predict", model, data, "--out", tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv")
     assert table["id"].tolist() == [f"{HOSTILE[n % 5]}{n}" for n in range(24)]

@@ -15,7 +15,7 @@ import saen
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
 
-COUNTS = ("--preset", "counts", "--no-holdout")
+COUNTS = ("--preset", "counts")
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +69,11 @@ def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
     write_graphs(graphs, folder / "clubs", format="graphml")
     assert "not used" not in invoke("validate", "clubs").stdout  # the default uses them
     invoke("convert", "clubs", "edges.csv")
-    plain = ("-d", "ego(radii=(0, 1), edges=none)", "--preset", "counts", "--no-holdout")
+    plain = ("-d", "ego(radii=(0, 1), edges=none)", "--preset", "counts")
     trained = invoke("train", "edges.csv", "--out", "plain.saen", *plain)
     assert "edge labels are not used (use them with" in trained.output
     assert "edge attributes are not used (use them with" in trained.output
-    quick = (*plain[:-1], "--repeats", "1", "--folds", "2", "--json")
+    quick = (*plain, "--repeats", "1", "--folds", "2", "--json")
     evaluated = invoke("evaluate", "edges.csv", *quick)
     assert "note: edge labels are not used (use them with" in evaluated.stderr
     assert json.loads(evaluated.stdout)["metric"] == "accuracy"
@@ -90,22 +90,20 @@ def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
 
 def test_an_engineer_searches_settings_with_scikit_learn(folder: Path) -> None:
     threads = saen.generate_threads(24, average_nodes=10, seed=1)
-    epochs: list[int] = []
-    model = saen.SAENClassifier(
-        radii=(0, 1), epochs=3, n_models=1, callback=lambda epoch, history: epochs.append(epoch)
-    )
+    model = saen.SAENClassifier(radii=(0, 1), epochs=3)
     prepared = model.prepare(threads)
-    assert repr(prepared).startswith("Prepared(24 examples, compressed to")
+    assert repr(prepared).startswith("Decompositions(24 examples")
     search = GridSearchCV(model, {"learning_rate": [0.01, 0.1]}, cv=2)
     search.fit(prepared, threads.targets)
     best = search.best_estimator_
-    assert epochs[-3:] == [1, 2, 3]
-    assert 1 <= best.best_epoch_[0] <= 3
+    assert len(best.history_.loss) == 3
+    assert best.evaluation_.pooled()["accuracy"] >= 0
+    assert len(prepared._made) == 1  # for all trainings
     log = best.predict_log_proba(prepared[:5])
     np.testing.assert_allclose(np.exp(log).sum(axis=1), 1, rtol=1e-6)
     assert best.explain(threads, 0).prediction == best.predict(threads[:1])[0]
-    with pytest.raises(saen.InputError, match="prepare the data anew"):
-        saen.SAENClassifier(radii=(0,)).fit(prepared, threads.targets)
+    saen.SAENClassifier(radii=(0,), epochs=1).fit(prepared, threads.targets)  # makes its own
+    assert len(prepared._made) == 2
     best.save(folder / "model.saen")
     assert saen.load(folder / "model.saen").score(threads, threads.targets) == best.score(
         prepared, threads.targets

@@ -44,7 +44,7 @@ def command(
     """
     from saen.cluster.compress import compress_on_cluster
     from saen.io.shards import is_shards
-    from saen.learning.jobs.compress import compress_dataset, dataset_decomposition
+    from saen.jobs.compress import compress_dataset, dataset_decomposition
     from saen.report.charts import plot_levels
     from saen.report.figures import check_figure, save_figure
 

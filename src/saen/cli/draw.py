@@ -37,7 +37,7 @@ def command(
     Example: saen draw IMDB-BINARY --graph 3 --figure compression --out figure.svg
     """
     from saen.io.loading import load_data
-    from saen.learning.jobs.compress import dataset_decomposition
+    from saen.jobs.compress import dataset_decomposition
     from saen.report.figures import check_figure, save_figure
     from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
 

@@ -43,7 +43,7 @@ def command(
     """
     options.import_estimators()
     from saen.cluster.predict import embed_shards
-    from saen.learning.jobs.predict import embed_dataset
+    from saen.jobs.predict import embed_dataset
 
     if cluster is not None and reading.skip_bad:
         raise InputError("option 'skip-bad' is for files that are not shards yet")

@@ -13,23 +13,22 @@ from saen.cli.output import command_line, heading, print_json, print_lines, prin
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.evaluate import EvaluationReport
+    from saen.jobs.evaluate import EvaluationReport
 
 
 @options.reads_data
 def command(
     name: options.Name,
-    preset: options.PresetName = "modern",
+    preset: options.PresetName = "best",
     budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
-    stop: Annotated[
+    selection: Annotated[
         Literal["fixed", "nested", "peek"],
         typer.Option(
-            help="fixed: epochs set in advance; nested: settings chosen inside each training part; "
-            "peek: best epoch on the test folds, for comparison with papers that do so. The preset "
-            "best is always nested."
+            help="fixed: settings set in advance; nested: settings of the preset's grid chosen on "
+            "inner folds; peek: best epoch on the test folds, as in some papers."
         ),
     ] = "fixed",
     repeats: Annotated[
@@ -43,13 +42,7 @@ def command(
     test_size: Annotated[
         float | None, typer.Option(help="Hold out this share once per repeat, instead of folds.")
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Never split a group: a column of the table or key of JSON lines, a file with "
-            "one line per graph, or scaffold (of molecules)."
-        ),
-    ] = None,
+    groups: options.Groups = None,
     splits: Annotated[
         Path | None,
         typer.Option(help="Splits from a JSON file: a run directory's, or train, valid and test."),
@@ -57,9 +50,9 @@ def command(
     metric: options.Metric = None,
     epochs: options.Epochs = None,
     n_models: Annotated[
-        int | None, typer.Option("--models", min=1, help="Networks to average per fold.")
+        int | None, typer.Option("--models", min=1, help="Networks per inner fold.")
     ] = None,
-    at_once: Annotated[
+    parallel_models: Annotated[
         int | None,
         typer.Option(min=1, help="Networks trained side by side. [default: as many as fit]"),
     ] = None,
@@ -82,8 +75,8 @@ def command(
     """
     options.import_estimators()
     from saen.cluster.executors import open_executor
-    from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
-    from saen.learning.jobs.job import Job
+    from saen.jobs.evaluate import Protocol, evaluate_dataset
+    from saen.jobs.job import Job
     from saen.report.charts import plot_evaluation
     from saen.report.evaluation_page import check_report
     from saen.report.figures import check_figure, save_figure
@@ -95,7 +88,9 @@ def command(
         check_figure(plot, force=force, inputs=[name, splits])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
     job = Job(name, preset, overrides, seed, device, reading)
-    protocol = Protocol(stop, repeats, folds, splits, at_once, metric, test_size, groups)
+    protocol = Protocol(
+        selection, repeats, folds, splits, parallel_models, metric, test_size, groups
+    )
     with open_executor(cluster) if cluster else nullcontext() as executor:
         report = evaluate_dataset(job, protocol, out, executor, notify=say)
     if json:
@@ -115,9 +110,9 @@ def _title(report: EvaluationReport) -> str:
 
 
 def _print(report: EvaluationReport) -> None:
-    from saen.report.summaries import describe_evaluation, describe_stop
+    from saen.report.summaries import describe_evaluation, describe_selection
 
-    heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_stop(report)}")
+    heading(f"{_title(report)}, preset {report.recorded['preset']}, {describe_selection(report)}")
     print_lines(describe_evaluation(report))
     metric = report.evaluation.metrics[report.evaluation.metric].title
     print_tried([each for each in report.evaluation.tried if "candidate" in each], metric)

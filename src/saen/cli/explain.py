@@ -62,7 +62,7 @@ def command(
     from saen.explanations.explanation import explain
     from saen.explanations.goal import explained_share
     from saen.io.result_tables import check_format
-    from saen.learning.jobs.predict import describe_use, load_examples, load_model
+    from saen.jobs.predict import describe_use, load_examples, load_model
     from saen.report.explanation_page import SUFFIXES, write_explanation
 
     if out is not None:
@@ -78,7 +78,7 @@ def command(
             explanation = explain_collection(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)
-    if share := explained_share(loaded):
+    if share := explained_share(loaded.fitted_):
         say(f"note: parts and their contributions are those of {share}")
     about = describe_use(loaded, model, name)
     if out is not None:

@@ -49,7 +49,7 @@ def command(
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.io.records import skipped_records
-    from saen.learning.jobs.predict import describe_use, load_examples, load_model
+    from saen.jobs.predict import describe_use, load_examples, load_model
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer
 

@@ -26,7 +26,7 @@ def command(
 
     Example: saen inspect mutag.saen
     """
-    from saen.learning.inspection import inspect_file
+    from saen.jobs.inspect import inspect_file
 
     found = inspect_file(file)
     if json:

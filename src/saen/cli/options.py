@@ -19,7 +19,7 @@ from saen.cli.output import report_skipped, say
 from saen.errors import FileError, InputError
 from saen.io.reading import ReadOptions
 
-PRESETS = ("best", "modern", "paper", "counts")
+PRESETS = ("best", "network", "paper", "counts")
 DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")
 
 
@@ -86,13 +86,12 @@ OtherNodeLabels = Annotated[str | None, typer.Option(help="Node labels instead o
 OtherRadii = Annotated[
     str | None, typer.Option("--radii", help="Radii such as 0,1 instead of the preset's.")
 ]
-PresetName = Annotated[str, typer.Option(help="best, modern, paper, counts, or a .toml file.")]
-OptionalPreset = Annotated[
+PresetName = Annotated[str, typer.Option(help="best, network, paper, counts, or a .toml file.")]
+Groups = Annotated[
     str | None,
     typer.Option(
-        "--preset",
-        help="best, modern, paper, counts, or a .toml file. [default: best; modern where options "
-        "of networks are given]",
+        help="Never split a group: a column of the table or key of JSON lines, a file with one "
+        "line per graph, or scaffold (of molecules)."
     ),
 ]
 Budget = Annotated[

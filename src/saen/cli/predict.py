@@ -13,7 +13,7 @@ from saen.errors import InputError
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.predict import PredictionReport
+    from saen.jobs.predict import PredictionReport
 
 MIN_FOR_RATE = 1000
 """Examples from which on the time per example says something."""
@@ -53,7 +53,7 @@ def command(
     """
     options.import_estimators()
     from saen.cluster.predict import predict_shards
-    from saen.learning.jobs.predict import predict_dataset
+    from saen.jobs.predict import predict_dataset
     from saen.report.summaries import count_examples, describe_scores
 
     path = None if out == "-" else Path(out)

@@ -22,7 +22,7 @@ from saen.errors import InputError
 from saen.io.reading import ReadOptions
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.train import DataFacts
+    from saen.jobs.train import DataFacts
 
 MAX_LISTED_CLASSES = 8
 
@@ -31,21 +31,20 @@ MAX_LISTED_CLASSES = 8
 def command(
     data: options.Name,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the model here.")],
-    preset: options.OptionalPreset = None,
+    preset: options.PresetName = "best",
     budget: options.Budget = None,
     decomposition: options.OtherDecomposition = None,
     node_labels: options.OtherNodeLabels = None,
     radii: options.OtherRadii = None,
     epochs: options.Epochs = None,
     models: Annotated[
-        int | None, typer.Option(min=1, help="Networks to average. [default: the preset's]")
+        int | None, typer.Option(min=1, help="Networks per inner fold. [default: the preset's]")
     ] = None,
-    test_size: Annotated[
-        float, typer.Option(help="Share held out to estimate how good the model is.")
-    ] = 0.1,
-    holdout: Annotated[
-        bool, typer.Option(help="Estimate on a held-out part; the model learns from all data.")
-    ] = True,
+    groups: options.Groups = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(help="Also train without this share of the data, and test on it."),
+    ] = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     force: options.Force = False,
@@ -59,44 +58,44 @@ def command(
     Predicts classes if the targets are classes, numbers if they are real numbers. A file of saen
     compress need not fit into memory. Interrupted, the same command resumes to the same model.
 
-    Example: saen train MUTAG --out mutag.saen --models 5
+    The score comes from inner folds: every example is predicted by models that have not seen it.
+
+    Example: saen train MUTAG --out mutag.saen
     """
     options.import_estimators()
-    from saen.learning.jobs.job import Job, default_preset
-    from saen.learning.jobs.train import DataFacts, HoldOut, train_model
-    from saen.learning.preparation import is_compressed
+    from saen.jobs.job import Job
+    from saen.jobs.train import DataFacts, Estimate, train_model
+    from saen.learning.decomposing import is_compressed
     from saen.report.evaluation_page import check_report
     from saen.report.job_pages import write_training_report
-    from saen.report.summaries import describe_hold_out, describe_model, describe_times
+    from saen.report.summaries import describe_estimate, describe_model, describe_times
 
     if page is not None:
         if is_compressed(data):
             raise InputError("--report shows the data themselves: it cannot be of compressed ones")
         check_report(page, force=force, inputs=[data, out])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, models, budget)
-    limited, preset = not (preset or budget), preset or default_preset(overrides)
 
-    def show(part: str | DataFacts | HoldOut) -> None:
+    def show(part: str | DataFacts | Estimate) -> None:
         if isinstance(part, str):
             say(part)
         elif isinstance(part, DataFacts) and not json:
             _print_facts(part)
-        elif isinstance(part, HoldOut) and not json:
-            print_lines(describe_hold_out(part))
+        elif isinstance(part, Estimate) and not json:
+            print_lines(describe_estimate(part))
 
     job = Job(data, preset, overrides, seed, device, reading)
-    held_out = test_size if holdout else None
-    result = train_model(job, out, test_size=held_out, force=force, limited=limited, notify=show)
+    result = train_model(job, out, groups=groups, hold_out=hold_out, force=force, notify=show)
     if page is not None:
         write_training_report(page, result, command_line(), preset)
     if json:
         print_json(result.to_json())
         return
-    print_tried(getattr(result.model, "tried_", []), result.inner_metric)
+    print_tried(result.model.tried_, result.inner_metric)
     model = f"{describe_model(result.model)}, trained on all {result.facts.structures:,}"
     print_lines(
         {
-            "written": f"{result.path} ({human_bytes(result.bytes)}): {model}",
+            "saved": f"{result.path} ({human_bytes(result.bytes)}): {model}",
             "time": describe_times(result.seconds),
         }
     )

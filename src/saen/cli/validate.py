@@ -34,7 +34,7 @@ def command(
 
     The exit code is 2 if there are problems. Example: saen validate my-graphs.jsonl
     """
-    from saen.learning.jobs.validate import validate_dataset
+    from saen.jobs.validate import validate_dataset
 
     report = validate_dataset(source, reading)
     if json:

@@ -23,14 +23,14 @@ from saen.errors import FileError, InputError
 from saen.io import container
 from saen.io.container import StoredExamples, load, save, save_examples
 from saen.io.shards import Shards, read_shards
-from saen.learning.jobs.compress import (
+from saen.jobs.compress import (
     CompressionReport,
     known_ceiling,
     peak_memory,
     step_seconds,
 )
-from saen.learning.preparation import DifferentKindsError, fitted_fields, joined_fit
-from saen.learning.runs import open_run, versions
+from saen.jobs.store import open_run, versions
+from saen.learning.decomposing import DifferentKindsError, fitted_fields, joined_fit
 
 
 class PartitionReport(CompressionReport):

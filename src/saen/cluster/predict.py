@@ -21,7 +21,7 @@ from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.packing import pack_column, unpack_column
 from saen.io.result_tables import FORMATS, check_format
 from saen.io.shards import Shards, file_checksum, read_shards
-from saen.learning.jobs.predict import (
+from saen.jobs.predict import (
     EmbeddingReport,
     PredictionReport,
     chosen_level,
@@ -29,8 +29,8 @@ from saen.learning.jobs.predict import (
     model_takes,
     write_predictions,
 )
+from saen.jobs.store import versions
 from saen.learning.prediction import Predicted, embed_chunks, predict_chunks
-from saen.learning.runs import versions
 
 
 def predict_shards(
@@ -153,7 +153,7 @@ def _run(
 
 def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> int:
     model, graphs = load_model(model_file, device), shard.read(0)
-    parts = list(predict_chunks(model, graphs))
+    parts = list(predict_chunks(model.fitted_, graphs))
     columns = {
         key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
     }
@@ -169,7 +169,7 @@ def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> 
 
 def _embed_shard(shard: Shards, file: Path, model_file: Path, device: str, level: int) -> int:
     model, graphs = load_model(model_file, device), shard.read(0)
-    parts = list(embed_chunks(model, graphs, level))
+    parts = list(embed_chunks(model.fitted_, graphs, level))
     tensors = {
         key: np.concatenate([getattr(part, key) for part in parts])
         for key in ("graphs", "objects", "vectors")

@@ -12,7 +12,7 @@ from typing import Any
 
 from saen.cluster.executors import MAX_RETRIES, Task, out_of_memory, run_task
 from saen.errors import MissingExtraError, SaenError, WorkerError
-from saen.learning.runs import versions
+from saen.jobs.store import versions
 
 _OBJECT_STORE_BYTES = 1 << 30
 """Of a cluster that is started here: what does not fit is spilled to disk."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from saen._util.atomic import remove_folder
-from saen.learning.runs import open_run
+from saen.jobs.store import open_run
 
 
 @contextmanager

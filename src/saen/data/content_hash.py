@@ -51,13 +51,13 @@ def attribute_keys(attributes: Attributes) -> Keys:
                 value_keys([""], "unseen"),  # the last row, where the code -1 finds it
             ]
         )
-        lanes = [_mix(lane ^ words[attributes.codes, i]) for i, lane in enumerate(lanes)]
+        lanes = [mix(lane ^ words[attributes.codes, i]) for i, lane in enumerate(lanes)]
     if attributes.vectors is not None:
         # A float32 and its float64 copy are one value, so both hash as float64.
         bits = attributes.vectors.astype(np.float64).view(np.uint64)
         for column in bits.T:
             lanes = [
-                _mix(lane * salt + column) for lane, salt in zip(lanes, _SALTS[::-1], strict=True)
+                mix(lane * salt + column) for lane, salt in zip(lanes, _SALTS[::-1], strict=True)
             ]
     return _masked(lanes)
 
@@ -97,7 +97,7 @@ def row_keys(
             )
             lane *= weights
             sums = segment_reduce(np.add, lane, indptr[start : stop + 1] - indptr[start])
-            keys[start:stop, i] = _mix(sums ^ _SALTS[i]) & MASKS[i]
+            keys[start:stop, i] = mix(sums ^ _SALTS[i]) & MASKS[i]
 
     if len(keys):
         list(apply(hash_block, *zip(*row_blocks(indptr), strict=True)))
@@ -119,11 +119,11 @@ def level_keys(hierarchy: Hierarchy) -> list[Keys]:
 
 def _entry_lane(part: Keys, role: Keys, lane: int) -> NDArray[np.uint64]:
     """One lane of the key of (role, part), last axis reduced."""
-    mine = _mix(part[..., lane] ^ role[..., lane])
-    return _mix(mine + _mix(part[..., 1 - lane] + role[..., 1 - lane]) * _SALTS[lane])
+    mine = mix(part[..., lane] ^ role[..., lane])
+    return mix(mine + mix(part[..., 1 - lane] + role[..., 1 - lane]) * _SALTS[lane])
 
 
-def _mix(x: NDArray[Any]) -> NDArray[np.uint64]:
+def mix(x: NDArray[Any]) -> NDArray[np.uint64]:
     """The finaliser of splitmix64: every input bit moves every output bit."""
     x = x ^ (x >> np.uint64(30))
     x *= np.uint64(0xBF58476D1CE4E5B9)

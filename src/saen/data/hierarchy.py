@@ -17,6 +17,7 @@ from saen._util.arrays import (
     offsets,
     ranges,
     segment_ids,
+    segment_reduce,
     smallest_unsigned,
 )
 from saen._util.lazy import LazyModule
@@ -213,6 +214,17 @@ class Relation:
         if self.counts is None:
             return np.ones(self.n_entries, dtype=np.int64)
         return self.counts.astype(np.int64, copy=False)
+
+    def shared(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A value per parent, shared equally by its parts: n·e_i / N_i, shape (entries,).
+
+        >>> Relation([0, 2], [4, 3], [0, 0], ("elem",), n_parts=5).shared(np.array([3.0]))
+        array([1.5, 1.5])
+        """
+        counts = self.multiplicity
+        sizes = segment_reduce(np.add, counts, self.indptr)
+        shares: NDArray[np.float64] = counts * (values / np.maximum(sizes, 1))[self.parents]
+        return shares
 
     @property
     def parents(self) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ Identical parts have identical representations, so one pass over the compressed 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,24 +17,19 @@ from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.explanations.attribution import Passed
 from saen.explanations.describe import DecomposedExample, Part, largest
 from saen.explanations.goal import (
-    Estimator,
     Goal,
     check_complete,
     checked,
     decompose_one,
     decomposition_settings,
-    exact_copy,
     example_id,
     explained_share,
-    largest_member,
+    fitted_model,
 )
-from saen.explanations.part_counts import counts_outputs
-from saen.learning.part_counts_models import PartCountsEstimator
-from saen.learning.preparation import Data
-from saen.learning.presets import Classifier
+from saen.learning.decomposing import Data, Decompositions
+from saen.learning.models.base import Fitted
 
 EXAMPLES_PER_TASK = 500
 """Unique examples that a task of an executor explains."""
@@ -134,7 +128,7 @@ class CollectionExplanation:
 
 
 def explain_collection(
-    estimator: Estimator,
+    estimator: Any,
     X: Data,
     *,
     target: Any = None,
@@ -158,21 +152,22 @@ def explain_collection(
     >>> explain_collection(model, threads)
     CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
-    share = explained_share(estimator)
-    estimator = largest_member(estimator)
-    data = checked(estimator, X)
+    whole = fitted_model(estimator)
+    share, model = explained_share(whole), whole.members[0].model
+    data = checked(model, X)
     if len(data) == 0:
         raise InputError("nothing to explain: the data are empty")
-    if target is not None and isinstance(estimator, Classifier) and not estimator.several_:
+    classes = model.targets.known_classes
+    if target is not None and classes is not None and classes.ndim == 1:
         raise InputError("collections are explained towards all classes: omit the target")
-    compressed = estimator.compress(data)
+    compressed = model.compress(Decompositions(data))
     relation = compressed.hierarchy.relations[-1]
     rows = relation.parents
     uses = np.bincount(compressed.top, minlength=relation.n_parents)
     found = (
-        top_contributions(estimator, compressed, target)
+        top_contributions(model, compressed, target)
         if executor is None
-        else _in_tasks(estimator, compressed, target, executor)
+        else _in_tasks(model, compressed, target, executor)
     )
     totals, occurrences = part_totals(compressed, found)
     if totals.shape[1] == 1:
@@ -186,7 +181,7 @@ def explain_collection(
 
     @cache
     def keyed_example(index: int) -> tuple[DecomposedExample, Keys]:
-        decomposed = decompose_one(estimator, data[index : index + 1])
+        decomposed = decompose_one(model, data[index : index + 1])
         return decomposed, level_keys(decomposed.hierarchy)[level]
 
     def describe(number: int) -> UniquePart:
@@ -217,9 +212,9 @@ def explain_collection(
         parts=tuple(map(describe, largest(contrast, k))),
         n_examples=len(data),
         gap=found.gap,
-        settings=decomposition_settings(estimator),
+        settings=decomposition_settings(model),
         explained=share,
-        quantity=Goal.of(estimator, target, None).quantity if estimator.target_names_ else "",
+        quantity=Goal.of(model, target, None).quantity if model.targets.names else "",
     )
 
 
@@ -242,15 +237,20 @@ class TopContributions:
 
 
 def top_contributions(
-    estimator: Estimator, compressed: Compressed, target: Any = None
+    model: Fitted, compressed: Compressed, target: Any = None
 ) -> TopContributions:
     """The contributions of all parts of all unique examples, in one pass.
 
-    `compressed` is what the estimator's own `compress` gives; `target` the column of y of a
+    `compressed` is what the model's own `compress` gives; `target` the column of y of a
     regression.
     """
-    goals = Goal.all(estimator, target)
-    found = [*map(_explained(estimator, compressed), goals)]
+    goals = Goal.all(model, target)
+    found = [
+        (outputs + goal.shift, baselines + goal.shift, entries)
+        for goal, (outputs, baselines, entries) in zip(
+            goals, model.top_entries(compressed, [goal.weights for goal in goals]), strict=True
+        )
+    ]
     rows = compressed.hierarchy.relations[-1].parents
     gap = 0.0
     for outputs, baselines, entries in found:
@@ -263,14 +263,14 @@ def top_contributions(
 
 
 def _in_tasks(
-    estimator: Estimator, compressed: Compressed, target: Any, executor: Executor
+    model: Fitted, compressed: Compressed, target: Any, executor: Executor
 ) -> TopContributions:
     """`top_contributions`, a few unique examples per task."""
     hierarchy = compressed.hierarchy
     shared = executor.put(hierarchy)
     starts = range(0, len(hierarchy), EXAMPLES_PER_TASK)
     for start in starts:
-        executor.submit(f"examples from {start}", _explain_some, estimator, shared, start, target)
+        executor.submit(f"examples from {start}", _explain_some, model, shared, start, target)
     results = dict(executor.completed())
     parts: list[TopContributions] = [results[f"examples from {start}"] for start in starts]
     outputs, baselines, entries = (
@@ -281,14 +281,12 @@ def _in_tasks(
     return TopContributions(parts[0].classes, outputs, baselines, entries, gap)
 
 
-def _explain_some(
-    estimator: Estimator, hierarchy: Hierarchy, start: int, target: Any
-) -> TopContributions:
+def _explain_some(model: Fitted, hierarchy: Hierarchy, start: int, target: Any) -> TopContributions:
     some = hierarchy[start : start + EXAMPLES_PER_TASK]
     top = np.arange(len(some))
     sizes, entries = some.sizes, (0, *(relation.n_entries for relation in some.relations))
     alone = Compressed(some, (*[None] * some.depth, top), sizes, entries)
-    return top_contributions(estimator, alone, target)
+    return top_contributions(model, alone, target)
 
 
 def part_totals(compressed: Compressed, found: TopContributions) -> tuple[Floats, Ints]:
@@ -337,22 +335,6 @@ def contrasts(compressed: Compressed, found: TopContributions) -> Floats:
         second = contrast(0, 1)
         return np.column_stack([-second, second])
     return np.column_stack([contrast(code, code) for code in range(found.entries.shape[1])])
-
-
-def _explained(
-    estimator: Estimator, compressed: Compressed
-) -> Callable[[Goal], tuple[Floats, Floats, Floats]]:
-    """Outputs and baselines of the unique examples, and what the entries of the top contribute."""
-    if isinstance(estimator, PartCountsEstimator):
-        return lambda goal: counts_outputs(estimator, compressed, goal.weights)
-    network = exact_copy(estimator.network_)
-    passed = Passed.through(network, compressed.hierarchy)
-
-    def networks(goal: Goal) -> tuple[Floats, Floats, Floats]:
-        top = next(passed.contributions(goal.gradient(network).expand(len(passed.h[-1]), -1, -1)))
-        return goal.outputs(passed.h[-1]), top.empty + goal.shift, top.entries
-
-    return networks
 
 
 def _sum_by_part(relation: Relation, values: Array) -> Floats:

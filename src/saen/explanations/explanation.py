@@ -1,6 +1,6 @@
 """`explain`: which parts of an example, and what in them, drive a network's prediction.
 
-Contributions are defined in `saen.explanations.attribution`. Ensembles explain the mean output of
+Contributions are defined in `saen.network.attribution`. Ensembles explain the mean output of
 their networks. All arithmetic is float64 on the CPU.
 """
 
@@ -13,26 +13,20 @@ import numpy as np
 
 from saen._util.arrays import Floats, frozen
 from saen.errors import InputError
-from saen.explanations.attribution import Passed
 from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.goal import (
-    Estimator,
     Goal,
     check_complete,
     checked,
     decompose_one,
     decomposition_settings,
-    exact_copy,
     example_id,
-    largest_member,
+    fitted_model,
     member_share,
     plain,
 )
-from saen.explanations.part_counts import counts_contributions, counts_parts
-from saen.learning.blend import BlendEstimator
-from saen.learning.part_counts_models import PartCountsEstimator
-from saen.learning.preparation import Data
-from saen.network.model import SAEN
+from saen.learning.decomposing import Data, Decompositions
+from saen.learning.models.base import Fitted
 
 
 class ExplainedMember(NamedTuple):
@@ -239,16 +233,15 @@ class Explanation:
 
 
 def explain(
-    estimator: Estimator, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10
+    estimator: Any, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10
 ) -> Explanation:
     """Explain one prediction: what every part of an example contributes to it.
 
     Parameters
     ----------
     estimator
-        A fitted `SAENClassifier`, `SAENRegressor`, `PartCountsClassifier` or
-        `PartCountsRegressor`, or a blend: nodes are then explained by all members, parts by the
-        one with the largest weight (see `Explanation.members`).
+        A fitted estimator. If its model is a blend, nodes are explained by all members, parts by
+        the one with the largest weight (see `Explanation.members`).
     X
         Data as the estimator takes them.
     index
@@ -270,23 +263,44 @@ def explain(
     >>> len(explanation.contributions[0]) == threads[3].n_nodes
     True
     """
-    data = checked(largest_member(estimator), X)
+    model = fitted_model(estimator)
+    data = checked(model, X)
     if isinstance(index, str):
         index = _example_index(data, index)
     if not 0 <= index < len(data):
         known = f"the examples are 0 … {len(data) - 1}" if len(data) else "the data are empty"
         raise InputError(f"there is no example {index}: {known}")
-    if isinstance(estimator, BlendEstimator):
-        return _blend_explanation(estimator, data, index, target, k)
-    one = data[index : index + 1]
-    prediction = plain(estimator.predict(one)[0])
-    decomposed = decompose_one(estimator, one)
-    goal = Goal.of(estimator, target, prediction)
-    computed = (
-        _counts_explanation(estimator, decomposed, goal, k)
-        if isinstance(estimator, PartCountsEstimator)
-        else _network_explanation(exact_copy(estimator.network_), decomposed, goal, k)
+    one = Decompositions(data[index : index + 1])
+    row = model.predictions(one)
+    prediction = plain(model.targets.decide(row)[0])
+    classes = model.targets.known_classes
+    if target is None and classes is not None and classes.ndim == 1:
+        target = prediction
+    each = [
+        ExplainedMember(name, weight, _explained(own, one, data, index, target, k))
+        for name, own, weight, _ in model.members
+    ]
+    first = each[0].explanation
+    return replace(
+        first,
+        prediction=prediction,
+        probability=_probability(first, row),
+        members=tuple(each) if model.members[0].name else (),
     )
+
+
+def _explained(
+    model: Fitted, one: Decompositions, data: Any, index: int, target: Any, k: int
+) -> Explanation:
+    """What a single model says of the only example in `one`."""
+    row = model.predictions(one)
+    prediction = plain(model.targets.decide(row)[0])
+    decomposed = decompose_one(model, one.data)
+    goal = Goal.of(model, target, prediction)
+    found = model.explained(decomposed.hierarchy, goal.weights)
+    shifts = [0.0] * decomposed.hierarchy.depth + [goal.shift]
+    levels = list(zip(found.objects, found.empty, shifts, strict=True))
+    average = f"the average {singular(model.schema.names[-1])} of the training data"
     explanation = Explanation(
         index=index,
         id=example_id(data, index),
@@ -294,16 +308,23 @@ def explain(
         classes=goal.classes,
         target=goal.target,
         quantity=goal.quantity,
-        probability=_probability(estimator, one, goal),
-        reference=_reference(estimator),
+        probability=None,
+        reference=average if model.knows_average else "an example without parts",
+        output=found.output + goal.shift,
         decomposed=decomposed,
+        contributions=tuple(frozen(objects + shift) for objects, _, shift in levels),
+        empty=tuple(frozen(empty + shift) for _, empty, shift in levels),
+        entries=tuple(frozen(entries) for entries in found.entries),
+        parts=decomposed.strongest_parts(
+            decomposed.hierarchy.depth - 1, found.objects[-2], k, found.inside
+        ),
         k=k,
-        settings=decomposition_settings(estimator),
-        target_names=tuple(estimator.target_names_),
-        **computed,
+        steps=found.steps,
+        settings=decomposition_settings(model),
+        target_names=model.targets.names,
     )
     check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
-    return explanation
+    return replace(explanation, probability=_probability(explanation, row))
 
 
 def _in_words(value: Any) -> str:
@@ -324,82 +345,8 @@ def _example_index(data: Any, name: str) -> int:
         raise InputError(f"there is no example with the id {name!r}") from None
 
 
-def _blend_explanation(estimator: Any, data: Any, index: int, target: Any, k: int) -> Explanation:
-    """The members' explanations of the class that the blend predicts, or of the target."""
-    one = data[index : index + 1]
-    prediction = plain(estimator.predict(one)[0])
-    if target is None and np.ndim(getattr(estimator, "classes_", 0)) == 1:
-        target = prediction
-    members = tuple(
-        ExplainedMember(
-            each.name, each.weight, explain(each.estimator, data, index, target=target, k=k)
-        )
-        for each in estimator.members_
-    )
-    first = members[0].explanation
-    probability = _probability(estimator, one, first)
-    return replace(first, prediction=prediction, probability=probability, members=members)
-
-
-def _probability(estimator: Any, one: Any, explained: Goal | Explanation) -> float | None:
-    """The probability that the estimator gives the explained class."""
+def _probability(explained: Explanation, row: Floats) -> float | None:
+    """The probability of the explained class among predictions (1, classes)."""
     if not explained.classes:
         return None
-    place = explained.classes.index(str(explained.target))
-    return float(estimator.predict_proba(one)[0, place])
-
-
-def _reference(estimator: Estimator) -> str:
-    """What examples are compared with, in words."""
-    if isinstance(estimator, PartCountsEstimator):
-        typical: Any = estimator.model_.typical
-    else:
-        typical = estimator.network_.level(estimator.schema_.depth).typical()
-    if typical is None:
-        return "an example without parts"
-    return f"the average {singular(estimator.schema_.names[-1])} of the training data"
-
-
-def _network_explanation(
-    network: SAEN, decomposed: DecomposedExample, goal: Goal, k: int
-) -> dict[str, Any]:
-    """The fields of an `Explanation` that networks determine."""
-    passed = Passed.through(network, decomposed.hierarchy)
-    output = goal.outputs(passed.h[-1])
-    top, *below = passed.contributions(goal.gradient(network)[None])
-    levels = [*reversed(below), top]  # bottom first
-    shift = [0.0] * len(below) + [goal.shift]
-
-    def inside(number: int) -> Floats:
-        gradient, own = below[0].gradients[number], below[0].objects[number]
-        if passed.hierarchy.depth == 1:
-            return frozen([own])
-        share = np.array([own - float((gradient * passed.h[-2][number]).sum())])
-        *_, bottom = passed.part(number).contributions(gradient[None], share)
-        return frozen(bottom.objects)
-
-    return {
-        "output": float(output[0]),
-        "contributions": tuple(frozen(f.objects + s) for f, s in zip(levels, shift, strict=True)),
-        "empty": tuple(frozen(f.empty + s) for f, s in zip(levels, shift, strict=True)),
-        "entries": tuple(frozen(level.entries) for level in levels[1:]),
-        "parts": decomposed.strongest_parts(len(below) - 1, below[0].objects, k, inside),
-        "steps": max(level.steps for level in levels),
-    }
-
-
-def _counts_explanation(
-    model: PartCountsEstimator, decomposed: DecomposedExample, goal: Goal, k: int
-) -> dict[str, Any]:
-    """The same for a model over part counts, whose contributions are exact."""
-    output, baseline, objects, entries = counts_contributions(
-        model, decomposed.hierarchy, goal.weights
-    )
-    return {
-        "output": output,
-        "contributions": tuple(map(frozen, objects)),
-        "empty": tuple(map(frozen, [*objects[:-1], np.array([baseline])])),
-        "entries": tuple(map(frozen, entries)),
-        "parts": counts_parts(decomposed, objects[-2], k),
-        "steps": 1,
-    }
+    return float(row[0, explained.classes.index(str(explained.target))])

@@ -25,10 +25,10 @@ from saen.explanations.collection import (
     top_contributions,
 )
 from saen.explanations.describe import DecomposedExample, singular
-from saen.explanations.goal import Estimator, checked, explained_share, largest_member
+from saen.explanations.goal import checked, explained_share, fitted_model
+from saen.learning.decomposing import Data, Decompositions
+from saen.learning.models.base import Fitted
 from saen.learning.prediction import CHUNK, predict_chunks
-from saen.learning.preparation import Data, Prepared
-from saen.learning.presets import Classifier
 
 MAX_EXAMPLES = 50_000
 N_NEAREST = 5
@@ -129,7 +129,7 @@ class Exploration:
 
 
 def explore(
-    estimator: Estimator,
+    estimator: Any,
     X: Data,
     *,
     training: Data | None = None,
@@ -160,25 +160,26 @@ def explore(
     >>> explore(model, threads, k=20)
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
-    whole, estimator = estimator, largest_member(estimator)
-    data, is_training = checked(estimator, X), None
+    whole = fitted_model(estimator)
+    model = whole.members[0].model
+    data, is_training = checked(model, X), None
     if training is not None:
-        known = checked(estimator, training)
+        known = checked(model, training)
         is_training = np.arange(len(known) + len(data)) < len(known)
-        data = _together(estimator, known, data)
+        data = _together(known, data)
     if not 3 <= len(data) <= MAX_EXAMPLES:
         raise InputError(f"explore takes 3 to {MAX_EXAMPLES:,} examples, not {len(data):,}")
-    if estimator.decomposition_ is None:
+    if model.decomposition is None:
         raise InputError("explore needs a model that decomposes the data itself")
-    compressed = estimator.compress(data)
-    found = top_contributions(estimator, compressed)
+    shared = Decompositions(data)
+    compressed = model.compress(shared)
+    found = top_contributions(model, compressed)
     predictions, confidence = _predicted(whole, data)
-    targets = _usable_targets(estimator, data)
-    prepared = Prepared(None, estimator.decomposition_, compressed)
-    vectors = np.asarray(estimator.embed(prepared), dtype=np.float64)
+    targets = _usable_targets(model, data)
+    vectors = np.asarray(model.embed(shared), dtype=np.float64)
     parts, listed = _statistics(compressed, found, targets, k)
-    toward = _towards(estimator, predictions)
-    occurrences, what, roles = _occurrences(estimator, data, compressed, found, toward, listed)
+    toward = _towards(model, predictions)
+    occurrences, what, roles = _occurrences(model, data, compressed, found, toward, listed)
     hierarchy = compressed.hierarchy
     return Exploration(
         name=name,
@@ -203,19 +204,19 @@ def explore(
     )
 
 
-def _together(estimator: Estimator, training: Any, data: Any) -> Any:
+def _together(training: Any, data: Any) -> Any:
     """Training and other data, with targets if both have them."""
     parts = [training, data]
     if any(part.targets is None for part in parts):
         parts = [part.with_targets(None) for part in parts]
-    elif isinstance(estimator, Classifier):
+    elif any(part.targets.dtype.kind != "f" for part in parts):
         parts = [part.with_targets(part.targets.astype(str)) for part in parts]
     return type(data).concatenate(parts)
 
 
-def _predicted(estimator: Estimator, data: Any) -> tuple[Array, Floats | None]:
+def _predicted(model: Fitted, data: Any) -> tuple[Array, Floats | None]:
     """Predictions, and the probability of each predicted class."""
-    chunks = [chunk.columns for chunk in predict_chunks(estimator, data)]
+    chunks = [chunk.columns for chunk in predict_chunks(model, data)]
     if "prediction" not in chunks[0]:
         raise InputError("explore shows one target: train on one of them")
     predictions = np.concatenate([columns["prediction"] for columns in chunks])
@@ -226,12 +227,12 @@ def _predicted(estimator: Estimator, data: Any) -> tuple[Array, Floats | None]:
     return predictions, np.concatenate(each).max(axis=1)
 
 
-def _usable_targets(estimator: Estimator, data: Any) -> Array | None:
+def _usable_targets(model: Fitted, data: Any) -> Array | None:
     """The targets of the data, where they are of the kind that the model predicts."""
     targets = getattr(data, "targets", None)
     if targets is None or np.ndim(targets) != 1:
         return None
-    if isinstance(estimator, Classifier):
+    if model.targets.known_classes is not None:
         return np.asarray(targets).astype(str)
     return np.asarray(targets, dtype=np.float64) if targets.dtype.kind in "iuf" else None
 
@@ -304,19 +305,20 @@ def _statistics(
     return fields, listed
 
 
-def _towards(estimator: Estimator, predictions: Array) -> tuple[Ints, Floats]:
+def _towards(model: Fitted, predictions: Array) -> tuple[Ints, Floats]:
     """Per example the column of contributions that belongs to its prediction, and its sign."""
     zeros = np.zeros(len(predictions), dtype=np.int64)
-    if not isinstance(estimator, Classifier):
+    classes = model.targets.known_classes
+    if classes is None:
         return zeros, np.ones(len(predictions))
-    codes = np.searchsorted(estimator.classes_, predictions)
-    if len(estimator.classes_) == 2:
+    codes = np.searchsorted(classes, predictions)
+    if len(classes) == 2:
         return zeros, np.where(codes == 1, 1.0, -1.0)
     return codes, np.ones(len(predictions))
 
 
 def _occurrences(
-    estimator: Estimator,
+    model: Fitted,
     data: Any,
     compressed: Compressed,
     found: TopContributions,
@@ -324,7 +326,7 @@ def _occurrences(
     listed: Ints,
 ) -> tuple[Occurrences, tuple[str, ...], tuple[str, ...]]:
     """All parts of all examples, and the listed ones in words."""
-    decomposition = estimator.decomposition_
+    decomposition = model.decomposition
     assert decomposition is not None
     relation, level = compressed.hierarchy.relations[-1], compressed.hierarchy.depth - 1
     place = np.full(relation.n_parts, -1)

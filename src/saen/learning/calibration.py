@@ -1,12 +1,13 @@
-"""Probabilities and intervals that mean what they say, from predictions of held-out examples.
+"""Calibrated probabilities and intervals, from predictions of held-out examples.
 
-Networks are too sure of themselves on examples that they have not seen. Other networks, trained on
-inner folds of the training examples, show how much: a single temperature corrects probabilities
-(Guo et al., 2017), and the errors of numbers give intervals (conformal prediction).
+Models are too sure of themselves on examples that they have not seen. Their predictions for the
+held-out examples of inner folds show how much: a single temperature corrects probabilities (Guo et
+al., 2017), and the errors of numbers give intervals (conformal prediction).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -100,27 +101,28 @@ def tempered(proba: Floats, temperature: float, *, several: bool = False) -> Flo
     return probabilities(logits_of(proba, several=several) / temperature, several=several)
 
 
-class IntervalMixin:
-    """Intervals around predicted numbers, for regressors that know `errors_` of held-out examples.
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What predictions for held-out examples tell about predictions for new ones.
 
-    `errors_` (m,) or (m, k): absolute errors, NaN where unknown; none without inner folds.
+    - `temperature`: by which the logits of probabilities are divided;
+    - `errors` (m,) or (m, k): absolute errors of held-out numbers, NaN where unknown.
     """
 
-    errors_: Array
-    predict: Any
+    temperature: float = 1.0
+    errors: Floats | None = None
 
-    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
-        """Lower and upper ends of intervals around `predict`, shape (n,) or (n, k) each.
+    def apply(self, predictions: Floats, *, several: bool = False) -> Floats:
+        """Calibrated probabilities; numbers stay as they are."""
+        return tempered(predictions, self.temperature, several=several)
 
-        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
-        `coverage` of new examples like those of `fit` lies inside. All have the same width, which
-        is infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
-        """
-        middle, radius = self.predict(X), interval_radius(self.errors_, coverage)
-        return middle - radius, middle + radius
+    def radius(self, coverage: float = COVERAGE) -> Floats | None:
+        """The radius of intervals around numbers, () or (k,), None where no error is known."""
+        known = self.errors is not None and len(self.errors) > 0
+        return np.asarray(interval_radius(self.errors, coverage)) if known else None
 
 
-def interval_radius(errors: ArrayLike, coverage: float) -> Any:
+def interval_radius(errors: ArrayLike | None, coverage: float) -> Any:
     """How far the true number is from the prediction at most, in a share `coverage` of all cases.
 
     `errors` (m,) or (m, k): absolute errors of held-out examples, NaN where unknown. The result,

@@ -1,34 +1,28 @@
-"""The candidates that a blend tries by default: a list that depends on facts of the data alone.
+"""The candidates that a blend tries by default: a table of rules over facts of the training data.
 
 The facts are the kind of data, which labels, attributes and directions there are, and how much of
 it there is; never a dataset's name, and never the targets' values.
+
+Part counts come first: linear models over a few vocabularies of parts take seconds, and averaged
+they are as good as anything else on most data. Networks follow where they pay: where nodes or edges
+have real-valued attributes, which counts can only read in bins; on sparse graphs without labels
+(trees, threads), whose parts hardly repeat; and on documents and nested data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-from sklearn.base import clone
-
-from saen.data.graphs import Graphs
+from saen._util.arrays import Ints
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
-from saen.learning.estimators import SAENClassifier, SAENRegressor
-from saen.learning.network_estimator import NetworkEstimator
-from saen.learning.part_counts_models import PartCountsClassifier, PartCountsRegressor
-from saen.learning.selection import Candidate
-from saen.learning.trainers import Estimator
+from saen.learning.decomposing import Decompositions
+from saen.learning.models.base import Candidate, Learner
+from saen.learning.models.counts import CountsArguments, CountsLearner
+from saen.learning.models.networks import NetworkArguments, NetworkLearner
 
 BUDGETS = ("quick", "normal", "thorough")
-LARGE = 2000
-"""Examples from which on networks are trained longer: smaller collections are soon overfitted."""
-EPOCHS_SMALL, EPOCHS_LARGE, EPOCHS_DEEP, EPOCHS_NODES = 30, 80, 40, 80
-"""Of networks over ego graphs, by the size of the collection (with attributes always the second);
-at most, of those over neighbourhoods, which cost several times as much; of those over single nodes,
-which cost little."""
-EPOCHS_DIVISOR = 4
-"""Networks are also tried with their epochs divided by this."""
 DENSE = 4
 """Neighbours per node, on average, from which on graphs without labels are told apart by their
 triangles and exact degrees. In sparser ones, such as trees, degrees of hubs are nearly unique."""
@@ -37,199 +31,295 @@ RING_NEIGHBOURS, RING_DEGREE = 3, 16
 their nodes apart, as molecules do: where there are more links, all nodes are in triangles."""
 PAIR_DISTANCE = 6
 """Up to which pairs of nodes of such graphs are counted: about the width of three rings."""
-MAX_EXAMPLES, MAX_ENTRIES = 20_000, 10_000_000
-"""Examples, and nodes and neighbours of all graphs, above which `saen train` does not try
-candidates unless it is asked to: they take hours there."""
-MAX_LINKS = 100_000_000
-"""Nodes and neighbours of all graphs above which networks over neighbourhoods are not tried."""
+FEW = 2000
+"""Graphs below which pairs are counted and networks train along paths, with attributes."""
 MAX_FOREST_EXAMPLES = 5_000
 """Examples above which forests are not tried: they would take minutes there."""
+MAX_LINKS = 100_000_000
+"""Nodes and neighbours of all graphs above which networks are not tried."""
 
 
-class _Listed(NamedTuple):
-    """A candidate: networks or part counts, their arguments, and from which budget on."""
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at: sums over the training graphs, and which columns these have.
+
+    `n` examples with `nodes` and `links` (neighbours of all nodes) together, at most `max_degree`
+    neighbours of one node; `numbers`: whether real numbers are learned.
+    """
+
+    n: int
+    nodes: int
+    links: int
+    max_degree: int
+    labelled: bool
+    attributes: bool
+    edge_attributes: bool
+    numbers: bool
+
+    @property
+    def few(self) -> bool:
+        """Whether there are few graphs."""
+        return self.n < FEW
+
+    @property
+    def dense(self) -> bool:
+        """Whether nodes have many neighbours."""
+        return self.links >= DENSE * self.nodes
+
+    @property
+    def ringed(self) -> bool:
+        """Whether labels and rings tell nodes apart: most nodes have a chain's neighbours."""
+        sparse = self.links < RING_NEIGHBOURS * self.nodes
+        return self.labelled and sparse and self.max_degree <= RING_DEGREE
+
+    @property
+    def own(self) -> str:
+        """The labels of nodes that are their own, or else a coarse degree."""
+        return "node" if self.labelled else "log-degree:2"
+
+    @property
+    def scaled(self) -> str:
+        """The labels that the second vocabulary has."""
+        if self.ringed:
+            return "node,rings,log-degree:1"
+        if self.labelled:
+            return "node"
+        return "degree,triangles" if self.dense else "log-degree:2,hub"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of the table: a candidate, when it is tried, with which arguments, and why."""
 
     name: str
-    network: bool
-    arguments: dict[str, Any]
-    budget: str = "quick"
+    learner: Callable[..., Learner]
+    when: Callable[[Facts], bool]
+    arguments: Callable[[Facts], dict[str, Any]]
+    why: str
+    budget: str = "normal"
+
+
+def _counts(device: str, **arguments: Any) -> Learner:
+    return CountsLearner(CountsArguments(**arguments))
+
+
+def _networks(device: str, **arguments: Any) -> Learner:
+    return NetworkLearner(NetworkArguments(**arguments, device=device))
+
+
+def _neighbourhoods(labels: str, **others: Any) -> dict[str, Any]:
+    return {"decomposition": "neighbourhoods", "node_labels": labels, **others}
+
+
+def _pairs(facts: Facts, **others: Any) -> dict[str, Any]:
+    pairs = f"pairs(max_distance={PAIR_DISTANCE})"
+    return {"decomposition": pairs, "node_labels": facts.scaled, **others}
+
+
+def _other_norm(facts: Facts) -> str | None:
+    """Numbers are learned from plain counts by default, classes from rows of length 1."""
+    return "l2" if facts.numbers else None
+
+
+RULES = (
+    Rule(
+        "part counts",
+        _counts,
+        lambda f: True,
+        lambda f: _neighbourhoods(f.own, norm=None if f.numbers else "l2"),
+        "neighbourhoods of up to five steps, counted: the Weisfeiler-Lehman features",
+        "quick",
+    ),
+    Rule(
+        "part counts (rings)",
+        _counts,
+        lambda f: f.ringed,
+        lambda f: _neighbourhoods(f.scaled, norm=None if f.numbers else "l2"),
+        "in molecules, rings tell atoms of one element apart",
+        "quick",
+    ),
+    Rule(
+        "part counts (triangles)",
+        _counts,
+        lambda f: not f.labelled and f.dense,
+        lambda f: _neighbourhoods(f.scaled, norm=None if f.numbers else "l2"),
+        "in dense graphs without labels, exact degrees and triangles do",
+        "quick",
+    ),
+    Rule(
+        "part counts (hubs)",
+        _counts,
+        lambda f: not f.labelled and not f.dense,
+        lambda f: _neighbourhoods("log-degree:1,hub", norm=None if f.numbers else "l2"),
+        "in sparse graphs without labels, the distance to the hub does",
+        "quick",
+    ),
+    Rule(
+        "part counts (sizes)",
+        _counts,
+        lambda f: True,
+        lambda f: _neighbourhoods(f.scaled, norm=_other_norm(f)),
+        "rows of length 1 hide how large a graph is, plain counts show it: the other one of both",
+        "quick",
+    ),
+    Rule(
+        "part counts (pairs)",
+        _counts,
+        lambda f: f.ringed and f.few,
+        lambda f: _pairs(f, norm=None if f.numbers else "l2"),
+        "of few molecules, two atoms and their distance occur more often than whole neighbourhoods",
+        "quick",
+    ),
+    Rule(
+        "part counts (pairs, sizes)",
+        _counts,
+        lambda f: f.ringed and f.few,
+        lambda f: _pairs(f, norm=_other_norm(f)),
+        "as above",
+        "quick",
+    ),
+    Rule(
+        "part counts (forest)",
+        _counts,
+        lambda f: f.labelled and not f.ringed and f.n <= MAX_FOREST_EXAMPLES,
+        lambda f: _neighbourhoods("node", model="forest"),
+        "in large graphs with few labels, such as proteins, shares of parts have thresholds",
+    ),
+    Rule(
+        "part counts (attribute bins)",
+        _counts,
+        lambda f: f.attributes,
+        lambda f: _neighbourhoods(f"node,{ATTRIBUTE_BINS}" if f.labelled else ATTRIBUTE_BINS),
+        "real-valued attributes as labels",
+        "quick",
+    ),
+    Rule(
+        "part counts (edge bins)",
+        _counts,
+        lambda f: f.edge_attributes,
+        lambda f: (
+            _neighbourhoods("node" if f.labelled else "log-degree:1")
+            | {"decomposition": "neighbourhoods(edges=bins)"}
+        ),
+        "real-valued attributes of edges as roles",
+        "quick",
+    ),
+    Rule(
+        "ego networks (attributes)",
+        _networks,
+        lambda f: f.attributes and f.nodes + f.links <= MAX_LINKS,
+        lambda f: {"decomposition": "ego", "node_labels": f"{f.own},attributes", "epochs": 80},
+        "networks read real-valued attributes as they are",
+    ),
+    Rule(
+        "neighbourhood networks (attributes)",
+        _networks,
+        lambda f: f.attributes and f.few,
+        lambda f: {
+            "decomposition": "neighbourhoods(depth=2)",
+            "node_labels": f"{f.own},attributes",
+            "epochs": 40,
+        },
+        "the same, along paths",
+    ),
+    Rule(
+        "edge networks (attributes)",
+        _networks,
+        lambda f: f.edge_attributes and not f.attributes and f.nodes + f.links <= MAX_LINKS,
+        lambda f: {
+            "decomposition": "edges",
+            "node_labels": ("node" if f.labelled else "log-degree:1") + ",attributes",
+        },
+        "networks read real-valued attributes of edges as they are",
+    ),
+    Rule(
+        "neighbourhood networks (hubs)",
+        _networks,
+        lambda f: (
+            not f.labelled and not f.dense and not f.attributes and f.nodes + f.links <= MAX_LINKS
+        ),
+        lambda f: {
+            "decomposition": "neighbourhoods(depth=3)",
+            "node_labels": f.scaled,
+            "epochs": 40,
+        },
+        "in trees without labels parts hardly repeat: networks see how similar they are",
+    ),
+    Rule(
+        "ego networks",
+        _networks,
+        lambda f: not f.attributes and f.nodes + f.links <= MAX_LINKS,
+        lambda f: {
+            "decomposition": "ego",
+            "node_labels": "node" if f.labelled else "log-degree:4",
+            "epochs": 30 if f.few else 80,
+        },
+        "another kind of model for the average, rarely worth its time",
+        "thorough",
+    ),
+    Rule(
+        "neighbourhood networks",
+        _networks,
+        lambda f: (f.labelled or f.dense) and not f.attributes and f.nodes + f.links <= MAX_LINKS,
+        lambda f: {
+            "decomposition": "neighbourhoods(depth=4)",
+            "node_labels": "node,rings" if f.ringed else f.own,
+            "epochs": 30 if f.few else 40,
+        },
+        "the same",
+        "thorough",
+    ),
+)
+"""In the order in which candidates are tried; at most nine apply in budget `normal`."""
+
+
+def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | None:
+    """The facts of some training graphs; None where the data are not graphs."""
+    graphs = data.graphs
+    if graphs is None:
+        return None
+    known, rows = data.facts(train)
+    return Facts(
+        n=len(rows),
+        nodes=int(known.nodes[rows].sum()),
+        links=int(known.links[rows].sum()),
+        max_degree=int(known.max_degree[rows].max(initial=0)),
+        labelled=graphs.node_labels is not None,
+        attributes=graphs.node_attributes is not None,
+        edge_attributes=graphs.edge_attributes is not None,
+        numbers=numbers,
+    )
 
 
 def default_candidates(
-    data: Any,
-    decomposition: str = "auto",
+    data: Decompositions,
+    train: Ints,
     *,
+    decomposition: str = "auto",
     numbers: bool = False,
     budget: str = "normal",
     device: str = "auto",
 ) -> list[Candidate]:
-    """Networks and part counts to choose from, for these data.
+    """What is tried for these training examples; all with one `decomposition`, if it is given.
 
+    >>> import numpy as np
     >>> import saen
-    >>> threads = saen.generate_threads(40, seed=1)
-    >>> [each.name["candidate"] for each in default_candidates(threads, budget="quick")]
-    ['part counts', 'part counts, hubs', 'part counts, sizes', 'ego networks']
+    >>> threads = Decompositions(saen.generate_threads(40, seed=1))
+    >>> listed = default_candidates(threads, np.arange(40), budget="quick")
+    >>> [each.title for each in listed]
+    ['part counts', 'part counts (hubs)', 'part counts (sizes)']
     """
-    if decomposition != "auto" or not isinstance(data, Graphs):
-        base = {} if decomposition == "auto" else {"decomposition": decomposition}
-        listed = iter([_Listed("part counts", False, base), _Listed("networks", True, base)])
-    else:
-        listed = _for_graphs(data, numbers)
+    facts = facts_of(data, train, numbers=numbers)
+    if facts is None or decomposition != "auto":
+        own = {} if decomposition == "auto" else {"decomposition": decomposition}
+        norm = {"norm": None if numbers else "l2"}
+        return [
+            Candidate({"candidate": "part counts"}, _counts(device, **own, **norm)),
+            Candidate({"candidate": "networks"}, _networks(device, **own)),
+        ]
     affordable = BUDGETS[: BUDGETS.index(budget) + 1]
-    candidates = [
-        named_candidate(each.name, _estimator(each, numbers, device))
-        for each in listed
-        if each.budget in affordable
-    ]
-    few = isinstance(data, Graphs) and len(data) < LARGE
-    if budget == "thorough" or (budget == "normal" and few):
-        candidates = _of_two_lengths(candidates)
-    return candidates
-
-
-def too_many(data: Any) -> str | None:
-    """What of the data is too much to try candidates on without being asked to, if anything.
-
-    >>> import saen
-    >>> too_many(saen.generate_threads(40, seed=1)) is None
-    True
-    """
-    if len(data) > MAX_EXAMPLES:
-        return f"{len(data):,} examples (more than {MAX_EXAMPLES:,})"
-    entries = data.n_nodes + len(data.indices) if isinstance(data, Graphs) else 0
-    if entries > MAX_ENTRIES:
-        return f"{entries:,} nodes and neighbours (more than {MAX_ENTRIES:,})"
-    return None
-
-
-def named_candidate(name: str, estimator: Estimator) -> Candidate:
-    """A candidate for a blend: one network stands for several on the inner folds."""
-    network = isinstance(estimator, NetworkEstimator)
-    trial = clone(estimator).set_params(n_models=1) if network else estimator
-    return Candidate({"candidate": name}, estimator, trial)
-
-
-def shorter_networks(candidates: list[Candidate], divisor: int) -> list[Candidate]:
-    """The networks among some candidates with fewer epochs, which their names say.
-
-    >>> networks = named_candidate("networks", SAENClassifier(epochs=30))
-    >>> [each.name["candidate"] for each in shorter_networks([networks], 4)]
-    ['networks, 7 epochs']
-    """
     return [
-        named_candidate(
-            f"{each.name['candidate']}, {epochs} epochs",
-            clone(each.estimator).set_params(epochs=epochs),
-        )
-        for each in candidates
-        if isinstance(each.estimator, NetworkEstimator)
-        for epochs in [each.estimator.epochs // divisor]
+        Candidate({"candidate": rule.name}, rule.learner(device, **rule.arguments(facts)))
+        for rule in RULES
+        if rule.budget in affordable and rule.when(facts)
     ]
-
-
-def _of_two_lengths(candidates: list[Candidate]) -> list[Candidate]:
-    """With every network once more, shorter; the two count as one where all have a weight."""
-    return [
-        replace(each, prior=0.5) if isinstance(each.estimator, NetworkEstimator) else each
-        for each in candidates + shorter_networks(candidates, EPOCHS_DIVISOR)
-    ]
-
-
-def _estimator(listed: _Listed, numbers: bool, device: str) -> Estimator:
-    if listed.network:
-        kind: Any = SAENRegressor if numbers else SAENClassifier
-        estimator: Estimator = kind(**listed.arguments, device=device)
-    else:
-        kind = PartCountsRegressor if numbers else PartCountsClassifier
-        estimator = kind(**listed.arguments)
-    return estimator
-
-
-def _for_graphs(graphs: Graphs, numbers: bool) -> Iterator[_Listed]:
-    labelled, n_links = graphs.node_labels is not None, len(graphs.indices)
-    dense, ringed = n_links >= DENSE * graphs.n_nodes, labelled and _has_rings(graphs)
-    small = len(graphs) < LARGE
-    own = "node" if labelled else "log-degree:4"
-    epochs = EPOCHS_SMALL if small else EPOCHS_LARGE
-
-    def counts(name: str, labels: str, budget: str = "quick", **others: Any) -> _Listed:
-        settings = {"decomposition": "neighbourhoods", "node_labels": labels, **others}
-        return _Listed(name, False, settings, budget)
-
-    def networks(name: str, labels: str, budget: str, **others: Any) -> _Listed:
-        settings = {"decomposition": "ego", "node_labels": labels, "epochs": epochs, **others}
-        return _Listed(name, True, settings, budget)
-
-    yield counts("part counts", own if labelled else "log-degree:2")
-    if ringed:
-        scaled = "node,rings,log-degree:1"
-        yield counts("part counts, rings", scaled)
-    elif labelled:
-        scaled = "node,log-degree:1"
-        yield counts("part counts, coarse degree", scaled)
-    elif dense:
-        scaled = "degree"
-        yield counts("part counts, triangles", "degree,triangles")
-    else:
-        scaled = "log-degree:2,hub"
-        yield counts("part counts, hubs", "log-degree:1,hub")
-    # Some numbers do not grow with the graph, as means over its nodes. For classes, rows of length
-    # 1 hide how large a graph is, which alone tells some of them apart.
-    other, norm = ("shares", "l2") if numbers else ("sizes", None)
-    yield counts(f"part counts, {other}", scaled, norm=norm)
-    if ringed and small:
-        pairs = f"pairs(max_distance={PAIR_DISTANCE})"
-        yield counts("part counts, pairs", scaled, decomposition=pairs)
-        yield counts(f"part counts, pairs, {other}", scaled, decomposition=pairs, norm=norm)
-    if len(graphs) <= MAX_FOREST_EXAMPLES:
-        labels = "node,rings" if ringed else "node" if labelled else "log-degree:2"
-        budget = "normal" if labelled and small else "thorough"
-        yield counts("part counts, forest", labels, budget, model="forest")
-    yield networks("ego networks", own, "quick")
-    if labelled and small:
-        bag = {"decomposition": "nodes", "epochs": EPOCHS_NODES}
-        yield networks("node networks", "node", "normal", **bag)
-    if labelled or dense:
-        yield networks("ego networks, degree", f"{own},degree", "normal")
-    if labelled and not ringed:
-        yield networks("ego networks, triangles", f"{own},log-triangles:1", "normal")
-    if graphs.n_nodes + n_links <= MAX_LINKS:
-        deep = {
-            "decomposition": f"neighbourhoods(depth={4 if labelled else 3})",
-            "epochs": min(epochs, EPOCHS_DEEP),
-        }
-        labels = "node,rings" if ringed else own if labelled or dense else "log-degree:2,hub"
-        yield networks("neighbourhood networks", labels, "normal", **deep)
-    if graphs.node_attributes is not None:
-        binned = f"node,{ATTRIBUTE_BINS}" if labelled else ATTRIBUTE_BINS
-        yield counts("part counts, attribute bins", binned)
-        # Attributes say more than labels, and take longer to learn.
-        vectors = f"{own},attributes"
-        yield networks("ego networks, attributes", vectors, "normal", epochs=EPOCHS_LARGE)
-        yield networks(
-            "neighbourhood networks, attributes",
-            vectors,
-            "normal" if small else "thorough",
-            decomposition="neighbourhoods(depth=2)",
-            epochs=EPOCHS_DEEP,
-        )
-    if graphs.edge_attributes is not None:
-        # Bins tell parts apart as labels do: with fine degrees, hardly any two would be the same.
-        coarse = "node" if labelled else "log-degree:1"
-        weighted = "neighbourhoods(edges=bins)"
-        yield counts("part counts, edge bins", coarse, decomposition=weighted)
-        yield networks(
-            "edge networks, attributes", f"{coarse},attributes", "quick", decomposition="edges"
-        )
-    if graphs.edge_labels is not None or graphs.directed:
-        plain = "neighbourhoods(edges=none)"
-        yield counts("part counts, edges ignored", own, "thorough", decomposition=plain)
-    narrow = {"hidden": [[16], [16], [16]], "weight_decay": 1.0, "dropout": 0.1, "epochs": 20}
-    yield networks("ego networks, regularised", own, "normal" if small else "thorough", **narrow)
-
-
-def _has_rings(graphs: Graphs) -> bool:
-    """Whether rings are looked for: few nodes have more neighbours than a chain."""
-    degrees = graphs.degrees()
-    few = degrees.sum() < RING_NEIGHBOURS * len(degrees)
-    return bool(few) and int(degrees.max(initial=0)) <= RING_DEGREE

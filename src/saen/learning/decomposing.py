@@ -1,27 +1,302 @@
-"""What estimators over a single decomposition share: which one, and the data decomposed by it."""
+"""From data to compressed hierarchies: which decomposition, and each of them made only once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
 
-from saen.data.compression import Compressed
+from saen._util.arrays import Array, Ints
+from saen._util.atomic import expand_user
+from saen.data._collection import Collection, Rows
+from saen.data.chunks import compress_graphs
+from saen.data.compression import Compressed, compress
+from saen.data.duplicates import identical_examples
+from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions import Decomposition
-from saen.errors import InputError
+from saen.decompositions import Decomposition, make_decomposition
+from saen.decompositions.registry import (
+    UnknownDecompositionError,
+    decomposition_class,
+    decomposition_from_json,
+)
+from saen.errors import FileError, InputError
+from saen.io import container
 from saen.io.coerce import as_data
-from saen.learning.parameters import Parameters, parameter
-from saen.learning.preparation import Data, DecompositionSpec, Prepared, compress_like, prepare
+from saen.learning import auto
+from saen.learning.parameters import HasMethods, Parameters, StrOptions, parameter
+
+Data = Any
+"""What a decomposition takes (graphs of any library, documents, nested data), a `Hierarchy`, or
+`Decompositions` of one of these."""
+
+
+@dataclass(frozen=True)
+class DecompositionSpec:
+    """The decomposition that is asked for; `auto` is resolved by looking at training examples."""
+
+    decomposition: str | Decomposition = "ego"
+    radii: str | tuple[int, ...] = "auto"
+    node_labels: str = "auto"
+    deep: bool = False
+    """Whether a depth left open is as deep as the size of the data allows (part counts)."""
+
+    @property
+    def takes(self) -> str:
+        """The kind of data that the decomposition reads: graphs, documents or nested."""
+        if not isinstance(self.decomposition, str):
+            return self.decomposition.takes
+        return decomposition_class(self.decomposition).takes
+
+    def resolve(self, data: Decompositions, train: Ints) -> Decomposition:
+        """The decomposition, not fitted yet, with `auto` replaced by what suits these examples."""
+        if not isinstance(self.decomposition, str):
+            return self.decomposition
+        return make_decomposition(
+            self.decomposition,
+            overrides={
+                "radii": None if self.radii == "auto" else self.radii,
+                "node_labels": None if self.node_labels == "auto" else self.node_labels,
+            },
+            defaults={
+                "radii": lambda: auto.radii(*data.facts(train)),
+                "edges": "auto",  # benzene is not cyclohexane
+                **({"depth": lambda: auto.depth(*data.facts(train))} if self.deep else {}),
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposed:
+    """Data as one decomposition takes them apart, compressed; None where they are a hierarchy."""
+
+    decomposition: Decomposition | None
+    compressed: Compressed
+
+    @property
+    def schema(self) -> Hierarchy:
+        """The hierarchy without its objects: names, roles and vocabulary."""
+        return self.compressed.hierarchy[[]]
+
+    @property
+    def graded(self) -> bool:
+        """Whether the roles of the top are in order of size, so that a depth can be chosen."""
+        return self.decomposition is not None and self.decomposition.graded
+
+    def take(self, rows: Ints | None) -> Decomposed:
+        """Of some examples, which share the unique objects of all."""
+        if rows is None:
+            return self
+        compressed, top = self.compressed, self.compressed.top[rows]
+        subset = Compressed(
+            compressed.hierarchy,
+            (*[None] * compressed.hierarchy.depth, top),
+            (*compressed.objects[:-1], len(top)),
+            compressed.entries,
+        )
+        if "keys" in vars(compressed):
+            vars(subset)["keys"] = compressed.keys
+        return replace(self, compressed=subset)
 
 
 @dataclass(eq=False, repr=False)
-class Decomposing(Parameters, BaseEstimator):
-    """Estimators that decompose and compress their data in one way."""
+class Decompositions(Collection):
+    """Data, and all that decompositions make of them: each is made once, when it is needed.
+
+    It takes the place of the data, and is indexed as they are, so `cross_val_score` and
+    `GridSearchCV` decompose nothing twice. A subset shares the unique objects of all data.
+
+    >>> import saen
+    >>> from sklearn.model_selection import cross_val_score
+    >>> data = Decompositions(saen.generate_threads(40, seed=1))
+    >>> len(cross_val_score(saen.PartCountsClassifier(), data, data.data.targets, cv=4))
+    4
+    """
+
+    data: Any
+    rows: Ints | None = None
+    progress: Callable[[int], object] | None = None
+    _made: list[tuple[Any, Decomposed]] = field(default_factory=list)
+    _facts: list[auto.GraphFacts] = field(default_factory=list)
+    _same: list[Ints] = field(default_factory=list)
+
+    @staticmethod
+    def of(X: Data, takes: str = "graphs") -> Decompositions:
+        """The data, unless they are `Decompositions` already."""
+        return X if isinstance(X, Decompositions) else Decompositions(as_data(X, takes))
+
+    def __len__(self) -> int:
+        return len(self.data) if self.rows is None else len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} examples, {len(self._made)} decompositions)"
+
+    def _take(self, rows: Rows) -> Decompositions:
+        own = np.arange(len(self.data)) if self.rows is None else self.rows
+        return replace(self, rows=own[rows])
+
+    def facts(self, train: Ints) -> tuple[auto.GraphFacts, Ints]:
+        """What rules look at, of all graphs, and which of them are these training graphs."""
+        if not self._facts:
+            self._facts.append(auto.GraphFacts.of(self.data))
+        return self._facts[0], train if self.rows is None else self.rows[train]
+
+    def same_data(self) -> Ints:
+        """Equal numbers for examples that are identical as data, (n,).
+
+        Of compressed examples, for those that look identical.
+        """
+        if not self._same:
+            self._same.append(identical_examples(self.data))
+        return self._same[0] if self.rows is None else self._same[0][self.rows]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether anything has been decomposed."""
+        return bool(self._made)
+
+    @property
+    def graphs(self) -> Graphs | None:
+        """The data, where they are graphs."""
+        return self.data if isinstance(self.data, Graphs) else None
+
+    def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
+        """The data as a decomposition takes them, whose choices look at training examples alone.
+
+        Vocabularies are those of all data, but bins are those of the training examples.
+        """
+        if isinstance(self.data, Hierarchy):
+            return self._once(None, lambda: Decomposed(None, compress(self.data)))
+        wanted = spec.resolve(self, train)
+        if wanted.learns_bins:
+            own = train if self.rows is None else self.rows[train]
+            fitted = wanted.fit(self.data[own])
+            return self._once(fitted, lambda: self._compressed(fitted))
+        return self._once(wanted, lambda: self._compressed(wanted.fit(self.data)))
+
+    def like(
+        self,
+        decomposition: Decomposition | None,
+        schema: Hierarchy,
+        *,
+        lower_inverse: bool = False,
+    ) -> Compressed:
+        """The data as those that a model was fitted to: same decomposition, roles and vocabulary.
+
+        `decomposition` is None for a model of a hierarchy; `schema` is that without its objects.
+        With `lower_inverse`, also which unique object each object of the lower levels is.
+        """
+        if isinstance(self.data, Hierarchy):
+            return self._once(
+                schema, lambda: Decomposed(None, compress(recode_like(self.data, schema)))
+            ).compressed
+        if decomposition is None:
+            raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
+        made = self._once(decomposition, lambda: self._compressed(decomposition, lower_inverse))
+        return made.compressed
+
+    def _compressed(self, fitted: Decomposition, lower_inverse: bool = False) -> Decomposed:
+        compressed = compress_graphs(
+            self.data, fitted, lower_inverse=lower_inverse, progress=self.progress
+        )
+        return Decomposed(fitted, compressed)
+
+    def _once(self, key: Any, make: Callable[[], Decomposed]) -> Decomposed:
+        """What is made for a key, once; fitted decompositions are keys of their own results."""
+        known = [
+            made for other, made in self._made if other is key or key in (other, made.decomposition)
+        ]
+        if not known:
+            known = [make()]
+            self._made.append((key, known[0]))
+        return known[0].take(self.rows)
+
+
+class CompressedExamples(Decompositions):
+    """What `saen compress` writes: examples compressed in one way, with targets, memory-mapped.
+
+    Training cuts its batches from the file, so the hierarchy need not fit into memory.
+    """
+
+    targets: Array | None = None
+    name: str = ""
+    target_names: tuple[str, ...] = ()
+
+    @property
+    def only(self) -> Decomposed:
+        """The only decomposition that these data have."""
+        return self._made[0][1]
+
+    def _take(self, rows: Rows) -> CompressedExamples:
+        subset = super()._take(rows)
+        assert isinstance(subset, CompressedExamples)
+        subset.name, subset.target_names = self.name, self.target_names
+        subset.targets = None if self.targets is None else self.targets[rows]
+        return subset
+
+    def same_data(self) -> Ints:
+        """By the only decomposition."""
+        return self.only.take(self.rows).compressed.top
+
+    def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
+        """The only one, whatever is asked for."""
+        return self.only.take(self.rows)
+
+    def like(
+        self,
+        decomposition: Decomposition | None,
+        schema: Hierarchy,
+        *,
+        lower_inverse: bool = False,
+    ) -> Compressed:
+        """The only one; `InputError` for a model of another."""
+        if decomposition != self.only.decomposition:
+            raise InputError("these data were compressed by another decomposition")
+        return self.only.take(self.rows).compressed
+
+    def __repr__(self) -> str:
+        chain = self.only.compressed.hierarchy.chain()
+        return f"{type(self).__name__}({self.name}: {len(self):,} examples, compressed to {chain})"
+
+
+def is_compressed(source: str | Path) -> bool:
+    """Whether a path is a file of a compressed hierarchy."""
+    path = expand_user(source)
+    if path.suffix != ".saen" or not path.is_file():
+        return False
+    return container.read_header(path).kind == "compressed"
+
+
+def load_compressed(source: str | Path) -> CompressedExamples:
+    """Examples to train on, from a file that `saen compress` wrote.
+
+    Raises `FileError` if it is damaged, or has a hierarchy alone.
+    """
+    path = expand_user(source)
+    stored = container.load_examples(path)
+    with container.consistent(path, "damaged: invalid decomposition"):
+        try:
+            decomposition = decomposition_from_json(dict(stored.decomposition))
+        except UnknownDecompositionError as error:
+            raise FileError(str(error), path=path) from None
+        if decomposition.vocabulary != stored.compressed.hierarchy.attributes.vocabulary:
+            raise InputError("the vocabularies differ")
+    decomposed = Decomposed(decomposition, stored.compressed)
+    examples = CompressedExamples(stored.compressed, _made=[(decomposition, decomposed)])
+    examples.targets, examples.target_names = stored.targets, stored.target_names
+    examples.name = path.stem
+    return examples
+
+
+# -- arguments of estimators --------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class DecompositionArguments(Parameters):
+    """Arguments of estimators that decompose and compress their data in one way."""
 
     decomposition: str | Decomposition = parameter(
         "ego", str, HasMethods(["fit", "decompose", "costs"])
@@ -33,47 +308,47 @@ class Decomposing(Parameters, BaseEstimator):
     _deep: ClassVar[bool] = False
     """Whether a depth left open is as deep as the size of the data allows."""
 
-    decomposition_: Decomposition | None = field(init=False)
-    schema_: Hierarchy = field(init=False)
-
     @property
-    def spec(self) -> DecompositionSpec:
+    def _spec(self) -> DecompositionSpec:
         """The decomposition that the arguments ask for."""
         radii = self.radii if isinstance(self.radii, str) else tuple(map(int, self.radii))
         return DecompositionSpec(self.decomposition, radii, self.node_labels, self._deep)
 
-    def prepare(self, X: Data, *, progress: Callable[[int], object] | None = None) -> Prepared:
-        """Decompose and compress data, as `fit` does first.
 
-        `fit` accepts the result in place of the data, and so do `predict` and the like of an
-        estimator that was fitted on it. `progress` is called with the number of examples done.
+# -- several parts of the data ------------------------------------------------------------------
 
-        >>> import saen
-        >>> threads = saen.generate_threads(40, seed=1)
-        >>> model = saen.SAENClassifier(epochs=2)
-        >>> prepared = model.prepare(threads)
-        >>> model.fit(prepared, threads.targets).predict(prepared).shape
-        (40,)
-        """
-        self.validate()
-        return prepare(X, self.spec, progress)
 
-    def _some_data(self, X: Data) -> Data:
-        """The data as the decomposition takes them, at least one example."""
-        data = X if isinstance(X, Prepared) else as_data(X, self.spec.takes)
-        if len(data) == 0:
-            raise InputError("nothing to fit: the data are empty")
-        return data
+class DifferentKindsError(InputError):
+    """Two parts of the data have other kinds of labels or edges, so their parts differ in kind."""
 
-    def _fitted_to(self, prepared: Prepared) -> None:
-        """Remember the decomposition, and what later data must agree with."""
-        self.decomposition_ = prepared.decomposition
-        self.schema_ = prepared.compressed.hierarchy[[]]  # names, roles, vocabulary; no objects
 
-    def compress(self, X: Data, *, lower_inverse: bool = False) -> Compressed:
-        """New data decomposed and compressed as those of `fit`.
+def fitted_fields(decomposition: Decomposition) -> list[str]:
+    """What is fitted, the vocabulary of the bottom aside: the names of fields that are filled."""
+    names = (f.name for f in fields(decomposition) if "fitted" in f.metadata)
+    return [n for n in names if n != "vocabulary" and getattr(decomposition, n) is not None]
 
-        `lower_inverse` keeps, for the objects of the lower levels too, which unique object each is.
-        """
-        check_is_fitted(self, "schema_")
-        return compress_like(X, self.decomposition_, self.schema_, lower_inverse=lower_inverse)
+
+def joined_fit(one: Decomposition, other: Decomposition) -> Decomposition:
+    """The decomposition for two parts of the data together, from those resolved or fitted to each.
+
+    Raises `DifferentKindsError` if their settings differ.
+    """
+    if one.settings() != other.settings():
+        raise DifferentKindsError("its labels or edges are of other kinds than those before")
+    if one.learns_bins:
+        raise DifferentKindsError("bins of attributes are fitted to all examples at once")
+    names = [*fitted_fields(one), *(["vocabulary"] if one.vocabulary is not None else [])]
+    return replace(one, **{name: getattr(one, name).union(getattr(other, name)) for name in names})
+
+
+def recode_like(hierarchy: Hierarchy, schema: Hierarchy) -> Hierarchy:
+    """The hierarchy with the vocabulary of `schema`; `InputError` if its roles are others."""
+    expected, roles = ([r.alphabet for r in each.relations] for each in (schema, hierarchy))
+    if expected != roles:
+        raise InputError(f"fitted on roles {expected}, but the hierarchy has {roles}")
+    attributes = hierarchy.attributes
+    if schema.attributes.kind != attributes.kind:
+        raise InputError("bottom attributes differ in kind (codes, vectors, or their width)")
+    if schema.attributes.vocabulary is not None:
+        attributes = attributes.recoded(schema.attributes.vocabulary)
+    return Hierarchy(attributes, hierarchy.relations, hierarchy.names)

@@ -1,41 +1,356 @@
-"""scikit-learn estimators over networks: graphs in, classes, numbers or vectors out."""
+"""scikit-learn estimators: arguments → a `Learner`; `fit` is one fold that trains on everything."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from saen._util.arrays import Array, Floats
-from saen._util.lazy import LazyModule
-from saen.errors import InputError
-from saen.learning.calibration import logits_of, probabilities, temperature_of, tempered
-from saen.learning.network_estimator import NetworkEstimator
-from saen.learning.parameters import parameter as _parameter
-from saen.learning.predictors import ClassPredictor, NumberPredictor, class_factors
-from saen.learning.preparation import Data
-from saen.learning.targets import (
-    Targets,
-    as_numbers,
-    encode_classes,
-    given,
-    mean_and_scale,
-    sample_weights,
-    target_names,
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
 )
-from saen.network.settings import Part
+from sklearn.utils.validation import check_is_fitted
 
-if TYPE_CHECKING:
-    from saen.network import loss
-    from saen.network.loss import Task
-else:  # fitting needs torch, predicting on a CPU does not
-    loss = LazyModule("saen.network.loss")
+from saen._util.arrays import Array, Floats, segment_ids
+from saen._util.lazy import LazyModule
+from saen._util.progress import bar
+from saen._util.seeds import integer_seed
+from saen.data._collection import known_targets
+from saen.data.hierarchy import Hierarchy
+from saen.decompositions import Decomposition
+from saen.errors import InputError
+from saen.learning import files
+from saen.learning.calibration import COVERAGE, logits_of
+from saen.learning.candidates import BUDGETS, default_candidates
+from saen.learning.decomposing import Data, Decompositions, DecompositionSpec
+from saen.learning.evaluation import Evaluation, out_of_fold
+from saen.learning.metrics import find_metric
+from saen.learning.models.base import Candidate, Fitted, Learner, Member, Work
+from saen.learning.models.blend import BlendLearner
+from saen.learning.models.counts import (
+    CountsArguments,
+    CountsLearner,
+    CountsModel,
+    EncodingArguments,
+    FittedCounts,
+)
+from saen.learning.models.encoding import (
+    ROLE_BITS,
+    Encoder,
+    PartTable,
+    count_parts,
+    feature_rows,
+    narrow,
+    scaled_rows,
+)
+from saen.learning.models.networks import FittedNetworks, NetworkArguments, NetworkLearner
+from saen.learning.parameters import Interval, Parameters, StrOptions, parameter
+from saen.learning.problem import Problem, as_numbers, given
+from saen.learning.splits import Fold
+from saen.network.devices import choose_device
+from saen.network.settings import History
+
+# Explanations build on models and are imported when one is asked for, not with the models.
+explanation = LazyModule("saen.explanations.explanation")
+
+
+@dataclass(eq=False, repr=False)
+class Estimator(Parameters, BaseEstimator, ABC):
+    """What all estimators share: fitting, and the model that was fitted."""
+
+    _: KW_ONLY
+    run_dir: str | Path | None = parameter(None, str, Path, None, runtime=True)
+    random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
+    progress: bool | None = parameter(None, "boolean", None, runtime=True)
+
+    fitted_: Fitted = field(init=False)
+    tried_: list[dict[str, Any]] = field(init=False)
+    evaluation_: Evaluation | None = field(init=False)
+
+    reading_: Mapping[str, str] = field(init=False)
+    """How the data were read that `saen train` fitted to: new data are read in the same way."""
+    about_: Mapping[str, Any] = field(init=False)
+    """What `saen train` says of a model in its file: data, score, date."""
+    regression: ClassVar[bool]
+    """Whether real numbers are predicted."""
+
+    @abstractmethod
+    def learner(self) -> Learner:
+        """How the arguments say to make a model."""
+
+    def fit(
+        self,
+        X: Data,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit data with one target per example, (n,), or several with gaps, (n, t).
+
+        Examples of weight 0 are not looked at; examples of one of the `groups` stay together in
+        inner folds.
+        """
+        self.validate()
+        problem = Problem.of(
+            y, regression=self.regression, sample_weight=sample_weight, groups=groups
+        )
+        return self.fit_problem(X, problem)
+
+    def fit_problem(
+        self,
+        X: Data,
+        problem: Problem,
+        work: Work | None = None,
+        learner: Learner | None = None,
+    ) -> Self:
+        """As `fit`, for targets that are coded already, or with another learner."""
+        learner = learner or self.learner()
+        data = Decompositions.of(X, learner.spec.takes)
+        if len(data) == 0:
+            raise InputError("nothing to fit: the data are empty")
+        if len(data) != len(problem):
+            raise InputError(f"{len(data)} examples, but {len(problem)} targets")
+        train = np.flatnonzero(problem.weights > 0)
+        seed = integer_seed(self.random_state) % 2**31
+        folder = None if self.run_dir is None else Path(self.run_dir)
+        with bar("training", 1, self.progress) as update:
+            work = work or Work(folder, progress=lambda done, total: update(done, total=total))
+            [result] = learner.fit(data, problem, [Fold(train, train[:0])], seed, work)
+        assert result.fitted is not None
+        self.fitted_, self.tried_ = result.fitted, result.tried
+        self.reading_, self.about_ = {}, {}
+        self.evaluation_ = out_of_fold(problem, result, data, learner)
+        return self
+
+    def prepare(self, X: Data) -> Decompositions:
+        """The data, to fit and predict on as often as needed: nothing is decomposed twice.
+
+        >>> import saen
+        >>> threads = saen.generate_threads(40, seed=1)
+        >>> model = saen.PartCountsClassifier()
+        >>> prepared = model.prepare(threads)
+        >>> model.fit(prepared, threads.targets).predict(prepared).shape
+        (40,)
+        """
+        self.validate()
+        return Decompositions.of(X, self.learner().spec.takes)
+
+    # -- the fitted model --------------------------------------------------------------------
+
+    def _data(self, X: Data) -> Decompositions:
+        """New data for the fitted model; `NotFittedError` without one."""
+        check_is_fitted(self, "fitted_")
+        return Decompositions.of(X, self.fitted_.takes)
+
+    @property
+    def target_names_(self) -> list[str]:
+        """The names of several targets."""
+        return list(self.fitted_.targets.names)
+
+    @property
+    def decomposition_(self) -> Decomposition | None:
+        """The fitted decomposition, None over a `Hierarchy`; of a blend, its first member's."""
+        return self.fitted_.decomposition
+
+    @property
+    def schema_(self) -> Hierarchy:
+        """The hierarchy of the training data without its objects."""
+        return self.fitted_.schema
+
+    @property
+    def feature_names_(self) -> NDArray[np.object_]:
+        """What `fit` saw on the bottom level, in order: labels as text, then real attributes.
+
+        >>> import saen
+        >>> path = saen.Graphs.from_edge_lists([[(0, 1)]] * 2, node_labels=["C", "O"] * 2)
+        >>> model = saen.SAENClassifier(epochs=0).fit(path, ["a", "b"])
+        >>> model.feature_names_.tolist(), model.schema_.names
+        (['C', 'O'], ('nodes', 'ego graphs', 'graphs'))
+        """
+        attributes = self.schema_.attributes
+        labels = [] if attributes.vocabulary is None else map(str, attributes.vocabulary)
+        width = 0 if attributes.vectors is None else attributes.vectors.shape[1]
+        return np.array([*labels, *(f"attribute {n}" for n in range(width))], dtype=object)
+
+    def compress(self, X: Data, *, lower_inverse: bool = False) -> Any:
+        """New data decomposed and compressed as those of `fit`; a blend's by its first member."""
+        data = self._data(X)
+        return self.fitted_.compress(data, lower_inverse=lower_inverse)
+
+    def embed(self, X: Data, level: int | None = None) -> Floats:
+        """Vectors of the examples, or of all objects of a level, (objects, width).
+
+        Networks give the activations that their output layers see; part counts at most 256
+        features; a blend the vectors of all members, side by side.
+        """
+        data = self._data(X)
+        return self.fitted_.embed(data, level)
+
+    def explain(self, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10) -> Any:
+        """What every part of an example contributes to its prediction: see `saen.explain`.
+
+        >>> import saen
+        >>> threads = saen.generate_threads(40, average_nodes=10, seed=1)
+        >>> model = saen.PartCountsClassifier().fit(threads, threads.targets)
+        >>> model.explain(threads, 3).index
+        3
+        """
+        return explanation.explain(self, X, index, target=target, k=k)
+
+    def save(self, path: str | Path) -> int:
+        """Write the fitted estimator to one file (no pickle); its size in bytes."""
+        check_is_fitted(self, "fitted_")
+        return files.save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, vectors: str | Path | None = None) -> Self:
+        """Read an estimator of this class that `save` wrote; see `saen.load`."""
+        loaded = files.load_estimator(path, vectors=vectors)
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class ClassPredictor(ClassifierMixin, Estimator):
+    """Predictions of classes."""
+
+    regression = False
+
+    @property
+    def classes_(self) -> Array:
+        """The classes in order, (C,), or (t, 2) of t targets."""
+        classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
+        return classes
+
+    @property
+    def temperature_(self) -> float:
+        """By which the logits of the uncalibrated mean are divided."""
+        return self.fitted_.calibration.temperature
+
+    def predict_proba(self, X: Data) -> Floats:
+        """Calibrated class probabilities, (n, C); (n, t) of the second classes of t targets."""
+        data = self._data(X)
+        return self.fitted_.predictions(data)
+
+    def predict(self, X: Data) -> Array:
+        """The most probable class of every example, (n,), or (n, t) of several targets."""
+        proba = self.predict_proba(X)
+        return self.fitted_.targets.decide(proba)
+
+    def predict_each(self, X: Data) -> Floats:
+        """Probabilities by every network or member alone, (n, members, C or t)."""
+        data = self._data(X)
+        return self.fitted_.each(data)
+
+    def predict_log_proba(self, X: Data) -> Floats:
+        """Logarithms of the class probabilities."""
+        logarithms: Floats = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        return logarithms
+
+    def decision_function(self, X: Data) -> Floats:
+        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, C).
+
+        Of several targets, the log-odds of their second classes, (n, t).
+        """
+        proba = self.predict_proba(X)
+        logits = logits_of(proba, several=self.fitted_.targets.several)
+        return logits[:, 0] if self.classes_.shape == (2,) else logits
+
+    def score(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy; of several targets, the mean of theirs over the examples where known."""
+        table = np.asarray(given(y))
+        if table.ndim == 1:
+            return float(super().score(X, table, sample_weight))
+        right, weights = self.predict(X) == table, known_targets(table)
+        if sample_weight is not None:
+            weights = weights * np.asarray(sample_weight)[:, None]
+        counted = weights.any(axis=0)
+        return float(np.average(right[:, counted], axis=0, weights=weights[:, counted]).mean())
+
+
+class NumberPredictor(RegressorMixin, Estimator):
+    """Predictions of real numbers."""
+
+    regression = True
+
+    @property
+    def errors_(self) -> Floats:
+        """Absolute errors on the inner folds, (m,) or (m, k); none without inner folds."""
+        errors = self.fitted_.calibration.errors
+        k = len(self.target_names_)
+        return np.empty((0, k) if k else 0) if errors is None else errors
+
+    def predict(self, X: Data) -> Floats:
+        """Predicted numbers, (n,) or (n, k)."""
+        data = self._data(X)
+        return self.fitted_.predictions(data)
+
+    def predict_each(self, X: Data) -> Floats:
+        """What every network or member predicts alone, (n, members) or (n, members, k)."""
+        data = self._data(X)
+        return self.fitted_.each(data)
+
+    def predict_interval(self, X: Data, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
+        """Lower and upper ends of intervals around `predict`, (n,) or (n, k) each.
+
+        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
+        `coverage` of new examples like those of `fit` lies inside. All have the same width, which
+        is infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
+        """
+        middle, radius = self.predict(X), self.fitted_.calibration.radius(coverage)
+        radius = np.asarray(np.inf) if radius is None else radius
+        return middle - radius, middle + radius
+
+    def score(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
+        """R²; of several numbers, the mean of theirs over the examples where known."""
+        from sklearn.metrics import r2_score  # slow to import
+
+        true, predicted = as_numbers(given(y)), self.predict(X)
+        columns = zip(
+            true.reshape(len(true), -1).T, predicted.reshape(len(true), -1).T, strict=True
+        )
+        weights = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight)
+        known = [(*pair, np.isfinite(pair[0])) for pair in columns]
+        return float(np.mean([r2_score(a[i], b[i], sample_weight=weights[i]) for a, b, i in known]))
+
+
+# -- networks -----------------------------------------------------------------------------------
+
+
+class NetworkEstimator(NetworkArguments, Estimator):
+    """Estimators over Shift Aggregate Extract Networks."""
+
+    fitted_: FittedNetworks
+
+    def learner(self) -> Learner:
+        """Networks by these arguments."""
+        return NetworkLearner(self, getattr(self, "class_weight", None))
+
+    @property
+    def network_(self) -> Any:
+        """The networks in PyTorch."""
+        return self.fitted_.module
+
+    @property
+    def history_(self) -> History:
+        """Curves of all networks, (epochs, networks); validation on what inner folds hold out."""
+        return self.fitted_.history
 
 
 @dataclass(eq=False, repr=False)
@@ -45,8 +360,8 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
     else the decomposition reads (`Documents`, `NestedData`), or a ready `Hierarchy`; `y` holds
     integers or strings, shape (n,); or, for several targets with two classes each, shape (n, t),
-    with None or NaN where a target is unknown. What the arguments leave open is decided by
-    `saen.learning.defaults`.
+    with None or NaN where a target is unknown. Arguments that are `auto` are decided by
+    `saen.learning.auto`.
 
     Parameters
     ----------
@@ -56,29 +371,24 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
         others, as in `auto,degree`.
     hidden : sizes of the hidden layers of every level, bottom first, without the output layer.
     slope, normalisation, dropout, output_activation : see `saen.Architecture`.
-    n_models : networks to train; their probabilities are averaged.
+    n_models : networks per inner fold (without inner folds: in all), which are averaged.
     epochs, batch_size, learning_rate, schedule, weight_decay : see `saen.Settings`; `batch_size`
         may be `auto` or `all`.
     min_count : labels that fewer training examples hold share one entry.
-    patience, validation_fraction : stop early on a held-out part, if `patience` is not None.
+    inner_folds : networks are trained on each of these folds of the training examples and tested
+        on the rest, which calibrates them; the model is their average. 1 is one split with a tenth,
+        at most 10,000 examples, held out; 0 trains on all examples and calibrates nothing. `auto`:
+        5 below 500 examples, 3 below 8,000, else 1.
     class_weight : None, `"balanced"`, or a dictionary.
-    inner_folds : of the training examples, to calibrate on: as many networks again are trained on
-        each, and tested on the rest; 1 is one split with a tenth, at most 10,000 examples,
-        held out, 0 is none. `auto`: 3 below 2,000 examples, else 1.
     dtype : `float32` or `float64`.
     device : `auto`, `cpu`, `cuda`, ….
-    checkpoint, checkpoint_every : a file to resume from, rewritten every so many epochs.
-    callback : called after every epoch with its number, from 1, and the `History` of all losses and
-        accuracies so far; training stops when it returns True.
-    warm_start : a second `fit` continues the networks of the first, with its vocabulary, for
-        `epochs` more.
+    run_dir : a folder where finished networks are kept: a second `fit` resumes from it.
     random_state : an integer gives the same result every time.
     progress : show a progress bar (None: on a terminal).
 
-    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`, `best_epoch_`,
-    `feature_names_` (the labels and attributes of the bottom level); `temperature_`, by which
-    the logarithms of probabilities are divided, and `inner_history_`, the curves of the inner
-    folds; of several targets, `classes_` has shape (t, 2), and there are `target_names_`.
+    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`, `feature_names_` (the labels
+    and attributes of the bottom level), `temperature_`, and `evaluation_`, the scores on what inner
+    folds held out; of several targets, `classes_` has shape (t, 2), and there are `target_names_`.
 
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
@@ -88,81 +398,7 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = _parameter(None, dict, StrOptions({"balanced"}), None)
-
-    classes_: Array = field(init=False)
-    temperature_: float = field(init=False)
-
-    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENClassifier:
-        """Train on data X with classes y, shape (n,), or (n, t) for t targets of two classes."""
-        self.validate()
-        y = given(y)
-        names = target_names(y) if np.ndim(y) == 2 else None
-        classes, codes = encode_classes(y)
-        n_classes = classes.shape[-1]
-        if n_classes < 2:
-            raise InputError(f"a classifier needs at least two classes, y holds {n_classes} class")
-        if self._continues and not np.array_equal(classes, self.classes_):
-            raise InputError(
-                f"warm_start continues with the classes {', '.join(map(str, self.classes_.flat))}: "
-                "y must hold the same ones"
-            )
-        self.classes_ = classes
-        self.target_names_ = names or []
-        weights = sample_weights(sample_weight, len(codes))
-        return self._fit(X, loss.Task.classification(codes, weights, n_classes=n_classes))
-
-    def class_weights(self, codes: Array, classes: Array, parts: Sequence[Array]) -> Floats | None:
-        """The factor of every class in the loss of networks trained on these parts of the examples.
-
-        Shape (C, parts); for t targets (2t, parts), the first classes of all before the second
-        ones. Examples outside a part have no say in its factors.
-        """
-        if self.class_weight is None:
-            return None
-        factors = [class_factors(self.class_weight, codes[part], classes) for part in parts]
-        return np.column_stack([each.T.ravel() for each in factors])
-
-    def _class_weights(self, task: Task, parts: Sequence[Array]) -> Floats | None:
-        return self.class_weights(task.targets, self.classes_, parts)
-
-    def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
-        self.temperature_ = 1.0
-        if parts:
-            tests = np.concatenate([part.test for part in parts])
-            each = probabilities(np.concatenate(outputs), several=self.several_)
-            codes, weights = task.targets[tests], task.weights[tests, 0]
-            self.temperature_ = temperature_of(each.mean(axis=1), codes, weights)
-
-    def predict_each(self, X: Data) -> Floats:
-        """Class probabilities by every network alone, not calibrated, (n, n_models, classes).
-
-        Of several targets, the probabilities of their second classes, (n, n_models, t).
-        """
-        unique, rows = self._outputs(X)
-        return probabilities(unique, several=self.several_)[rows]
-
-    def combine(self, each: Floats) -> Floats:
-        """The calibrated mean of what `predict_each` gives, (n, classes) or (n, t)."""
-        return tempered(each.mean(axis=1), self.temperature_, several=self.several_)
-
-    def predict_proba(self, X: Data) -> Floats:
-        """Class probabilities, averaged over the networks and calibrated, shape (n, classes).
-
-        Of several targets, the probabilities of their second classes, (n, t).
-        """
-        unique, rows = self._outputs(X)
-        return self.combine(probabilities(unique, several=self.several_))[rows]
-
-    def decision_function(self, X: Data) -> Floats:
-        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, classes).
-
-        Of several targets, the log-odds of their second classes, (n, t).
-        """
-        if self.several_:
-            return logits_of(self.predict_proba(X), several=True)
-        logarithms = self.predict_log_proba(X)
-        return logarithms[:, 1] - logarithms[:, 0] if len(self.classes_) == 2 else logarithms
+    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
 
 
 @dataclass(eq=False, repr=False)
@@ -180,56 +416,13 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
     (2,)
     """
 
-    mean_: Array = field(init=False)
-    scale_: Array = field(init=False)
-    errors_: Array = field(init=False)
-
-    def fit(self, X: Data, y: Targets, sample_weight: ArrayLike | None = None) -> SAENRegressor:
-        """Train on data X with numbers y, shape (n,) or (n, k)."""
-        self.validate()
-        y = given(y)
-        values = as_numbers(y)
-        if len(values) == 0:
-            raise InputError("nothing to fit: y is empty")
-        weights = sample_weights(sample_weight, len(values))
-        self.target_names_ = target_names(y) if values.ndim == 2 else []
-        if not self._continues:
-            self.mean_, self.scale_ = mean_and_scale(values, weights[:, 0])
-        standard = ((values - self.mean_) / self.scale_).reshape(len(values), -1)
-        return self._fit(X, loss.Task.regression(standard, weights))
-
-    def predict_each(self, X: Data) -> Floats:
-        """What every network predicts alone, shape (n, n_models) or (n, n_models, k)."""
-        unique, rows = self._outputs(X)
-        return self._rescaled(unique)[rows]
-
-    def predict(self, X: Data) -> Floats:
-        """Predicted numbers, shape (n,) or (n, k)."""
-        unique, rows = self._outputs(X)
-        return self._rescaled(unique.mean(axis=1))[rows]
-
-    def _calibrate(self, parts: Sequence[Part], outputs: Sequence[Floats], task: Task) -> None:
-        self.errors_ = np.empty((0, *np.shape(self.mean_)))
-        if parts:
-            tests = np.concatenate([part.test for part in parts])
-            wrong = np.concatenate(outputs).mean(axis=1) - task.targets[tests]
-            self.errors_ = np.abs(wrong).reshape(-1, *np.shape(self.mean_)) * self.scale_
-
-    def _rescaled(self, values: Array) -> Floats:
-        """Outputs of networks in the units of y, (…, k), or (…,) where y was flat."""
-        rows = values[..., 0] if np.ndim(self.mean_) == 0 else values
-        with np.errstate(over="ignore", invalid="ignore"):
-            result: Floats = rows * self.scale_ + self.mean_
-        if not np.isfinite(result).all():
-            raise InputError("a predicted number is too large for float64: rescale the targets")
-        return result
-
 
 @dataclass(eq=False, repr=False)
 class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENClassifier):
     """Learned vectors of graphs and other structured data as features for another estimator.
 
-    Trains like `SAENClassifier`; `transform` gives `embed(X)`, one row per example.
+    Trains like `SAENClassifier`, by default three networks without inner folds; `transform` gives
+    `embed(X)`, one row per example.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
@@ -238,16 +431,339 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
     """
 
     _: KW_ONLY
-    inner_folds: int | str = _parameter(
+    n_models: int = parameter(3, Interval(Integral, 1, 10_000, closed="both"))
+    inner_folds: int | str = parameter(
         0, Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
     )
 
     @property
     def _n_features_out(self) -> int:
         """What `get_feature_names_out` counts."""
-        sizes = self._network.architecture.layers[-1]
-        return int(self._network.n_models * sizes[-2 if len(sizes) > 1 else -1])
+        sizes = self.fitted_.arrays.architecture.layers[-1]
+        return int(self.fitted_.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
     def transform(self, X: Data) -> Floats:
         """The vectors of the examples, shape (n, n_models · width)."""
         return self.embed(X)
+
+
+# -- part counts --------------------------------------------------------------------------------
+
+
+class PartCountsEstimator(CountsArguments, Estimator):
+    """Estimators over part counts."""
+
+    fitted_: FittedCounts
+
+    def learner(self) -> Learner:
+        """Part counts by these arguments."""
+        return CountsLearner(self, getattr(self, "class_weight", None))
+
+    @property
+    def model_(self) -> CountsModel:
+        """Columns and coefficients."""
+        return self.fitted_.model
+
+    @property
+    def depth_(self) -> int | None:
+        """The depth (or number of radii less 1) whose parts are counted; None: all of them."""
+        return self.model_.depth
+
+    @property
+    def C_(self) -> float | None:  # noqa: N802 - scikit-learn's name
+        """The inverse strength of regularisation that was used; a forest has none."""
+        return self.model_.C
+
+    def unseen_share(self, X: Data) -> float:
+        """The share of part occurrences in X, up to `depth_`, without a column in the model."""
+        data = self._data(X)
+        return self.fitted_.unseen_share(data)
+
+
+@dataclass(eq=False, repr=False)
+class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
+    """Classify graphs and other structured data by their part counts.
+
+    Parameters
+    ----------
+    decomposition, radii, node_labels, levels, encoding, max_count, max_thresholds, n_features,
+    norm, min_graphs : see `PartCounts`.
+    model : `linear`, or `forest`: decision trees over the shares of the most frequent parts and the
+        number of all (a regressor's: over plain counts), for which `encoding`, `norm` and `C` do
+        not apply, and `n_features` is not allowed.
+    depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
+        `auto` chooses on inner folds, for a forest from 0, 1 and 2. Applies to `neighbourhoods` and
+        `ego`.
+    C : inverse strength of regularisation; `auto` chooses on inner folds, from 1 in both
+        directions as long as the score improves.
+    inner_folds : of the training examples, to choose and to calibrate on; 1 is one split with a
+        tenth held out, 0 is none (then `auto` is the largest depth and C = 1). `auto`: 5 below
+        500 examples, 3 below 8,000, else 1.
+    class_weight : None, `"balanced"`, or a dictionary.
+    run_dir, random_state, progress : see `SAENClassifier`.
+
+    `y` holds classes, shape (n,), or several targets of two classes each, shape (n, t), with None
+    or NaN where a target is unknown; then probabilities are those of the second classes, (n, t).
+
+    After `fit`: `classes_`, `decomposition_`, `model_`, `depth_`, `C_`; of several targets,
+    `classes_` has shape (t, 2), and there are `target_names_`.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, seed=1)
+    >>> model = PartCountsClassifier().fit(threads, threads.targets)
+    >>> model.predict_proba(threads[:3]).shape
+    (3, 2)
+    """
+
+    _: KW_ONLY
+    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+
+
+@dataclass(eq=False, repr=False)
+class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
+    """Predict real numbers for graphs and other structured data by their part counts.
+
+    The linear model is ridge regression. Parameters as for `PartCountsClassifier`, without
+    `class_weight`, and with `norm=None`: many quantities grow with the size of an example. `y` has
+    shape (n,), or (n, k) with NaN where a number is unknown.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> model = PartCountsRegressor().fit(threads, threads.sizes)
+    >>> model.predict(threads[:2]).shape
+    (2,)
+    """
+
+    _: KW_ONLY
+    norm: str | None = parameter(None, StrOptions({"l2"}), None)
+
+
+# -- blends: the default -------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class BlendEstimator(Estimator):
+    """The default estimators: a blend of candidates."""
+
+    _: KW_ONLY
+    candidates: str | Sequence[Any] = parameter(
+        "auto", StrOptions({"auto"}), list, tuple, runtime=True
+    )
+    decomposition: str = parameter("auto", str)
+    budget: str = parameter("normal", StrOptions(set(BUDGETS)))
+    inner_folds: int | str = parameter(
+        "auto", Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})
+    )
+    metric: str | None = parameter(None, str, None)
+    device: str = parameter("auto", str, runtime=True)
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        super().validate()
+        choose_device(self.device)
+        find_metric(self.metric, regression=self.regression)
+        if isinstance(self.candidates, str):
+            return
+        if not len(self.candidates):
+            raise InputError("a blend needs at least one candidate")
+        for number, each in enumerate(self.candidates):
+            if getattr(each, "regression", None) is not self.regression:
+                kind = "regressors" if self.regression else "classifiers"
+                raise InputError(
+                    f"candidate {number}: {type(each).__name__}: a {type(self).__name__} needs "
+                    f"candidates that are {kind} of saen"
+                )
+            each.validate()
+
+    def learner(self) -> Learner:
+        """A blend of the candidates."""
+        metric = (
+            None if self.metric is None else find_metric(self.metric, regression=self.regression)
+        )
+        folds, known = self.inner_folds, self.candidates
+        if not isinstance(known, str):
+            given = [
+                Candidate({"candidate": f"{number}: {type(each).__name__}"}, each.learner())
+                for number, each in enumerate(known)
+            ]
+            return BlendLearner(lambda data, train: given, given[0].learner.spec, folds, metric)
+        auto = self.decomposition == "auto"
+        first = DecompositionSpec("neighbourhoods" if auto else self.decomposition, deep=True)
+        listed = partial(
+            default_candidates,
+            decomposition=self.decomposition,
+            numbers=self.regression,
+            budget=self.budget,
+            device=self.device,
+        )
+        return BlendLearner(listed, first, folds, metric)
+
+    @property
+    def members_(self) -> list[Member]:
+        """Name, fitted model, weight and inner score of every member, largest weight first."""
+        return self.fitted_.members
+
+    @property
+    def weights_(self) -> Floats:
+        """The weights of the members, largest first, (members,)."""
+        return np.array([member.weight for member in self.members_])
+
+
+@dataclass(eq=False, repr=False)
+class Classifier(ClassPredictor, BlendEstimator):
+    """Classify graphs and other structured data: the default, with nothing to choose.
+
+    Several models (linear models over part counts, and networks where they pay) are tried on inner
+    folds of the training examples, weighted by log loss, or by `metric`, and averaged: automatic
+    model selection and ensembling. Of several targets, all have the same members and weights.
+
+    Parameters
+    ----------
+    candidates : estimators to choose from (`PartCountsClassifier`, `SAENClassifier`); `auto` is a
+        list by the facts of the data, see `saen.learning.candidates`.
+    decomposition : for `auto` candidates: one decomposition for all of them, such as `ego`.
+    budget : for `auto` candidates: `quick` (part counts alone), `normal` (networks where they pay)
+        or `thorough` (networks everywhere).
+    inner_folds : of the training examples, to compare candidates on; 1 is one split with a tenth,
+        at most 10,000 examples, held out. `auto`: 5 below 500 examples, 3 below 8,000, else 1.
+    metric : what decides the weights, see `saen.learning.metrics`: the mean over inner folds, and
+        the log loss where it is equal or not defined. By default the log loss alone.
+    device : of the `auto` candidates' networks: `auto`, `cpu`, `cuda`, ….
+    run_dir, random_state, progress : see `SAENClassifier`.
+
+    After `fit`: `classes_`, `members_` (name, fitted model, weight and inner score, largest weight
+    first), `tried_` (all candidates; inner scores are by `metric`, else accuracies), and
+    `evaluation_`: the scores of the blend on what inner folds held out, with weights that other
+    inner folds decided.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(60, average_nodes=20, seed=1)
+    >>> model = Classifier(budget="quick").fit(threads, threads.targets)
+    >>> model.predict_proba(threads[:3]).shape, len(model.tried_)
+    ((3, 2), 3)
+    """
+
+
+@dataclass(eq=False, repr=False)
+class Regressor(NumberPredictor, BlendEstimator):
+    """Predict real numbers for graphs and other structured data: the default.
+
+    Parameters and attributes as for `Classifier`; without a `metric`, squared errors decide, and
+    the inner scores are mean absolute errors. `y` has shape (n,), or (n, k) with NaN where unknown.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
+    >>> model = Regressor(budget="quick").fit(threads, threads.sizes)
+    >>> model.predict(threads[:2]).shape
+    (2,)
+    """
+
+
+# -- features -----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
+    """How often each unique part occurs in each example, as sparse features.
+
+    `X` is whatever the estimators take: `Graphs`, a list of networkx graphs, of PyG `Data` or of
+    RDKit molecules, other data that the decomposition reads, or a ready `Hierarchy`. Columns are
+    fixed by `fit`: parts that it did not see have none. Equal parts are found by content key, all
+    128 bits of it.
+
+    Parameters
+    ----------
+    decomposition, radii, node_labels : as for `SAENClassifier`; the depth of `neighbourhoods`, if
+        not given, is 5, or less for large collections.
+    levels : which levels' objects are counted, 0 being the bottom; `auto` is the level below the
+        top, whose parts are counted by role.
+    encoding : `counts`, or `unary`: a count c becomes the features "at least 1", …, "at least c",
+        whose inner product is Σ min(x, y). Thresholds that no example of `fit` tells apart share
+        a column, without any change of the inner products.
+    max_count : larger counts are taken for this one.
+    max_thresholds : at most about so many columns per part in unary: the first thresholds exact,
+        then ever wider apart, with counts between them interpolated.
+    n_features : hash into so many columns, instead of one per part (and threshold).
+    norm : `l2` divides rows by their length (in unary, that of the unary vector), None does not.
+        Parts without a column count, so that inner products are those of the normalised kernel.
+    min_graphs : leave out parts that fewer examples of `fit` have (with hashing: columns).
+
+    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`,
+    `n_features_out_`, and `unseen_share_`: the share of part occurrences in the last `transform`
+    that have no column.
+
+    >>> from saen import Graphs
+    >>> path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
+    >>> graphs = Graphs.from_edge_lists([path, star], node_labels=["C"] * 8)
+    >>> features = PartCounts("neighbourhoods(depth=1)", encoding="counts", norm=None)
+    >>> features.fit_transform(graphs).toarray()
+    array([[4., 0., 2., 2.],
+           [4., 1., 3., 0.]])
+    >>> unary = PartCounts("neighbourhoods(depth=1)", norm=None).fit_transform(graphs)
+    >>> (unary @ unary.T).toarray().round(6)  # Σ min(x, y)
+    array([[8., 6.],
+           [6., 8.]])
+    """
+
+    decomposition_: Decomposition | None = field(init=False)
+    schema_: Hierarchy = field(init=False)
+    encoder_: Encoder = field(init=False)
+    n_features_out_: int = field(init=False)
+    unseen_share_: float = field(init=False)
+
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Fix the columns by the parts of these examples."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Data, y: object = None) -> sparse.csr_array:
+        """`fit(X).transform(X)`, decomposed and compressed once."""
+        return self._features(self._fit(X))
+
+    def transform(self, X: Data) -> sparse.csr_array:
+        """Features of examples, shape (n, `n_features_out_`), float64."""
+        check_is_fitted(self, "encoder_")
+        data = Decompositions.of(X, self._spec.takes)
+        compressed = data.like(self.decomposition_, self.schema_)
+        return self._features(count_parts(compressed, self.levels))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """What every column counts: a role (or level), a part by its key, and a threshold."""
+        check_is_fitted(self, "encoder_")
+        encoder = self.encoder_
+        if encoder.occupied is not None:
+            return np.array([f"hash {i}" for i in range(encoder.n_columns)], dtype=np.object_)
+        names = [self._part_name(*part) for part in encoder.ids.tolist()]
+        if self.encoding == "unary":
+            pairs = zip(segment_ids(encoder.starts), encoder.thresholds.tolist(), strict=True)
+            names = [f"{names[part]} ≥ {threshold}" for part, threshold in pairs]
+        return np.array(names, dtype=np.object_)
+
+    def _part_name(self, place: int, one: int, other: int) -> str:
+        level, role = divmod(place, 1 << ROLE_BITS)
+        top = level == self.schema_.depth - 1
+        where = self.schema_.relations[-1].alphabet[role] if top else self.schema_.names[level]
+        return f"{where} > {one:016x}{other:016x}"
+
+    def _fit(self, X: Data) -> PartTable:
+        self.validate()
+        data = Decompositions.of(X, self._spec.takes)
+        if len(data) == 0:
+            raise InputError("nothing to fit: the data are empty")
+        decomposed = data.decomposed(self._spec, np.arange(len(data)))
+        table = count_parts(decomposed.compressed, self.levels)
+        self.decomposition_, self.schema_ = decomposed.decomposition, decomposed.schema
+        self.encoder_ = self._encoder(table, np.bincount(table.top, minlength=table.n_rows))
+        self.n_features_out_ = self.encoder_.n_columns
+        return table
+
+    def _features(self, table: PartTable) -> sparse.csr_array:
+        encoded = self.encoder_.encode(table)
+        self.unseen_share_ = encoded.unseen_share(table)
+        rows = feature_rows(encoded, table, self.n_features_out_)
+        return narrow(scaled_rows(rows, self.encoder_, table, self.norm)[table.top])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags

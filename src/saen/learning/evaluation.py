@@ -1,26 +1,62 @@
-"""`Evaluation`: the predictions of a cross-validation, and every score of them."""
+"""`cross_validate`: a learner on many folds; `Evaluation`: its predictions and their scores.
+
+Three ways to select settings:
+
+- `fixed`: all settings are set in advance; what an estimator itself leaves open, it decides on
+  inner folds of the training examples. The test folds are used once;
+- `nested`: settings of a grid are chosen, for every fold, on inner folds of its training examples;
+- `peek`: the best epoch of the test folds' mean curve, as some published numbers are obtained. It
+  is optimistic, and only meant for comparison with such numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 
 from saen._util.arrays import Array, Floats, Ints
+from saen._util.executor import Executor, Tasks
+from saen._util.json_files import write_json
 from saen.data.compression import ceiling
+from saen.errors import InputError
 from saen.learning.calibration import COVERAGE
+from saen.learning.decomposing import Data, Decompositions
 from saen.learning.metrics import (
     CLASSIFICATION_METRICS,
     REGRESSION_METRICS,
     Metric,
+    classification_scores,
     corrected_interval,
     find_metric,
+    regression_scores,
+    several_scores,
 )
-from saen.learning.splits import Fold
+from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Work
+from saen.learning.models.blend import BlendLearner
+from saen.learning.models.networks import NetworkLearner
+from saen.learning.parameters import clone_with
+from saen.learning.problem import Problem
+from saen.learning.splits import (
+    Fold,
+    Split,
+    Splits,
+    check_splits,
+    check_validation,
+    make_splits,
+    renumbered,
+    splits_to_json,
+)
+from saen.network.settings import join_curves
+
+SELECTIONS = ("fixed", "nested", "peek")
+Grid = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -38,11 +74,10 @@ class Evaluation:
       that are identical as data have equal numbers, by default the rows;
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
-    - `seconds`: per step; `stop`, `metric`: the protocol;
-    - `chosen`: under `nested` the settings of every repeat and fold; under `peek` the epoch;
+    - `seconds`: per step; `selection`, `metric`: the protocol;
+    - `chosen`: what was decided for every repeat and fold; under `peek` the epoch;
     - `levels`: of the hierarchy, before and after compression;
-    - `models_at_once`: networks trained side by side, per stage;
-    - `tried`: under `nested` every candidate with its mean inner score and mean weight;
+    - `tried`: every candidate with its mean inner score and mean weight over the folds;
     - `target_names`: of several targets;
     - `radius`: of the intervals around predicted numbers, shaped as `outputs`, if there are any;
     - `validation_loss` (epochs, networks): curves on inner folds of the training parts, if any.
@@ -50,16 +85,15 @@ class Evaluation:
 
     classes: NDArray[Any] | None
     targets: Array
-    splits: Sequence[Sequence[Fold]]
+    splits: Sequence[Sequence[Split]]
     outputs: Floats
     rows: NDArray[np.int64]
     loss: Floats
     seconds: dict[str, float]
-    stop: str = "fixed"
+    selection: str = "fixed"
     metric: str = "accuracy"
     chosen: list[Any] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
-    models_at_once: dict[str, int] = field(default_factory=dict)
     tried: list[dict[str, Any]] = field(default_factory=list)
     target_names: list[str] = field(default_factory=list)
     radius: Floats | None = None
@@ -186,6 +220,38 @@ class Evaluation:
             out[repeat, test] = np.isin(numbers[test], numbers[train])
         return out
 
+    def pooled(self) -> dict[str, Any]:
+        """Scores of all tests together, as JSON: with an interval that counts each once.
+
+        Accuracy with its Wilson interval and the majority baseline, or errors; of several targets,
+        means, and `targets` with those of each.
+        """
+        repeats, examples = self.tested()
+        truth, outputs = self.targets[examples], self.outputs[repeats, examples]
+        several: dict[str, Any] = {}
+        if truth.ndim == 2:
+            several = several_scores(truth, outputs, self.target_names)
+        if self.classes is None:
+            baseline = np.full(truth.shape, np.nan)
+            for repeat, _, train, test in self._folds():
+                own = np.isin(examples, test) & (repeats == repeat)
+                baseline[own] = np.nanmean(self.targets[train], axis=0)
+            return regression_scores(truth, outputs, baseline).to_json() | several
+        if several:
+            return several
+        codes = np.arange(len(self.classes))
+        return classification_scores(truth, outputs, codes).to_json()
+
+    def pooled_json(self) -> dict[str, Any]:
+        """Pooled scores, which examples were tested, and how many are duplicates."""
+        _, examples = self.tested()
+        tested = self.fold_of >= 0
+        counts = {
+            "duplicates": int(self.duplicates()[tested].sum()),
+            "look_identical": int(self._in_training(self.rows)[tested].sum()),
+        }
+        return {**self.pooled(), "test": examples.tolist(), **counts}
+
     def _shares(self) -> dict[str, float]:
         """The share of tests that are identical to a training example, and that look so."""
         tested = self.fold_of >= 0
@@ -208,7 +274,6 @@ class Evaluation:
             ),
             "chosen": self.chosen,
             **({"tried": self.tried} if self.tried else {}),
-            "models_at_once": self.models_at_once,
             "seconds": self.seconds,
         }
 
@@ -266,3 +331,245 @@ def _most_frequent(targets: Array) -> Any:
 
 def _mean(values: NDArray[np.bool_]) -> float | None:
     return float(values.mean()) if len(values) else None
+
+
+# -- cross-validation ---------------------------------------------------------------------------
+
+
+def cross_validate(
+    estimator: Any,
+    X: Data,
+    y: ArrayLike | Problem,
+    *,
+    n_repeats: int = 10,
+    n_folds: int = 10,
+    random_state: int = 0,
+    test_size: float | None = None,
+    groups: ArrayLike | None = None,
+    splits: Sequence[Sequence[Split]] | None = None,
+    validation: Sequence[Ints] | None = None,
+    selection: str = "fixed",
+    grid: Grid = ({},),
+    metric: str | None = None,
+    inner_folds: int | str = "auto",
+    parallel_models: int | None = None,
+    run_dir: Path | None = None,
+    records: Ints | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> Evaluation:
+    """Train and test an estimator on every fold of every repeat, many networks at once.
+
+    What a fold gives is what `fit` on its training examples and `predict` on its test examples
+    give: nothing that is decided looks at other examples. The data are decomposed and compressed
+    once; compression never looks at targets.
+
+    Parameters
+    ----------
+    estimator, X, y : what to train, on which data, with one class or real number per example, or
+        several with gaps (see `SAENClassifier`). As `Decompositions`, the data are decomposed once
+        for several evaluations.
+    n_repeats, n_folds, random_state : folds, stratified by class; `random_state` also replaces the
+        estimator's.
+    test_size : test one random part of this share per repeat (hold-out), instead of folds.
+    groups : (n,), examples of one group are never on both sides of a split, inner ones included.
+    splits : splits of your own, per repeat a list of (train, test) indices: several folds that
+        test every example once, or one fold (a hold-out).
+    validation : per repeat of one fold, the examples on which settings are decided, in place of
+        inner folds; they are not trained on.
+    selection : `fixed`, `nested` or `peek`, see the module.
+    grid : under `nested`, the settings to choose from.
+    metric : what decides under `nested`, and the weights of a blend, see `saen.learning.metrics`;
+        by default accuracy, or the mean absolute error of numbers (of a blend, its loss).
+    inner_folds : under `nested`, the folds of the training examples on which settings are compared.
+    parallel_models : networks trained side by side, by default as many as fit; for part counts,
+        processes.
+    run_dir : what is finished is kept there, and a second call resumes from it.
+    records : (n,), where the examples are in their input, if some were skipped; `splits.json` in
+        the folder counts all of it.
+    progress : called with network-epochs (of part counts: models) done and their total.
+    executor : trains groups of networks in tasks, see `saen.cluster`; the results are the same.
+        Part counts are fitted here.
+
+    >>> import saen
+    >>> threads = saen.generate_threads(40, seed=1)
+    >>> counts = saen.PartCountsClassifier()
+    >>> evaluation = cross_validate(counts, threads, threads.targets, n_repeats=1, n_folds=4)
+    >>> evaluation.scores("roc_auc").shape
+    (1, 4)
+    """
+    estimator.validate()
+    regression = is_regressor(estimator)
+    if not isinstance(y, Problem):
+        y = Problem.of(y, regression=regression, groups=groups)
+    problem = y
+    score = problem.targets.metric(metric or getattr(estimator, "metric", None))
+    learner = _learner(estimator, selection, grid, metric, inner_folds)
+    if parallel_models is not None and parallel_models < 1:
+        raise InputError(f"parallel_models must be an integer ≥ 1, not {parallel_models}")
+    if not 0 <= random_state < 2**31:
+        raise InputError(f"random_state must be from 0 to {2**31 - 1}, not {random_state}")
+    data, values = Decompositions.of(X, learner.spec.takes), problem.values
+    if len(values) != len(data):
+        raise InputError(f"{len(data)} examples, but {len(values)} targets")
+    if regression and (np.nanmin(values, axis=0) == np.nanmax(values, axis=0)).any():
+        raise InputError("all targets are equal, there is nothing to learn")
+    if splits is None:
+        splits = make_splits(
+            problem.targets.named(values),
+            n_repeats,
+            n_folds,
+            random_state,
+            test_size=test_size,
+            groups=problem.groups if groups is None else groups,
+        )
+    else:
+        check_splits(splits, len(values))
+    if validation is not None:
+        check_validation(validation, splits, len(values))
+    if run_dir is not None:
+        written = Splits(splits, validation)
+        written = written if records is None else renumbered(written, records)
+        write_json(run_dir / "splits.json", splits_to_json(written), sealed=True)
+    folds = [
+        Fold(
+            np.asarray(train),
+            np.asarray(test),
+            (repeat, number),
+            None if validation is None else ((np.asarray(train), np.asarray(validation[repeat])),),
+        )
+        for repeat, each in enumerate(splits)
+        for number, (train, test) in enumerate(each)
+    ]
+    tasks = None if executor is None else Tasks(executor)
+    work = Work(run_dir, parallel_models, False, progress, tasks)
+    if isinstance(learner, NetworkLearner) and selection == "peek":
+        results, epoch = learner.peek(data, problem, folds, random_state, work)
+        chosen: list[Any] = [{"epoch": epoch}]
+    else:
+        results = learner.fit(data, problem, folds, random_state, work)
+        chosen = [result.chosen for result in results]
+    outputs, radius = _joined(problem, splits, results)
+    every = np.arange(len(values))
+    first = learner.candidates(data, every)[0].learner.spec
+    return Evaluation(
+        classes=_classes(problem),
+        targets=values,
+        splits=splits,
+        outputs=outputs,
+        # Duplicates and ceilings are those of all candidates for the whole data.
+        rows=learner.identical(data, every).astype(np.int64),
+        loss=join_curves([result.loss for result in results if result.loss.size]),
+        seconds=dict(work.seconds),
+        selection=selection,
+        metric=score.name,
+        chosen=chosen if any(chosen) else [],
+        levels=data.decomposed(first, every).compressed.levels(),
+        tried=_mean_tried([result.tried for result in results]),
+        target_names=list(problem.targets.names),
+        radius=radius,
+        validation_loss=_validation(results),
+        same=data.same_data().astype(np.int64),
+    )
+
+
+def out_of_fold(
+    problem: Problem, result: FoldResult, data: Decompositions, learner: Learner
+) -> Evaluation | None:
+    """The predictions of a fit for what its inner folds held out, as an evaluation of these folds.
+
+    None without inner folds.
+    """
+    fold = result.fold
+    if not fold.inner:
+        return None
+    outputs = np.full((1, len(problem), *result.held_out.shape[1:]), np.nan)
+    outputs[0, fold.held_out] = result.held_out
+    return Evaluation(
+        classes=_classes(problem),
+        targets=problem.values,
+        splits=[list(fold.inner)],
+        outputs=outputs,
+        rows=learner.identical(data, fold.train).astype(np.int64),
+        loss=result.loss,
+        seconds={},
+        metric=problem.targets.metric().name,
+        tried=result.tried,
+        target_names=list(problem.targets.names),
+        validation_loss=result.validation if result.validation.size else None,
+    )
+
+
+def _learner(
+    estimator: Any, selection: str, grid: Grid, metric: str | None, inner_folds: int | str
+) -> Learner:
+    """What to fit on every fold."""
+    if selection not in SELECTIONS:
+        raise InputError(f"selection is one of {', '.join(SELECTIONS)}, not {selection!r}")
+    if inner_folds != "auto" and (isinstance(inner_folds, str) or inner_folds < 2):
+        raise InputError(f"inner_folds must be auto or an integer ≥ 2, not {inner_folds}")
+    learner: Learner = estimator.learner()
+    if isinstance(learner, BlendLearner) and selection == "fixed":
+        chosen = find_metric(metric, regression=estimator.regression) if metric else learner.metric
+        return replace(learner, metric=chosen)
+    if selection == "peek":
+        if estimator.regression:
+            raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
+        if not (isinstance(learner, NetworkLearner) and learner.arguments.epochs):
+            raise InputError("there is no epoch to choose: epochs must be at least 1")
+        return replace(learner, arguments=clone_with(estimator, inner_folds=0, n_models=1))
+    if selection == "fixed":
+        return learner
+    if len(grid) < 2:
+        raise InputError("nested needs a grid of at least two settings to choose from")
+    tried = [clone_with(estimator, **each) for each in grid]
+    for each in tried:
+        each.validate()
+    listed = [Candidate(name, each.learner()) for name, each in zip(grid, tried, strict=True)]
+    return BlendLearner(
+        lambda data, train: listed,
+        listed[0].learner.spec,
+        inner_folds,
+        find_metric(metric, regression=estimator.regression),
+        single=True,
+        refit=estimator.inner_folds == 0,
+    )
+
+
+def _joined(
+    problem: Problem, splits: Sequence[Sequence[Split]], results: Sequence[FoldResult]
+) -> tuple[Floats, Floats | None]:
+    """Predictions of all repeats, NaN where an example is not tested, and radii of intervals."""
+    shape = len(splits), len(problem), *results[0].tested.shape[1:]
+    outputs, radii = np.full(shape, np.nan), np.full(shape, np.nan)
+    for result in results:
+        place = result.fold.name[0], result.fold.test
+        outputs[place] = result.tested
+        radius = result.calibration.radius()
+        if radius is not None:
+            radii[place] = radius
+    return outputs, None if np.isnan(radii).all() else radii
+
+
+def _mean_tried(each: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Every candidate with its mean score and weight over the folds; 0 where it was not listed."""
+    merged: dict[str, dict[str, Any]] = {}
+    for tried in each:
+        for one in tried:
+            name = {key: value for key, value in one.items() if key not in ("score", "weight")}
+            known = merged.setdefault(repr(name), {**name, "score": [], "weight": 0.0})
+            known["score"] += [] if one["score"] is None else [one["score"]]
+            known["weight"] += one["weight"] / len(each)
+    return [
+        {**one, "score": float(np.mean(one["score"])) if one["score"] else None}
+        for one in merged.values()
+    ]
+
+
+def _validation(results: Sequence[FoldResult]) -> Floats | None:
+    curves = [result.validation for result in results if result.validation.size]
+    return join_curves(curves) if curves else None
+
+
+def _classes(problem: Problem) -> Array | None:
+    return getattr(problem.targets, "classes", None)

@@ -26,7 +26,7 @@ MIN_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Reliability:
     """Predictions binned by confidence, in bins of equal width from 0 to 1.
 
     - `confidence`: mean confidence of each bin, shape (bins,);
@@ -66,7 +66,7 @@ class ClassificationScores:
     confusion: NDArray[np.int64]
     recall: Floats
     precision: Floats
-    calibration: Calibration
+    calibration: Reliability
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers and lists."""
@@ -163,7 +163,7 @@ def regression_scores(
         True and predicted numbers, shape (n,) or (n, k); of several, true ones may be NaN.
     baseline
         What `mae_of_mean` predicts for every example, such as the mean of the training targets;
-        by default the mean of `y`. A number or shape (k,).
+        by default the mean of `y`. A number, shape (k,), or the shape of `y`.
 
     Raises `InputError` where there is nothing to score.
 
@@ -178,6 +178,7 @@ def regression_scores(
     misses = np.abs(true - predicted)
     misses = np.nanmean(misses[np.isfinite(misses).any(axis=1)], axis=1)
     mean = np.nanmean(true, axis=0) if baseline is None else np.asarray(baseline)
+    mean = mean.reshape(true.shape) if mean.shape == np.shape(y) else mean
     r2, rmse, mae = (
         REGRESSION_METRICS[name].each(true, predicted) for name in ("r2", "rmse", "mae")
     )
@@ -252,7 +253,7 @@ def class_codes_of(values: Array, classes: Array) -> NDArray[np.int64]:
     return np.array(known, dtype=np.int64)[codes]
 
 
-def calibrate(targets: ArrayLike, probabilities: ArrayLike, bins: int = 10) -> Calibration:
+def calibrate(targets: ArrayLike, probabilities: ArrayLike, bins: int = 10) -> Reliability:
     """Bin predictions by the probability of the predicted class.
 
     `targets` are indices of the true classes, shape (n,); `probabilities` have shape (…, n, C).
@@ -266,7 +267,7 @@ def calibrate(targets: ArrayLike, probabilities: ArrayLike, bins: int = 10) -> C
     bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1).ravel()
     counts = np.bincount(bin_of, minlength=bins)
     n = np.maximum(counts, 1)
-    return Calibration(
+    return Reliability(
         np.bincount(bin_of, confidence.ravel(), bins) / n,
         np.bincount(bin_of, correct.ravel().astype(np.float64), bins) / n,
         counts,

@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import Field, field, fields
 from typing import Any
 
-from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from saen.errors import InputError
+
+__all__ = ["HasMethods", "Interval", "Parameters", "StrOptions", "parameter", "settings_of"]
 
 
 def parameter(default: Any, *accepts: Any, runtime: bool = False) -> Any:
@@ -20,32 +28,30 @@ def arguments(cls: type) -> list[Field[Any]]:
     return [f for f in fields(cls) if f.init]
 
 
+def setting_names(cls: type) -> tuple[str, ...]:
+    """The arguments that decide what is learned: what presets may set and models record."""
+    return tuple(f.name for f in arguments(cls) if not f.metadata["runtime"])
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """The values of these arguments, by name."""
+    return {name: getattr(estimator, name) for name in setting_names(type(estimator))}
+
+
+def clone_with(estimator: Any, **changes: Any) -> Any:
+    """An unfitted copy of arguments, with changes."""
+    own = {f.name: getattr(estimator, f.name) for f in arguments(type(estimator))}
+    return type(estimator)(**own | changes)
+
+
 class Parameters:
-    """Names and checks of the arguments of estimators whose X is no table.
-
-    Goes before scikit-learn's `BaseEstimator`.
-    """
-
-    _validate_params: Any
-
-    @classmethod
-    def setting_names(cls) -> tuple[str, ...]:
-        """The arguments that decide what is learned: what presets may set and models record."""
-        return tuple(f.name for f in arguments(cls) if not f.metadata["runtime"])
-
-    @property
-    def _parameter_constraints(self) -> dict[str, list[Any]]:
-        """What `_validate_params` of scikit-learn looks at."""
-        return {f.name: f.metadata["accepts"] for f in arguments(type(self))}
+    """Arguments that are checked together."""
 
     def validate(self) -> None:
         """Raise `InputError` for an argument of the wrong type or out of range."""
+        accepts = {f.name: f.metadata["accepts"] for f in arguments(type(self))}
+        values = {name: getattr(self, name) for name in accepts}
         try:
-            self._validate_params()
+            validate_parameter_constraints(accepts, values, type(self).__name__)
         except InvalidParameterError as error:
             raise InputError(str(error)) from None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.two_d_array = False
-        return tags

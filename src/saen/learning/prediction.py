@@ -10,19 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Floats, chunk_ends, offsets
+from saen._util.arrays import Array, chunk_ends, offsets
 from saen._util.strings import did_you_mean
-from saen.data.compression import Compressed, compress
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.data.vocabulary import UNSEEN
 from saen.errors import InputError
 from saen.io.embeddings import Embedded
-from saen.learning.blend import BlendEstimator
-from saen.learning.calibration import COVERAGE, interval_radius
-from saen.learning.network_estimator import NotFiniteError
-from saen.learning.part_counts_models import PartCountsClassifier
-from saen.learning.preparation import Prepared
-from saen.learning.presets import Classifier, Model, Regressor
+from saen.learning.decomposing import Decompositions
+from saen.learning.models.base import Fitted
+from saen.learning.models.networks import NotFiniteError
 
 CHUNK = 1 << 20
 """Entries of the uncompressed hierarchy, about, that are held at a time."""
@@ -43,7 +40,7 @@ class Predicted:
     objects: int
 
 
-def predict_chunks(model: Model, examples: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
+def predict_chunks(model: Fitted, examples: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
     """Predict a collection in chunks: memory does not grow with the number of examples.
 
     Classes come with one probability each (`p_CLASS`) and with `agreement`, the share of the
@@ -56,57 +53,58 @@ def predict_chunks(model: Model, examples: Any, *, limit: int = CHUNK) -> Iterat
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> model = saen.SAENClassifier(epochs=2).fit(threads, threads.targets)
-    >>> [list(part.columns) for part in predict_chunks(model, threads)]
+    >>> [list(part.columns) for part in predict_chunks(model.fitted_, threads)]
     [['prediction', 'p_discussion', 'p_questions', 'agreement']]
     """
-    decomposition = _decomposition(model)
-    ends = chunk_ends(decomposition.costs(examples), limit)
+    ends = chunk_ends(_costs(model, examples), limit)
     starts = [0, *ends[:-1]]
-    chunks = (
-        (examples[start:stop], model.compress(examples[start:stop], lower_inverse=True))
-        for start, stop in zip(starts, ends, strict=True)
-    )
-    blend = isinstance(model, BlendEstimator)  # every member decomposes on its own
-    for start, (part, compressed) in zip(
+    chunks = (_chunk(model, examples[a:b]) for a, b in zip(starts, ends, strict=True))
+    for start, (data, compressed) in zip(
         starts, ahead(chunks) if len(ends) > 1 else chunks, strict=True
     ):
-        prepared = part if blend else Prepared(None, decomposition, compressed)
         try:
-            columns = (
-                _classes(model, prepared)
-                if isinstance(model, Classifier)
-                else _numbers(model, prepared)
-            )
+            columns = _columns(model, data)
         except NotFiniteError as error:  # numbered within the chunk
             raise NotFiniteError(start + error.first, error.count) from None
         yield Predicted(start, columns, _unseen(compressed), compressed.objects[0])
 
 
+def _chunk(model: Fitted, examples: Any) -> tuple[Decompositions, Compressed]:
+    data = Decompositions(examples)
+    return data, model.compress(data, lower_inverse=True)
+
+
+def _columns(model: Fitted, data: Decompositions) -> dict[str, Array]:
+    """What is said of some examples, by the names of the columns."""
+    each = model.each(data)
+    predictions = model.combined(each)
+    columns = model.targets.columns(predictions, model.calibration.radius())
+    votes = None if model.weights is None else model.targets.agreement(each, predictions)
+    return columns if votes is None else columns | {"agreement": votes @ model.weights}
+
+
 def embed_chunks(
-    model: Model, examples: Any, level: int | None = None, *, limit: int = CHUNK
+    model: Fitted, examples: Any, level: int | None = None, *, limit: int = CHUNK
 ) -> Iterator[Embedded]:
     """The learned vectors of the objects of a level (None: the examples), in chunks.
 
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
-    >>> model = saen.SAENClassifier(epochs=2).fit(threads, threads.targets)
-    >>> [part.vectors.shape for part in embed_chunks(model, threads)]
-    [(40, 96)]
+    >>> model = saen.SAENClassifier(epochs=2, inner_folds=0).fit(threads, threads.targets)
+    >>> [part.vectors.shape for part in embed_chunks(model.fitted_, threads)]
+    [(40, 32)]
     """
-    decomposition = _decomposition(model)
-    top = model.schema_.depth
+    top = model.schema.depth
     start = 0
-    for stop in chunk_ends(decomposition.costs(examples), limit):
+    for stop in chunk_ends(_costs(model, examples), limit):
         owner, number = np.arange(stop - start), np.zeros(stop - start, dtype=np.int64)
-        data = examples[start:stop]
         if level not in (None, top):
             assert level is not None
-            hierarchy = decomposition.decompose(data)
-            data = Prepared(None, decomposition, compress(hierarchy))
-            owner = owners(hierarchy, level)
+            assert model.decomposition is not None
+            owner = owners(model.decomposition.decompose(examples[start:stop]), level)
             number = _numbers_within(owner)
         try:
-            vectors = model.embed(data, level)
+            vectors = model.embed(Decompositions(examples[start:stop]), level)
         except NotFiniteError as error:  # numbered within the chunk
             raise NotFiniteError(start + int(owner[error.first]), error.count) from None
         yield Embedded(owner + start, number, vectors.astype(np.float32, copy=False))
@@ -151,57 +149,14 @@ def level_number(hierarchy: Hierarchy, text: str) -> int:
     return names.index(text)
 
 
-def _decomposition(model: Model) -> Any:
-    if model.decomposition_ is None:
+def _costs(model: Fitted, examples: Any) -> NDArray[np.int64]:
+    """About how many entries each example has."""
+    if model.decomposition is None:
         raise InputError(
             "this model was fitted on hierarchies, which nothing takes apart: "
             "use its predict and embed in Python"
         )
-    return model.decomposition_
-
-
-def _classes(model: Classifier, prepared: Prepared) -> dict[str, Array]:
-    if isinstance(model, PartCountsClassifier):
-        proba = model.predict_proba(prepared)
-    else:
-        each = model.predict_each(prepared)
-        proba = model.combine(each)
-    if model.classes_.ndim == 2:
-        values = model.classes_at(proba)
-        columns: dict[str, Array] = {}
-        for k, name in enumerate(model.target_names_):
-            columns |= {f"prediction_{name}": values[:, k], f"p_{name}": proba[:, k]}
-        return columns
-    chosen = proba.argmax(axis=1)
-    shares = {f"p_{name}": proba[:, code] for code, name in enumerate(model.classes_.tolist())}
-    if isinstance(model, PartCountsClassifier):
-        return {"prediction": model.classes_[chosen], **shares}
-    agreement = (each.argmax(axis=2) == chosen[:, None]) @ _weights(model, each)
-    return {"prediction": model.classes_[chosen], **shares, "agreement": agreement}
-
-
-def _numbers(model: Regressor, prepared: Prepared) -> dict[str, Array]:
-    values = model.predict(prepared)
-    radius = interval_radius(model.errors_, COVERAGE)
-    columns = {"prediction": values}
-    if len(model.errors_):
-        columns |= {"lower": values - radius, "upper": values + radius}
-    if values.ndim == 1:
-        return columns
-    # Older files of part counts have no names.
-    names = model.target_names_ or range(values.shape[1])
-    return {
-        f"{key}_{name}": column[:, k]
-        for k, name in enumerate(names)
-        for key, column in columns.items()
-    }
-
-
-def _weights(model: Model, each: Floats) -> Floats:
-    """The weight of every network or member, (M,)."""
-    if isinstance(model, BlendEstimator):
-        return model.weights_
-    return np.full(each.shape[1], 1 / each.shape[1])
+    return model.decomposition.costs(examples)
 
 
 def _unseen(compressed: Compressed) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
 from saen._util.lazy import LazyModule
+from saen._util.seeds import derive_seed
 from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
-from saen.network.settings import Part
+from saen.learning import auto
+from saen.learning.problem import Problem, checked_groups
 
 if TYPE_CHECKING:
     from sklearn import model_selection
 else:
     model_selection = LazyModule("sklearn.model_selection")
 
-Fold = tuple[Ints, Ints]
-"""Training and test examples of one fold."""
-INNER_TEST_SIZE = 0.1
-"""Share of a training part that a single inner split holds out."""
-MAX_INNER_TEST = 10_000
-"""Examples that a single inner split holds out at most: enough for a temperature or a quantile."""
-
-
+Split = tuple[Ints, Ints]
+"""Training and test examples."""
 PARTS = ("train", "valid", "test")
 """The keys of a split in a file."""
 
@@ -51,7 +47,7 @@ class Splits:
     - `validation`: per repeat the examples to choose settings on, for splits of one fold a repeat.
     """
 
-    repeats: Sequence[Sequence[Fold]]
+    repeats: Sequence[Sequence[Split]]
     validation: Sequence[Ints] | None = None
 
 
@@ -81,7 +77,7 @@ def make_splits(
     *,
     test_size: float | None = None,
     groups: ArrayLike | None = None,
-) -> list[list[Fold]]:
+) -> list[list[Split]]:
     """Shuffled folds for every repeat, by scikit-learn's splitters, with seeds seed, seed + 1, ….
 
     Parameters
@@ -102,7 +98,7 @@ def make_splits(
     """
     y = np.asarray(targets)
     stratified = _has_classes(y)
-    group_of = None if groups is None else _checked_groups(groups, len(y))
+    group_of = checked_groups(groups, len(y))
     if repeats < 1:
         raise InputError(f"repeats must be an integer ≥ 1, not {repeats}")
     if test_size is None:
@@ -121,8 +117,46 @@ def make_splits(
     return out
 
 
-def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = None) -> list[Fold]:
-    """Folds of a training part, to compare settings on: like `make_splits`, but never refused.
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Examples to train on, and to test on.
+
+    - `name`: of its repeat and its place there; the repeat is part of the seeds, the place is not,
+      so that a model of a fold is the one that `fit` makes of the same examples;
+    - `inner`: pairs of training examples and of those that are held out from them, None as long as
+      it is not decided.
+    """
+
+    train: Ints
+    test: Ints
+    name: tuple[int, int] = (0, 0)
+    inner: tuple[Split, ...] | None = None
+
+    @property
+    def held_out(self) -> Ints:
+        """What the inner folds hold out, one after another."""
+        if not self.inner:
+            return self.train[:0]
+        return np.concatenate([check for _, check in self.inner])
+
+    def split_inside(self, problem: Problem, number: int | str, seed: int) -> Fold:
+        """With inner folds of the training examples, unless it has them: `auto`, or so many."""
+        if self.inner is not None:
+            return self
+        train, values = self.train, problem.values[self.train]
+        groups = None if problem.groups is None else problem.groups[train]
+        if isinstance(number, str):
+            number = auto.inner_folds(values, class_counts(values), grouped=groups is not None)
+        inner: tuple[Split, ...] = ()
+        if number > 0 and len(train) >= auto.MIN_INNER_EXAMPLES:
+            state = derive_seed((seed, self.name[0]), "inner folds") % 2**31
+            pairs = inner_folds(values, number, state, groups)
+            inner = tuple((train[fit], train[check]) for fit, check in pairs)
+        return replace(self, inner=inner)
+
+
+def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = None) -> list[Split]:
+    """Folds of training examples, to decide settings on: like `make_splits`, but never refused.
 
     One fold is a single split that holds out a tenth, but no more than `MAX_INNER_TEST` examples.
     """
@@ -131,7 +165,7 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
     if n_groups < 2:
         groups = None
     if folds == 1:
-        share = min(INNER_TEST_SIZE, MAX_INNER_TEST / len(targets))
+        share = min(auto.INNER_TEST_SIZE, auto.MAX_INNER_TEST / len(targets))
         stratified = counts.min() >= 2 and share * len(targets) >= len(counts)
         splitter = hold_out_splitter(share, state, stratified, groups is not None)
         return _split(splitter, targets, groups)
@@ -146,18 +180,6 @@ def inner_folds(targets: Array, folds: int, state: int, groups: Array | None = N
 def class_counts(targets: Array) -> Ints:
     """The members of every class, a single 0 where there is no one class per example."""
     return np.unique(targets, return_counts=True)[1] if _has_classes(targets) else np.zeros(1, int)
-
-
-def inner_parts(
-    part: Part, targets: Array, folds: int, state: int, groups: Array | None = None
-) -> list[Part]:
-    """The training examples of a part in `inner_folds`; `targets` and `groups` are of all."""
-    train = part.train
-    own = None if groups is None else groups[train]
-    return [
-        Part((*part.name, fold), train[fit], train[check])
-        for fold, (fit, check) in enumerate(inner_folds(targets[train], folds, state, own))
-    ]
 
 
 def _has_classes(targets: Array) -> bool:
@@ -181,7 +203,7 @@ def hold_out_splitter(test_size: float, state: int, stratified: bool, grouped: b
     return kind(1, test_size=test_size, random_state=state)
 
 
-def _split(splitter: Any, y: Array, groups: Array | None) -> list[Fold]:
+def _split(splitter: Any, y: Array, groups: Array | None) -> list[Split]:
     with warnings.catch_warnings():
         # `_check_folds` has said it once, in words of its own.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -221,13 +243,6 @@ def _check_folds(y: Array, folds: int, groups: Array | None) -> None:
         )
 
 
-def _checked_groups(groups: ArrayLike, n: int) -> Array:
-    group_of = np.asarray(groups)
-    if group_of.shape != (n,):
-        raise InputError(f"groups must have shape ({n},), one per example, not {group_of.shape}")
-    return np.unique(group_of.astype(str), return_inverse=True)[1]
-
-
 def _warn_of_large_group(groups: ArrayLike, share: float) -> None:
     names, counts = np.unique(np.asarray(groups).astype(str), return_counts=True)
     largest, n = counts.argmax(), int(counts.sum())
@@ -244,7 +259,7 @@ def _warn_of_large_group(groups: ArrayLike, share: float) -> None:
 # -- checking ----------------------------------------------------------------------------------
 
 
-def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
+def check_splits(splits: Sequence[Sequence[Split]], n: int) -> None:
     """Raise `InputError` for splits that do not fit `n` examples.
 
     A repeat of one fold is a hold-out, which may test any part. A repeat of several folds must test
@@ -273,7 +288,7 @@ def check_splits(splits: Sequence[Sequence[Fold]], n: int) -> None:
             raise InputError(f"repeat {repeat} must test each of the {n} examples exactly once")
 
 
-def check_validation(validation: Sequence[Ints], splits: Sequence[Sequence[Fold]], n: int) -> None:
+def check_validation(validation: Sequence[Ints], splits: Sequence[Sequence[Split]], n: int) -> None:
     """Raise `InputError` unless every repeat has one fold, and a validation part apart from it."""
     if len(validation) != len(splits) or any(len(folds) != 1 for folds in splits):
         raise InputError("validation examples belong to splits of one fold: one part per repeat")
@@ -346,7 +361,7 @@ def splits_from_json(
         _check_keys(document, ("repeats",), path)
         for fold in folds:
             _check_keys(fold, PARTS, path)
-        repeats: list[list[Fold]] = [
+        repeats: list[list[Split]] = [
             [(_indices(fold["train"]), _indices(fold["test"])) for fold in repeat]
             for repeat in document["repeats"]
         ]

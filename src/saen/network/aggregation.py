@@ -18,7 +18,6 @@ Shapes, for M models: H (m, M, d), W (roles, M, d, out), b (M, out), x (M, n, ou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -305,9 +304,6 @@ class RunningMoments(nn.Module):
     momentum = 0.1
     epsilon = EPSILON
 
-    combine: Callable[[Moments, Tensor], tuple[Moments, Tensor]] | None = None
-    """Moments and total uses of all processes from those of this one; see `data_parallel`."""
-
     def __init__(self, level: int, n_models: int, n_roles: int, width: int) -> None:
         super().__init__()
         self.level = level
@@ -317,12 +313,9 @@ class RunningMoments(nn.Module):
 
     def forward(self, moments: Moments, uses: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and 1 / standard deviation of a batch; updates the running moments."""
-        total = uses.sum(0)
-        if self.combine is not None:
-            moments, total = self.combine(moments, total)
         mean, variance = moments
         with torch.no_grad():
-            self._update(mean, variance, active=total > 0)
+            self._update(mean, variance, active=uses.sum(0) > 0)
         return mean, (variance + self.epsilon).rsqrt()
 
     def running(self) -> tuple[Tensor, Tensor]:

@@ -116,6 +116,25 @@ class Architecture:
                 )
 
 
+def models_last(key: str) -> bool:
+    """Whether a parameter or buffer has the axis of models second, not first."""
+    return key.endswith(("norm.mean", "norm.variance", ".seen"))
+
+
+def take_model(state: Mapping[str, Array], model: int) -> dict[str, Array]:
+    """The parameters of one of several networks."""
+    one = slice(model, model + 1)
+    return {key: a[:, one] if models_last(key) else a[one] for key, a in state.items()}
+
+
+def join_models(states: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """The parameters of several networks of one architecture, side by side."""
+    return {
+        key: np.concatenate([state[key] for state in states], axis=int(models_last(key)))
+        for key in states[0]
+    }
+
+
 def check_state(architecture: Architecture, state: Mapping[str, Array]) -> None:
     """Raise `InputError` unless names, shapes and types of parameters are those of `SAEN`."""
     bias = state.get("levels.0.bias")

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
 from saen._util.ahead import ahead
-from saen._util.arrays import Array, Ints, chunk_ends, segment_ids
+from saen._util.arrays import Array, Ints, chunk_ends, distinct, segment_ids
 from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
+from saen.data.content_hash import Keys, level_keys, mix
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.loss import Floats, Task
 from saen.network.model import SAEN
@@ -40,23 +42,32 @@ class Batches:
 
     At least one is kept, and as many as have `MAX_KEPT_ENTRIES` entries together. A batch is the
     same either way.
+
+    `members` lists the examples of every batch; with `numbers` (G, M), the batch that each example
+    belongs to for each model, others have no weight for it there.
     """
 
     def __init__(
-        self, network: SAEN, hierarchy: Hierarchy, top: Ints, task: Task, examples: list[Ints]
+        self,
+        network: SAEN,
+        hierarchy: Hierarchy,
+        top: Ints,
+        task: Task,
+        members: Sequence[Ints],
+        numbers: Ints | None = None,
     ) -> None:
         self._source = network, hierarchy, top, task
-        self._examples = examples
+        self._members, self._numbers = members, numbers
         self.kept: list[Batch] = []
         n_entries, limit = 0, MAX_KEPT_ENTRIES.get(network.device.type, MAX_KEPT_ENTRIES["cpu"])
-        for number in range(len(examples)):
+        for number in range(len(members)):
             if n_entries > limit:
                 break
             self.kept.append(self._cut(number))
             n_entries += sum(relation.n_entries for relation in self.kept[-1].tensors.relations)
 
     def __len__(self) -> int:
-        return len(self._examples)
+        return len(self._members)
 
     def in_order(self, numbers: Ints) -> Iterator[Batch]:
         """These batches, each cut while the caller works on the one before."""
@@ -71,43 +82,88 @@ class Batches:
 
     def _cut(self, number: int) -> Batch:
         network, hierarchy, top, task = self._source
-        return cut_batch(network, hierarchy, top, self._examples[number], task)
+        examples = self._members[number]
+        weights = task.weights[examples]
+        if self._numbers is not None:
+            weights = weights * (self._numbers[examples] == number)
+        return cut_batch(network, hierarchy, top, examples, task, weights)
 
 
 def cut_batches(
-    network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None, seed: int
+    network: SAEN, data: Hierarchy | Compressed, task: Task, n_batches: int, seed: int
 ) -> Batches:
     """The batches of a run, visited in a different order every epoch.
 
-    Which examples go together depends on the seed and the whole dataset only, so it is the same for
-    every model and every group of models.
+    Which batch an example is in depends on the seed and on what the example is, and for identical
+    training examples on their order: not on other examples, nor on other models.
     """
     hierarchy, top = hierarchy_and_top(data)
-    return Batches(network, hierarchy, top, task, batch_examples(len(top), batch_size, seed))
+    if isinstance(data, Compressed):
+        keys, same = data.keys[-1], top
+    else:
+        keys, same = np.unique(level_keys(hierarchy)[-1], axis=0, return_inverse=True)
+    numbers = batch_numbers(keys, same, task.weights, n_batches, seed)
+    return Batches(network, hierarchy, top, task, _members(numbers, n_batches), numbers)
 
 
 def cut_validation_batches(
-    network: SAEN, data: Hierarchy | Compressed, task: Task, batch_size: int | None
+    network: SAEN, data: Hierarchy | Compressed, task: Task, n_batches: int
 ) -> Batches:
     """The examples with a weight, each once: the others have no part in a validation loss."""
     hierarchy, top = hierarchy_and_top(data)
     held_out = np.flatnonzero(task.weights.any(axis=1))
-    n_batches = 1 if batch_size is None else max(-(-len(held_out) // batch_size), 1)
-    return Batches(network, hierarchy, top, task, np.array_split(held_out, n_batches))
+    members = np.array_split(held_out, min(n_batches, max(len(held_out), 1)))
+    return Batches(network, hierarchy, top, task, members)
 
 
-def batch_examples(n: int, batch_size: int | None, seed: int) -> list[Ints]:
-    """Which of n examples go together, in ascending order."""
-    order = generator(seed, "partition").permutation(n)
-    if batch_size is None or batch_size >= n:
-        parts = [np.arange(n)]
-    else:
-        parts = np.array_split(order, -(-n // batch_size))
-    return [np.sort(part) for part in parts if len(part)]
+def batch_numbers(
+    keys: Keys, top: Ints, weights: Floats, n_batches: int, seed: int
+) -> NDArray[np.int32]:
+    """The batch of every training example in every model, (G, M), -1 for other examples.
+
+    `keys` are those of the unique examples, `top` (G,) says which of them each example is, and
+    `weights` (G, M) are positive for training examples.
+
+    >>> keys, top = np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10)
+    >>> numbers = batch_numbers(keys, top, np.ones((10, 1)), 3, seed=0)
+    >>> sorted(set(numbers[:, 0].tolist()))
+    [0, 1, 2]
+    >>> (batch_numbers(keys, top[5:], np.ones((5, 1)), 3, seed=0) == numbers[5:]).all()
+    np.True_
+    """
+    used = weights > 0
+    if n_batches == 1:
+        return np.where(used, 0, -1).astype(np.int32)
+    # Of identical examples, how many training examples stand before each: (G, M).
+    order = np.argsort(top, kind="stable")
+    counted: NDArray[np.int64] = np.cumsum(used[order], axis=0) - used[order]
+    ordered = top[order]
+    first = np.searchsorted(ordered, ordered)
+    before: NDArray[np.int64] = np.empty_like(counted)
+    before[order] = counted - counted[first]
+    salt = np.uint64(derive_seed(seed, "batches"))
+    mixed = mix(mix(keys[:, 0] ^ salt)[top, None] + mix(before.astype(np.uint64)))
+    numbers = (mixed >> np.uint64(32)) * np.uint64(n_batches) >> np.uint64(32)
+    return np.where(used, numbers.astype(np.int32), -1).astype(np.int32)
 
 
-def cut_batch(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, task: Task) -> Batch:
-    """The batch of some examples."""
+def _members(numbers: NDArray[np.int32], n_batches: int) -> list[Ints]:
+    """The examples that any model has in each batch, in ascending order."""
+    example, model = np.nonzero(numbers >= 0)
+    codes = distinct(numbers[example, model].astype(np.int64) * len(numbers) + example)
+    batch, example = np.divmod(codes, max(len(numbers), 1))
+    return np.split(example, np.searchsorted(batch, np.arange(1, n_batches)))
+
+
+def cut_batch(
+    network: SAEN,
+    hierarchy: Hierarchy,
+    top: Ints,
+    examples: Ints,
+    task: Task,
+    weights: Floats,
+) -> Batch:
+    """The batch of some examples, with their weights (examples, M)."""
     used, row_of = np.unique(top[examples], return_inverse=True)
     reached = hierarchy if len(used) == len(hierarchy) else hierarchy[used]
     tensors = HierarchyTensors(reached, dtype=network.dtype, device=network.device)
@@ -116,11 +172,11 @@ def cut_batch(network: SAEN, hierarchy: Hierarchy, top: Ints, examples: Ints, ta
         return torch.from_numpy(array).to(network.device, network.dtype)
 
     counts = np.zeros((len(used), network.n_models))
-    np.add.at(counts, row_of, task.weights[examples])
+    np.add.at(counts, row_of, weights)
     uses = None
     if network.architecture.normalisation != "none":
         uses = tensors.uses(tensor(counts))
-    targets = tensor(task.histograms(examples, row_of, len(used), task.weights))
+    targets = tensor(task.histograms(examples, row_of, len(used), weights))
     active = torch.from_numpy(counts.sum(0) > 0).to(network.device)
     return Batch(tensors, targets, uses, active)
 

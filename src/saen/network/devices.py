@@ -39,6 +39,8 @@ def choose_device(name: str) -> str:
 
 def device_name(device: str | torch.device) -> str:
     """What results should say they were computed on."""
+    if device == CPU:
+        return CPU
     kind = torch.device(device)
     return torch.cuda.get_device_name(kind) if kind.type == "cuda" else kind.type
 

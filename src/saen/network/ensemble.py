@@ -1,7 +1,7 @@
 """Many trainings over one compressed hierarchy: networks side by side, in groups that fit memory.
 
-A `Plan` says how networks are trained on a dataset; `PartTraining` trains some for every part of
-the data (every fold, say) and gives their outputs on the part's test examples.
+A `Plan` says how networks are trained on a dataset; `Training` trains one for every `Run`, which
+has examples of its own, and gives its outputs.
 """
 
 from __future__ import annotations
@@ -15,24 +15,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from saen._util.arrays import Floats, distinct_with_inverse, offsets, segment_ids
+from saen._util.arrays import Array, Floats, distinct_with_inverse, offsets, segment_ids
 from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.errors import FileError
 from saen.io import container
-from saen.network.architecture import Architecture
-from saen.network.batches import generator
+from saen.network.architecture import Architecture, take_model
+from saen.network.batches import generator, hierarchy_and_top, seen_in_training
 from saen.network.loss import Task
-from saen.network.model import SAEN
-from saen.network.settings import (
-    DivergenceError,
-    DivergenceWarning,
-    History,
-    Part,
-    Settings,
-    as_rows,
-)
-from saen.network.training import outputs, train
+from saen.network.model import SAEN, Seen
+from saen.network.settings import DivergenceWarning, History, Run, Settings, as_rows
+from saen.network.training import advice_on_divergence, outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
 """Activations of one training step of a group on a CPU: more fall out of the cache."""
@@ -49,35 +42,45 @@ Progress = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that decides how networks train on a dataset, except which part they train on."""
+    """Everything that decides how networks train on a dataset, except the examples of each."""
 
     compressed: Compressed
     architecture: Architecture
     settings: Settings
-    n_models: int = 1
     min_count: int = 1
     device: torch.device = CPU
     dtype: torch.dtype = torch.float32
 
-    def network(self, seeds: Sequence[Seed]) -> SAEN:
-        """Untrained networks on the plan's device, one per seed."""
-        return SAEN(self.architecture, seeds, dtype=self.dtype).to(self.device)
+    def network(self, seeds: Sequence[Seed], seen: Seen | None = None) -> SAEN:
+        """Untrained networks on the plan's device, one per seed, for what they will have seen."""
+        schema = self.compressed.hierarchy
+        return SAEN(self.architecture, seeds, dtype=self.dtype, schema=schema, seen=seen).to(
+            self.device
+        )
+
+    def advice(self) -> str:
+        """What may help a training that diverges."""
+        return advice_on_divergence(self.compressed.hierarchy, self.settings)
 
 
 @dataclass(frozen=True)
-class PartResults:
-    """What training on parts gave.
+class Trained:
+    """Networks after training, in the order of the runs.
 
-    - `outputs`: per part, of its `n_models` networks on its test examples, (tests, n_models, k);
-    - `loss` (epochs, networks): training loss; networks are ordered by part, then model;
-    - `test_accuracy`, `test_loss` (epochs, networks): on the test examples, where asked for; NaN
-      after epochs at which they were not measured.
+    - `outputs`: of each network for the examples that it is asked about, (asked, k);
+    - `loss` (epochs, networks): training loss;
+    - `test_accuracy`, `test_loss` (epochs, networks): on the held-out examples, where asked for;
+      NaN after epochs at which they were not measured;
+    - `diverged` (networks,): which of them have no outputs;
+    - `states`: the parameters of each network, if they are kept.
     """
 
     outputs: list[Floats]
     loss: Floats
     test_accuracy: Floats | None
     test_loss: Floats | None
+    diverged: Array
+    states: list[dict[str, Array]]
 
     def history(self, first: int, last: int) -> History:
         """The curves of some networks, tests as validation."""
@@ -85,40 +88,40 @@ class PartResults:
             [] if each is None else as_rows(each[:, first:last])
             for each in (self.test_loss, self.test_accuracy)
         )
-        return History(self.loss[:, first:last].tolist(), [], loss, accuracy)
+        return History(as_rows(self.loss[:, first:last]), [], loss, accuracy)
 
 
 @dataclass(frozen=True)
-class PartTraining:
-    """Trains `plan.n_models` networks on every part, many side by side, and tests them.
+class Training:
+    """Trains a network for every run, many side by side, and asks it about examples.
 
     A network's result does not depend on those beside it, except for rounding.
 
     Parameters
     ----------
-    plan, task : how and what to learn; `task.weights` (examples, 1) counts in the training of
-        every part; `task.class_weights`, where given, has shape (classes, len(parts)), and
-        `task.targets` may have shape (examples, len(parts), k).
-    parts : what to train on and to test on.
-    seed : decides, with a part's name and the number of the model, the initial weights.
+    plan, task : how and what to learn; `task.weights` (examples, 1) counts in every run;
+        `task.class_weights`, where given, has shape (classes, runs), and `task.targets` may have
+        shape (examples, runs, k).
+    runs : the networks.
     until : epochs to train, all of the settings' by default.
-    test_every : measure loss and accuracy on the test examples after every so many epochs, and
+    test_every : measure loss and accuracy on the held-out examples after every so many epochs, and
         the last one; 0 is never.
     group_size : networks side by side; by default `choose_group_size`.
     folder, stage : finished groups are written there, under that name, and taken from there.
+    keep : whether the parameters are wanted.
     progress : called with the network-epochs done since the last call.
     tasks : where groups are trained, by default here; the results are the same.
     """
 
     plan: Plan
     task: Task
-    parts: Sequence[Part]
-    seed: int = 0
+    runs: Sequence[Run]
     until: int | None = None
     test_every: int = 0
     group_size: int | None = None
     folder: Path | None = None
     stage: str = "networks"
+    keep: bool = False
     progress: Progress | None = None
     tasks: Tasks | None = None
 
@@ -132,72 +135,83 @@ class PartTraining:
             received = partial(group.receive, self.progress)
             self.tasks.submit(group.name, received, _train_group, compressed, group.alone())
 
-    def run(self) -> PartResults:
-        """Train, and test."""
+    def run(self) -> Trained:
+        """Train, and ask."""
         self.submit()
-        collected = [
-            np.empty((len(part.test), self.plan.n_models, self.task.n_outputs), dtype=np.float64)
-            for part in self.parts
-        ]
-        histories = []
+        results: dict[int, tuple[Floats, dict[str, Array]]] = {}
+        curves: list[tuple[History, Sequence[int]]] = []
         for group in self._groups:
             if self.tasks is not None and self.tasks.has(group.name):
-                result = self.tasks.result(group.name)
-                if isinstance(result, DivergenceError):
-                    raise result
-                rows, history = result
+                rows, states, history = self.tasks.result(group.name)
             else:
-                rows, history = group.train_or_read(self.progress)
-            histories.append((history, len(group.runs)))
-            ends = np.cumsum([len(self.parts[part].test) for part, _ in group.runs])
-            for (part, model), block in zip(group.runs, np.split(rows, ends[:-1]), strict=True):
-                collected[part][:, model] = block
+                rows, states, history = group.train_or_read(self.progress)
+            ends = np.cumsum([len(self.runs[number].asked) for number in group.numbers])
+            for place, (number, block) in enumerate(
+                zip(group.numbers, np.split(rows, ends[:-1]), strict=True)
+            ):
+                results[number] = block, take_model(states, place) if self.keep else {}
+            curves.append((history, group.numbers))
+        order = np.argsort(np.concatenate([numbers for _, numbers in curves]))
 
-        def curves(name: str) -> Floats:
+        def joined(name: str) -> Floats:
             each = [
-                np.array(getattr(history, name), dtype=np.float64).reshape(-1, n)
-                for history, n in histories
+                np.array(getattr(history, name), dtype=np.float64).reshape(-1, len(numbers))
+                for history, numbers in curves
             ]
-            return np.concatenate(each, axis=1)
+            longest = max(map(len, each))
+            padded = [
+                np.pad(one, ((0, longest - len(one)), (0, 0)), constant_values=np.nan)
+                for one in each
+            ]
+            return np.concatenate(padded, axis=1)[:, order]
 
-        tests = ("validation_accuracy", "validation_loss")
-        tested = [curves(name) if self.test_every else None for name in tests]
-        return PartResults(collected, curves("loss"), *tested)
+        diverged = np.zeros(len(self.runs), dtype=np.bool_)
+        for history, numbers in curves:
+            diverged[[numbers[place] for place in history.diverged]] = True
+        rows_of, states_of = zip(*(results[n] for n in range(len(self.runs))), strict=True)
+        return Trained(
+            outputs=list(rows_of),
+            loss=joined("loss"),
+            test_accuracy=joined("validation_accuracy") if self.test_every else None,
+            test_loss=joined("validation_loss") if self.test_every else None,
+            diverged=diverged,
+            states=list(states_of),
+        )
 
     @cached_property
     def _groups(self) -> list[_Group]:
-        n_models = self.plan.n_models
-        runs = [(part, model) for part in range(len(self.parts)) for model in range(n_models)]
-        size = self.group_size or choose_group_size(self.plan, len(runs))
-        groups = []
-        for first in range(0, len(runs), size):
-            name = f"{self.stage}-{first:04d}"
-            file = None if self.folder is None else self.folder / f"{name}.saen"
-            own = runs[first : first + size]
-            how = self.seed, self.until, self.test_every
-            groups.append(_Group(name, file, self.plan, self.task, self.parts, own, *how))
+        groups: list[_Group] = []
+        n_batches = np.array([run.n_batches for run in self.runs])
+        for number in np.unique(n_batches).tolist():
+            numbers = np.flatnonzero(n_batches == number)
+            size = self.group_size or choose_group_size(self.plan, len(numbers), number)
+            for first in range(0, len(numbers), size):
+                own = numbers[first : first + size].tolist()
+                name = f"{self.stage}-{len(groups):04d}"
+                file = None if self.folder is None else self.folder / f"{name}.saen"
+                how = self.until, self.test_every, self.keep
+                task = _task_of(self.task, own)
+                groups.append(
+                    _Group(name, file, self.plan, task, [self.runs[n] for n in own], own, *how)
+                )
         return groups
 
 
-def _train_group(
-    compressed: Compressed, group: _Group
-) -> tuple[Floats, History, list[str]] | DivergenceError:
-    """Outputs, curves and warnings of a group.
+_Result = tuple[Floats, dict[str, Array], History]
+"""Outputs, one run after the other, (Σ asked, k), parameters if they are kept, and curves."""
 
-    A divergence is returned: raised here, it would end the tasks of other stages.
-    """
+
+def _train_group(compressed: Compressed, group: _Group) -> tuple[_Result, list[str]]:
+    """What a group gives, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DivergenceWarning)
         plan = replace(group.plan, compressed=compressed)
-        try:
-            rows, history = replace(group, plan=plan).train_or_read(None)
-        except DivergenceError as error:
-            return error
+        result = replace(group, plan=plan).train_or_read(None)
     messages = [str(w.message) for w in caught if issubclass(w.category, DivergenceWarning)]
-    return rows, history, messages
+    return result, messages
 
 
-def choose_group_size(plan: Plan, n_networks: int) -> int:
+def choose_group_size(plan: Plan, n_networks: int, n_batches: int) -> int:
     """How many networks to train side by side: by rule, so that a repeated run gives the same bits.
 
     On a CPU as many as one training step keeps in the cache, on a GPU as many as fit its memory.
@@ -207,102 +221,88 @@ def choose_group_size(plan: Plan, n_networks: int) -> int:
         memory = torch.cuda.get_device_properties(plan.device).total_memory
         limit, objects = memory // BYTES_PER_ACTIVATION, sum(plan.compressed.hierarchy.sizes)
     else:
-        limit, objects = MAX_STEP_ACTIVATIONS, _objects_per_step(plan)
+        limit, objects = MAX_STEP_ACTIVATIONS, _objects_per_step(plan, n_batches)
     size = max(limit // max(objects * widest, 1), MIN_GROUP_SIZE)
     n_groups = -(-n_networks // min(size, n_networks))
     return -(-n_networks // n_groups)  # groups of about equal size
 
 
-def _objects_per_step(plan: Plan) -> int:
+def _objects_per_step(plan: Plan, n_batches: int) -> int:
     """Objects of all levels that a batch of the usual size reaches, by the example of one batch."""
-    n, batch_size = len(plan.compressed), plan.settings.batch_size
-    hierarchy = plan.compressed.hierarchy
-    if batch_size is None or batch_size >= n:
+    n, hierarchy = len(plan.compressed), plan.compressed.hierarchy
+    if n_batches == 1:
         return sum(hierarchy.sizes)
-    batch = generator(plan.settings.seed, "group size").permutation(n)[:batch_size]
+    batch = generator(plan.settings.seed, "group size").permutation(n)[: -(-n // n_batches)]
     return sum(hierarchy[np.unique(plan.compressed.top[batch])].sizes)
 
 
-def _read_group(file: Path) -> tuple[Floats, History]:
-    """Outputs and curves of a finished group."""
+def _read_group(file: Path) -> _Result:
+    """What a finished group gave."""
     _, document, tensors = container.read(file)
     try:
         history = History(**document["history"])
         len(history.loss)
-        return np.array(tensors["outputs"]), history
+        arrays = {key: np.array(array) for key, array in tensors.items()}
+        return arrays.pop("outputs"), arrays, history
     except (KeyError, TypeError) as error:
         raise FileError(f"damaged: inconsistent content ({error})", path=file) from None
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Networks that train side by side: pairs of a part and a number of a model."""
+    """Networks that train side by side; `numbers` are those of their runs."""
 
     name: str
     file: Path | None
     plan: Plan
     task: Task
-    parts: Sequence[Part]
-    runs: Sequence[tuple[int, int]]
-    seed: int
+    runs: Sequence[Run]
+    numbers: Sequence[int]
     until: int | None
     test_every: int
+    keep: bool
 
-    def train_or_read(self, progress: Progress | None) -> tuple[Floats, History]:
-        """Outputs on the test examples, one run after the other, (Σ tests, k), and the curves."""
+    def train_or_read(self, progress: Progress | None) -> _Result:
+        """What the networks give, from the file if they are finished."""
         if self.file is None:
             return self._train(None, progress)
         checkpoint = self.file.with_suffix(".checkpoint")
         if self.file.exists():
-            rows, history = _read_group(self.file)
+            result = _read_group(self.file)
             if progress is not None:
-                progress(len(self.runs) * len(history.loss))
+                progress(len(self.runs) * len(result[2].loss))
         else:
-            try:
-                rows, history = self._train(checkpoint, progress)
-            except DivergenceError:
-                checkpoint.unlink(missing_ok=True)
-                raise
-            self._write(self.file, rows, history)
+            result = self._train(checkpoint, progress)
+            self._write(self.file, result)
         checkpoint.unlink(missing_ok=True)  # it may be of a run that was killed between the two
-        return rows, history
+        return result
 
     def alone(self) -> _Group:
-        """Without files, the hierarchy, and parts and targets that it does not train on."""
-        used = sorted({part for part, _ in self.runs})
-        number = {part: place for place, part in enumerate(used)}
-        return replace(
-            self,
-            file=None,
-            plan=replace(self.plan, compressed=None),  # type: ignore[arg-type]
-            task=_task_of(self.task, used),
-            parts=[self.parts[part] for part in used],
-            runs=[(number[part], model) for part, model in self.runs],
-        )
+        """Without files and the hierarchy."""
+        plan = replace(self.plan, compressed=None)  # type: ignore[arg-type]
+        return replace(self, file=None, plan=plan)
 
-    def receive(
-        self, progress: Progress | None, result: tuple[Floats, History, list[str]] | DivergenceError
-    ) -> tuple[Floats, History] | DivergenceError:
+    def receive(self, progress: Progress | None, received: tuple[_Result, list[str]]) -> _Result:
         """What a task returned: keep it in a file, and warn here as the task did there."""
-        if isinstance(result, DivergenceError):
-            return result
-        rows, history, messages = result
+        result, messages = received
         for message in messages:
             warnings.warn(message, DivergenceWarning, stacklevel=4)
         if self.file is not None:
-            self._write(self.file, rows, history)
+            self._write(self.file, result)
         if progress is not None:
-            progress(len(self.runs) * len(history.loss))
-        return rows, history
+            progress(len(self.runs) * len(result[2].loss))
+        return result
 
-    def _write(self, file: Path, rows: Floats, history: History) -> None:
+    def _write(self, file: Path, result: _Result) -> None:
+        rows, states, history = result
         document = {"history": asdict(history), "networks": len(self.runs)}
-        container.write(file, "predictions", document, {"outputs": rows})
+        container.write(file, "predictions", document, {"outputs": rows, **states})
 
-    def _train(self, checkpoint: Path | None, progress: Progress | None) -> tuple[Floats, History]:
-        plan, compressed = self.plan, self.plan.compressed
-        seeds = [(self.seed, *self.parts[part].name, model) for part, model in self.runs]
-        network = plan.network(seeds)
+    def _train(self, checkpoint: Path | None, progress: Progress | None) -> _Result:
+        plan, compressed, task = self.plan, self.plan.compressed, self._task()
+        hierarchy, top = hierarchy_and_top(compressed)
+        seen = seen_in_training(hierarchy, top, task.weights, plan.min_count)
+        network = plan.network([run.seed for run in self.runs], seen)
         done = 0
 
         def epoch_done(epoch: int, _: History) -> None:
@@ -314,39 +314,41 @@ class _Group:
         history = train(
             network,
             compressed,
-            self._task(),
+            task,
             plan.settings,
             min_count=plan.min_count,
             checkpoint=checkpoint,
             until=self.until,
             validate_every=max(self.test_every, 1),
             progress=epoch_done,
+            n_batches=self.runs[0].n_batches,
+            seen=seen,
+            tolerant=True,
         )
         if history.interrupted:
             raise KeyboardInterrupt
-        tests = [self.parts[part].test for part, _ in self.runs]
-        tested = np.concatenate([compressed.top[test] for test in tests])
+        asked = [run.asked for run in self.runs]
+        tested = np.concatenate([compressed.top[each] for each in asked])
         unique, place = distinct_with_inverse(tested)
-        hierarchy = compressed.hierarchy
         reached = hierarchy if len(unique) == len(hierarchy) else hierarchy[unique]
         found = outputs(network, reached).double().cpu().numpy()
-        return found[place, segment_ids(offsets(np.array(list(map(len, tests)))))], history
+        rows = found[place, segment_ids(offsets(np.array(list(map(len, asked)))))]
+        state = network.state_dict() if self.keep else {}
+        return rows, {key: tensor.cpu().numpy() for key, tensor in state.items()}, history
 
     def _task(self) -> Task:
         weights, tested = (np.zeros((len(self.task.targets), len(self.runs))) for _ in range(2))
-        for position, (part, _) in enumerate(self.runs):
-            train, test = self.parts[part].train, self.parts[part].test
-            weights[train, position] = self.task.weights[train, 0]
-            tested[test, position] = self.task.weights[test, 0]
-        own = _task_of(self.task, [part for part, _ in self.runs])
-        return replace(own, weights=weights, validation=tested if self.test_every else None)
+        for place, run in enumerate(self.runs):
+            weights[run.train, place] = self.task.weights[run.train, 0]
+            tested[run.held_out, place] = self.task.weights[run.held_out, 0]
+        return replace(self.task, weights=weights, validation=tested if self.test_every else None)
 
 
-def _task_of(task: Task, parts: list[int]) -> Task:
-    """The task with the targets and class weights of these parts, in this order."""
+def _task_of(task: Task, runs: list[int]) -> Task:
+    """The task with the targets and class weights of these runs, in this order."""
     factors = task.class_weights
     return replace(
         task,
-        targets=task.targets[:, parts] if task.targets.ndim == 3 else task.targets,
-        class_weights=None if factors is None else factors[:, parts],
+        targets=task.targets[:, runs] if task.targets.ndim == 3 else task.targets,
+        class_weights=None if factors is None else factors[:, runs],
     )

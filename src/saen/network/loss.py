@@ -128,12 +128,13 @@ class Task:
     def histograms(self, examples: Ints, row_of: Ints, n_rows: int, weights: Floats) -> Array:
         """Targets of unique rows as weighted histograms, (n_rows, M, C), over some examples.
 
-        `row_of` gives the row of each of the `examples`. For t targets of two classes the first t
-        columns count the first classes and the others the second ones. For squared errors
+        `row_of` gives the row of each of the `examples`, `weights` (examples, M) theirs. For t
+        targets of two classes the first t columns count the first classes and the others the second
+        ones. For squared errors
         (n_rows, M, 1 + 2k): the summed squared deviations of the targets from their weighted means,
         the total weight of each target, and its mean. Unknown targets count nowhere.
         """
-        w = weights[examples]
+        w = weights
         if self.loss == "squares":
             y = self.targets[examples]
             y = y[:, None] if y.ndim == 2 else y

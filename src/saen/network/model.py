@@ -6,18 +6,21 @@ and one network is an ensemble of one. Representations of level l have shape (n_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from saen._util.arrays import Array
 from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
-from saen.data.hierarchy import Hierarchy
+from saen.data.content_hash import mix, value_keys
+from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.network.aggregation import Aggregation, RunningMoments, weighted_moments
 from saen.network.architecture import Architecture, check_state
@@ -27,6 +30,12 @@ MOMENTS_COST = 30
 """Multiplications that take as long as one aggregate's share of computing the moments."""
 
 
+Seen = tuple[Tensor, Sequence[Tensor]]
+"""Arguments of `SAEN.restrict_to_seen`."""
+Draw = Callable[[int], Tensor]
+"""Draws so many numbers between 0 and 1 for each of some objects, (n, units)."""
+
+
 class SAEN(nn.Module):
     """M Shift Aggregate Extract Networks of one architecture.
 
@@ -34,9 +43,12 @@ class SAEN(nn.Module):
     `Compressed` for those of the original objects, in their order.
 
     - `architecture`: the shape of every network;
-    - `seeds`: one per network, an integer or a tuple of integers; initial weights depend on nothing
-      else;
-    - `dtype`: floating-point type of the parameters.
+    - `seeds`: one per network, an integer or a tuple of integers;
+    - `dtype`: floating-point type of the parameters;
+    - `schema`: a hierarchy with the names of labels and roles, by default their numbers. The first
+      weights of a label or role depend on the seed and its name;
+    - `seen`: which of them each network sees in its training, see `restrict_to_seen`; by default
+      all.
 
     Raises `InputError` without seeds, or when called with a hierarchy that does not fit.
 
@@ -53,6 +65,8 @@ class SAEN(nn.Module):
         seeds: Sequence[int | Sequence[int]] = (0,),
         *,
         dtype: torch.dtype = torch.float32,
+        schema: Hierarchy | None = None,
+        seen: Seen | None = None,
     ) -> None:
         super().__init__()
         self.architecture = architecture
@@ -64,7 +78,7 @@ class SAEN(nn.Module):
         self.levels = nn.ModuleList([BottomLevel(architecture, self.n_models), *levels])
         self.to(dtype)
         if not self.bottom.bias.is_meta:
-            self._initialise(seeds)
+            self._initialise(seeds, schema, seen)
         self._cached: tuple[Hierarchy | Compressed, HierarchyTensors] | None = None
 
     @classmethod
@@ -86,22 +100,40 @@ class SAEN(nn.Module):
         network.load_state_dict(tensors, assign=True)
         return network.eval()
 
-    def _initialise(self, seeds: Sequence[int | Sequence[int]]) -> None:
-        layers = [module for module in self.modules() if isinstance(module, LaterLayers)]
-        with torch.no_grad():
-            for model, seed in enumerate(seeds):
-                for level, module in enumerate(layers):
-                    module.offsets[model] = derive_seed(seed, f"dropout {level}") / 2**63
-                generator = torch.Generator().manual_seed(derive_seed(seed, "weights"))
-                for parameter in self.parameters():
-                    fan_in = parameter.shape[1] if parameter.ndim == 3 else 0
-                    draw = torch.rand(parameter.shape[1:], generator=generator, dtype=torch.float64)
-                    bound = (3.0 / fan_in) ** 0.5 if fan_in else 0.0
-                    if parameter is self.bottom.table:
-                        # A row of the label table is the only input of its object: fan-in one.
-                        # Beside vectors it corrects what they say, and starts at zero.
-                        bound = 1.0 if self.bottom.map is None else 0.0
-                    parameter[model] = (2 * draw - 1) * bound
+    @torch.no_grad()
+    def _initialise(
+        self, seeds: Sequence[int | Sequence[int]], schema: Hierarchy | None, seen: Seen | None
+    ) -> None:
+        """Draw the weights of labels and roles by their names: others have no influence on them."""
+        for place, module in enumerate(m for m in self.modules() if isinstance(m, LaterLayers)):
+            draws = [derive_seed(seed, f"dropout {place}") / 2**63 for seed in seeds]
+            module.offsets.copy_(torch.tensor(draws))
+        if seen is not None:
+            self.restrict_to_seen(*seen)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim < 3:
+                parameter.zero_()
+                continue
+            _, n_rows, size = parameter.shape
+            rows, fan_in = np.arange(n_rows, dtype=np.uint64), np.full(len(seeds), float(n_rows))
+            if parameter is self.bottom.table:
+                rows = _label_keys(n_rows, schema)
+                # A row of the label table is the only input of its object: fan-in one.
+                # Beside vectors it corrects what they say, and starts at zero.
+                fan_in[:] = 3.0 if self.bottom.map is None else np.inf
+            for number in range(1, self.depth + 1):
+                level = self.level(number)
+                if parameter is level.weight:
+                    relation = None if schema is None else schema.relations[number - 1]
+                    rows = _role_keys(level, relation)
+                    fan_in[:] = np.maximum(level.seen.sum(0).numpy(), 1) * level.below
+            salts = [derive_seed(seed, f"weights {name}") for seed in seeds]
+            units = np.array(salts, dtype=np.uint64)[:, None, None] + np.arange(
+                size, dtype=np.uint64
+            )
+            draw = (mix(mix(units) ^ mix(rows)[:, None]) >> np.uint64(11)) * 2.0**-52 - 1.0
+            bound = np.sqrt(3.0 / fan_in)[:, None, None]
+            parameter.copy_(torch.from_numpy(draw * bound))
 
     @property
     def bottom(self) -> BottomLevel:
@@ -181,7 +213,10 @@ class SAEN(nn.Module):
         h: Tensor = self.bottom(tensors, w[0])
         for index in range(1, last + 1):
             hidden = level == index == self.depth
-            h = self.levels[index](tensors.relations[index - 1], h, w[index], noise, hidden)
+            draw = None
+            if noise is not None and self.training and self.architecture.dropout:
+                draw = partial(_draw, noise, tensors.keys[index])
+            h = self.levels[index](tensors.relations[index - 1], h, w[index], draw, hidden)
         return h
 
     def restrict_to_seen(self, labels: Tensor, roles: Sequence[Tensor]) -> None:
@@ -196,12 +231,27 @@ class SAEN(nn.Module):
         for level, seen in enumerate(roles, start=1):
             self.level(level).seen.copy_(seen)
 
-    def remember(self, earlier: SAEN) -> None:
-        """Use labels and roles that these models have not seen as `earlier` ones did."""
-        own, other = self.bottom.entries, earlier.bottom.entries.to(self.device)
-        self.bottom.entries.copy_(torch.where(own == self.architecture.labels + 1, other, own))
-        for level in range(1, len(self.architecture.roles) + 1):
-            self.level(level).seen.logical_or_(earlier.level(level).seen.to(self.device))
+
+def _draw(noise: np.random.Generator, keys: NDArray[np.uint64], units: int) -> Tensor:
+    """Numbers that depend on what each object is, and not on those beside it."""
+    salt = noise.integers(1 << 63, dtype=np.uint64)
+    columns = mix(salt + np.arange(units, dtype=np.uint64))
+    return torch.from_numpy((mix(keys[:, None] ^ columns) >> np.uint64(11)) * 2.0**-53)
+
+
+def _label_keys(n_rows: int, schema: Hierarchy | None) -> NDArray[np.uint64]:
+    """A number for every label, and last for the entry that rare labels share."""
+    known = None if schema is None else schema.attributes.vocabulary
+    labels = range(n_rows - 1) if known is None else known
+    keys = [value_keys(list(labels), "label"), value_keys([""], "rare")]
+    return np.concatenate(keys)[:, 0] if n_rows > 1 else keys[1][:, 0]
+
+
+def _role_keys(level: Level, relation: Relation | None) -> NDArray[np.uint64]:
+    """A number for every pair of a role and a unit below."""
+    roles = tuple(map(str, range(level.n_roles))) if relation is None else relation.alphabet
+    units = mix(np.arange(level.below, dtype=np.uint64))
+    return (value_keys(list(roles), "role")[:, :1] + units).reshape(-1)
 
 
 class BottomLevel(nn.Module):
@@ -279,7 +329,7 @@ class Level(nn.Module):
         relation: RelationTensors,
         h: Tensor,
         uses: Tensor | None,
-        noise: np.random.Generator | None,
+        draw: Draw | None,
         hidden: bool = False,
     ) -> Tensor:
         """h_l from h_{l-1}, (n_l, M, d_l); with `hidden` the input of the last layer."""
@@ -291,7 +341,7 @@ class Level(nn.Module):
             statistics = self.norm(aggregation.moments(a, uses), uses)
         # Eq. 2: h_l(s) = f_l(a_l(s)), the first layer and then the others
         x = aggregation.linear(a, *self.first_layer(statistics))
-        h = self.layers(x, noise, hidden)
+        h = self.layers(x, draw, hidden)
         return h.transpose(0, 1).contiguous()
 
     def first_layer(self, statistics: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -356,25 +406,25 @@ class LaterLayers(nn.Module):
         self.biases = nn.ParameterList([nn.Parameter(torch.empty(n_models, o)) for _, o in pairs])
         self.register_buffer("offsets", torch.zeros(n_models))
 
-    def forward(self, x: Tensor, noise: np.random.Generator | None, hidden: bool = False) -> Tensor:
+    def forward(self, x: Tensor, draw: Draw | None, hidden: bool = False) -> Tensor:
         """The level's output, or with `hidden` the input of its last layer."""
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = self.activate(x, noise)
+            x = self.activate(x, draw)
             if hidden and layer == last:
                 return x
             x = torch.baddbmm(bias[:, None], x, weight)
         if self.ends_linear:
             return x
-        return self.activate(x, None if self.is_top else noise)  # outputs are never dropped
+        return self.activate(x, None if self.is_top else draw)  # outputs are never dropped
 
-    def activate(self, x: Tensor, noise: np.random.Generator | None) -> Tensor:
+    def activate(self, x: Tensor, draw: Draw | None) -> Tensor:
         """Leaky ReLU, then in training dropout."""
         x = nn.functional.leaky_relu(x, self.slope)
-        if not self.training or not self.dropout or noise is None:
+        if not self.training or not self.dropout or draw is None:
             return x
         # All models share one draw, rotated on the unit circle by each model's own offset: the
         # masks of a model are uniform and do not depend on which models train beside it.
-        shared = torch.from_numpy(noise.random((x.shape[1], x.shape[2]))).to(x.device)
+        shared = draw(x.shape[2]).to(x.device)
         mask = (shared + self.offsets[:, None, None]) % 1.0 >= self.dropout
         return x * mask / (1.0 - self.dropout)

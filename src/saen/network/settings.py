@@ -63,6 +63,10 @@ class Settings:
         if self.schedule not in ("constant", "cosine"):
             raise InputError(f"schedule is constant or cosine, not {self.schedule!r}")
 
+    def n_batches(self, n: int) -> int:
+        """Steps of an epoch over n training examples."""
+        return 1 if self.batch_size is None else max(-(-n // self.batch_size), 1)
+
     def rate(self, epoch: float) -> float:
         """The learning rate after that many epochs."""
         if self.schedule == "constant":
@@ -71,27 +75,41 @@ class Settings:
         return self.learning_rate * 0.5 * (1.0 + float(np.cos(np.pi * share)))
 
 
-@dataclass(frozen=True)
-class Part:
-    """Examples to train on and to test on; `name` is part of the seeds of its networks."""
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One network to train: its seed, the examples it learns from, and those it is asked about.
 
-    name: tuple[int, ...]
+    - `seed`: decides the initial weights;
+    - `train`: in how many batches each epoch visits them is `n_batches`;
+    - `held_out`: on which its curves are measured; outputs are wanted for these, then for `test`.
+    """
+
+    seed: tuple[int, ...]
     train: Ints
+    held_out: Ints
     test: Ints
+    n_batches: int = 1
+
+    @property
+    def asked(self) -> Ints:
+        """The examples whose outputs are wanted."""
+        return np.concatenate([self.held_out, self.test])
 
 
 @dataclass
 class History:
     """Per epoch and model, (epochs, M): loss and accuracy in training and on validation.
 
-    Rows of None are epochs after which the validation was not measured.
+    None stands for validations that were not measured, and for losses of models that have
+    `diverged`, which are listed by number.
     """
 
-    loss: list[list[float]] = field(default_factory=list)
-    accuracy: list[list[float]] = field(default_factory=list)
+    loss: list[list[float | None]] = field(default_factory=list)
+    accuracy: list[list[float | None]] = field(default_factory=list)
     validation_loss: list[list[float | None]] = field(default_factory=list)
     validation_accuracy: list[list[float | None]] = field(default_factory=list)
     interrupted: bool = False
+    diverged: list[int] = field(default_factory=list)
 
 
 def curve_step(epochs: int) -> int:
@@ -112,7 +130,7 @@ def as_rows(curve: Floats) -> list[list[float | None]]:
     return [[None if np.isnan(v) else v for v in row] for row in curve.tolist()]
 
 
-def join_curves(curves: Sequence[Floats | list[list[float]] | list[list[float | None]]]) -> Floats:
+def join_curves(curves: Sequence[Floats | list[list[float | None]]]) -> Floats:
     """Curves of several groups of networks, (epochs, networks) each, side by side.
 
     NaN follows the last epoch of a group; one without epochs, as of part counts, has no columns.

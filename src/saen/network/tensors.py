@@ -6,9 +6,11 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from saen.data.compression import Compressed
+from saen.data.content_hash import level_keys
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.network.aggregation import DenseRows, NonEmptyRows, ProjectFirst, nonempty_pairs
 
@@ -50,7 +52,7 @@ class HierarchyTensors:
     ) -> None:
         hierarchy = data.hierarchy if isinstance(data, Compressed) else data
         attributes = hierarchy.attributes
-        self.dtype, self.device = dtype, device
+        self._source, self.dtype, self.device = hierarchy, dtype, device
         self.codes: Tensor | None = None
         self.vectors: Tensor | None = None
         if attributes.codes is not None:
@@ -75,6 +77,11 @@ class HierarchyTensors:
     def n_objects(self) -> int:
         """Objects of all levels."""
         return self.n_bottom + sum(relation.n_parents for relation in self.relations)
+
+    @cached_property
+    def keys(self) -> list[NDArray[np.uint64]]:
+        """A number for every object of every level, bottom first, that says what it is: (n_l,)."""
+        return [keys[:, 0] for keys in level_keys(self._source)]
 
     def uses(self, top: Tensor) -> list[Tensor]:
         """Weights of the objects of every level, bottom first, from those of the top: (n_l, M)."""

@@ -33,7 +33,7 @@ from saen.network.cuda_graphs import Recorder
 from saen.network.forward import MAX_ACTIVATIONS, passes
 from saen.network.loss import Task
 from saen.network.memory import reused_memory
-from saen.network.model import SAEN
+from saen.network.model import SAEN, Seen
 from saen.network.settings import DivergenceError, DivergenceWarning, History, Settings
 from saen.network.tensors import HierarchyTensors
 
@@ -65,6 +65,9 @@ def train(
     until: int | None = None,
     validate_every: int = 1,
     progress: Callable[[int, History], object] | None = None,
+    n_batches: int | None = None,
+    seen: Seen | None = None,
+    tolerant: bool = False,
 ) -> History:
     """Train all models of a network in place.
 
@@ -79,7 +82,10 @@ def train(
     - `validate_every`: measure the validation after every so many epochs, and the last one; with
       `patience` after every one;
     - `progress`: called with the number of epochs done and the history after every epoch; training
-      ends early where it returns True.
+      ends early where it returns True;
+    - `n_batches`: steps per epoch, by default as many as batches of the settings' size need;
+    - `seen`: what `seen_in_training` gives, if it is known already;
+    - `tolerant`: go on without models that diverge, which `History.diverged` lists.
 
     Returns the losses and accuracies per epoch and model. Ctrl-C ends training with the weights of
     the last completed epoch and sets `History.interrupted`.
@@ -110,13 +116,15 @@ def train(
     n_outputs = network.architecture.layers[-1][-1]
     if n_outputs != task.n_outputs:
         raise InputError(f"the last layer has {n_outputs} units, the task needs {task.n_outputs}")
-    network.restrict_to_seen(*seen_in_training(hierarchy, top, task.weights, min_count))
-    batches = cut_batches(network, data, task, settings.batch_size, settings.seed)
+    network.restrict_to_seen(*(seen or seen_in_training(hierarchy, top, task.weights, min_count)))
+    if n_batches is None:
+        n_batches = settings.n_batches(int((task.weights > 0).sum(axis=0).max(initial=0)))
+    batches = cut_batches(network, data, task, n_batches, settings.seed)
     validation_batches = None
     if task.validation is not None:
         held_out = replace(task, weights=task.validation, validation=None)
-        validation_batches = cut_validation_batches(network, data, held_out, settings.batch_size)
-    run = _Run(network, settings, task)
+        validation_batches = cut_validation_batches(network, data, held_out, n_batches)
+    run = _Run(network, settings, task, tolerant=tolerant)
     fingerprint = ""
     if checkpoint is not None:
         fingerprint = _fingerprint(network, data, task, settings, min_count)
@@ -156,7 +164,7 @@ def _warn_of_divergence(history: History, task: Task, settings: Settings) -> Non
     if len(history.loss) < MIN_EPOCHS_TO_LEARN:
         return
     baseline = task.constant_losses()
-    losses = np.array(history.loss)
+    losses = np.array(history.loss, dtype=np.float64)
     # The first loss is in part that of the initial weights. One that falls and is not far off may
     # only need more epochs.
     above = (losses[1:] > baseline).all(axis=0)
@@ -214,7 +222,7 @@ class Adam:
     """
 
     betas = (0.9, 0.999)
-    epsilon = 1e-8
+    epsilon = 1e-6
 
     def __init__(self, network: SAEN, weight_decay: float = 0.0) -> None:
         self.parameters = list(network.parameters())
@@ -262,8 +270,11 @@ class Adam:
 class _Run:
     """The state of one training run."""
 
-    def __init__(self, network: SAEN, settings: Settings, task: Task) -> None:
+    def __init__(
+        self, network: SAEN, settings: Settings, task: Task, *, tolerant: bool = False
+    ) -> None:
         self.network, self.settings, self.task = network, settings, task
+        self.tolerant = tolerant
         self.adam = Adam(network, settings.weight_decay)
         self.epoch = 0
         self.history = History()
@@ -281,10 +292,12 @@ class _Run:
         self.snapshot()
 
     def stopped(self) -> Tensor:
-        """Models whose patience has run out, (M,)."""
+        """Models that have diverged, or whose patience has run out, (M,)."""
+        diverged = torch.zeros_like(self.running)
+        diverged[self.history.diverged] = True
         if self.settings.patience is None or not self.best_state:
-            return torch.zeros_like(self.running)
-        return self.epoch - self.best_epoch >= self.settings.patience
+            return diverged
+        return diverged | (self.epoch - self.best_epoch >= self.settings.patience)
 
     def train_epoch(self, batches: Batches) -> None:
         if not self.network.training:  # at first, and after validation or a caller's predictions
@@ -317,14 +330,26 @@ class _Run:
 
     @torch.no_grad()
     def check_finite(self, hierarchy: Hierarchy) -> None:
-        """Raise if a loss or parameter is NaN or infinite."""
+        """Raise if a loss or parameter is NaN or infinite; or list its model and go on."""
         flat = torch.cat([parameter.flatten(1) for parameter in self.adam.parameters], dim=1)
-        finite = np.isfinite(self.history.loss[-1]) & torch.isfinite(flat).all(1).cpu().numpy()
-        if not finite.all():
+        losses = np.array(self.history.loss[-1], dtype=np.float64)
+        finite = np.isfinite(losses) & torch.isfinite(flat).all(1).cpu().numpy()
+        finite[self.history.diverged] = False
+        if finite.all():
+            return
+        if not self.tolerant:
             raise DivergenceError(
                 f"epoch {self.epoch} (model {int(np.argmin(finite))} of {len(finite)})",
                 advice_on_divergence(hierarchy, self.settings),
             )
+        self.history.diverged = np.flatnonzero(~finite).tolist()
+        for column in (self.history.loss, self.history.accuracy):
+            column[-1] = self._known(column[-1])
+
+    def _known(self, row: list[float | None]) -> list[float | None]:
+        """A row of the history, with None for models that have diverged."""
+        diverged = self.history.diverged
+        return [None if model in diverged else value for model, value in enumerate(row)]
 
     @torch.no_grad()
     def validate(self, batches: Batches) -> None:
@@ -336,8 +361,8 @@ class _Run:
             totals += torch.stack([loss, weight, self.task.correct(outputs, batch.targets)])
         weight = totals[1].clamp_min(torch.finfo(totals.dtype).tiny)
         loss = totals[0] / weight
-        self.history.validation_loss.append(loss.tolist())
-        self.history.validation_accuracy.append((totals[2] / weight).tolist())
+        self.history.validation_loss.append(self._known(loss.tolist()))
+        self.history.validation_accuracy.append(self._known((totals[2] / weight).tolist()))
         if self.settings.patience is None:
             return
         better = (loss < self.best_loss) & ~self.stopped()

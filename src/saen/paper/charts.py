@@ -22,7 +22,7 @@ _METHODS = {
     "SAEN, paper": ("published", "SAEN", ORANGE),
     "as written": ("written", "accuracy", PINK),
     "preset paper": ("paper", "accuracy", BLUE),
-    "preset modern": ("modern", "accuracy", GREEN),
+    "preset network": ("network", "accuracy", GREEN),
     "preset best": ("best", "accuracy", SKY),
 }
 
@@ -63,7 +63,7 @@ def plot_gain(data: dict[str, Any]) -> Figure:
     """Our gain over PATCHY-SAN against the average maximum degree: the paper's claim A1."""
     figure = new_figure(6, 4)
     axes = figure.subplots()
-    for method in ("preset paper", "preset modern"):
+    for method in ("preset paper", "preset network"):
         points = []
         for name, row in data.items():
             ours, theirs = _accuracy(row, method), _accuracy(row, "PATCHY-SAN")
@@ -113,7 +113,7 @@ def plot_compression(data: dict[str, Any]) -> Figure:
     sizes.set_title("Size of the file: less is better", size=10, loc="left")
     timings = {
         f"preset {preset}": [_speedup(row["timings"][preset]) for row in data.values()]
-        for preset in ("paper", "modern")
+        for preset in ("paper", "network")
     }
     speedups = {"paper": [_speedup(row) for row in published], **timings}
     _draw_bars(speeds, list(data), speedups, (ORANGE, BLUE, GREEN))

@@ -13,7 +13,7 @@ from saen._util.arrays import Floats, Ints
 from saen._util.seeds import derive_seed
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.learning.part_counts import PartCounts
+from saen.learning.estimators import PartCounts
 from saen.learning.splits import make_splits
 
 DEPTHS = (1, 2, 3, 4, 5)
@@ -54,7 +54,7 @@ def evaluate_kernel(
             "std_folds": float(scores.std()),
         },
         "chosen": chosen,
-        "protocol": {"repeats": repeats, "folds": folds, "stop": "nested"},
+        "protocol": {"repeats": repeats, "folds": folds, "selection": "nested"},
         "seed": seed,
     }
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from saen._util.atomic import atomic_write, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
@@ -21,10 +23,9 @@ from saen.errors import DatasetNotFoundError, FileError, InputError
 from saen.io.catalog import CatalogEntry, catalog, find_entry
 from saen.io.container import file_bytes, original_bytes
 from saen.io.loading import load_dataset, locate
-from saen.learning.blend import BlendEstimator
-from saen.learning.jobs.evaluate import Protocol, evaluate_dataset
-from saen.learning.jobs.job import Job
-from saen.learning.preparation import Preparations
+from saen.jobs.evaluate import Protocol, evaluate_dataset
+from saen.jobs.job import Job
+from saen.learning.decomposing import Decompositions
 from saen.learning.presets import load_preset
 from saen.paper import tables
 from saen.paper.charts import plot_accuracy, plot_compression, plot_gain
@@ -33,7 +34,7 @@ from saen.paper.timing import measure
 from saen.report.figures import save_figure
 
 FOLDS = 10
-TIMED = ("paper", "modern")
+TIMED = ("paper", "network")
 """Presets whose trainings are timed with and without compression."""
 EPOCHS = 20
 ROUNDS, PATIENCE = 5, 40.0
@@ -49,12 +50,12 @@ class Run:
 
     preset: str
     repeats: int
-    stop: str = "fixed"
+    selection: str = "fixed"
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         changed = "".join(f", {key} {value}" for key, value in self.overrides.items())
-        return f"{self.repeats} × {FOLDS}-fold, preset {self.preset}{changed}, {self.stop}"
+        return f"{self.repeats} × {FOLDS}-fold, preset {self.preset}{changed}, {self.selection}"
 
 
 AS_WRITTEN = {
@@ -68,8 +69,8 @@ AS_WRITTEN = {
 RUNS = {
     "written": Run("paper", 10, overrides=AS_WRITTEN),
     "paper": Run("paper", 10),
-    "modern": Run("modern", 3),
-    "best": Run("best", 3, "nested"),
+    "network": Run("network", 3),
+    "best": Run("best", 3),
 }
 """The runs whose accuracies are tabulated, by the folder that they are kept in."""
 
@@ -223,30 +224,29 @@ def make_runs(missing: Missing, device: str, say: Say) -> None:
     dataset that come one after the other share them.
     """
     jobs = [Job(name, run.preset, run.overrides, device=device) for name, run, _ in missing]
-    known: dict[str, Preparations] = {}
+    known: dict[str, Decompositions] = {}
 
-    def prepare(job: Job) -> Preparations:
+    def prepare(job: Job) -> Decompositions:
         if job.data not in known:
             known.clear()
-            known[job.data] = Preparations(job.load())
-        preparations = known[job.data]
-        estimator = job.estimator(preparations.data.targets)
-        if not isinstance(estimator, BlendEstimator):  # which prepares what its candidates need
-            preparations.of(estimator)
-        return preparations
+            known[job.data] = Decompositions(job.load())
+        data = known[job.data]
+        every = np.arange(len(data))
+        data.decomposed(job.estimator(data.data.targets).learner().spec, every)
+        return data
 
     with ThreadPoolExecutor(1) as thread, bar("runs", len(missing)) as update:
         coming = [thread.submit(prepare, job) for job in jobs[:1]]
         for place, (job, (name, run, folder)) in enumerate(zip(jobs, missing, strict=True)):
-            preparations = coming.pop().result()
+            data = coming.pop().result()
             coming += [thread.submit(prepare, each) for each in jobs[place + 1 : place + 2]]
             say(f"{name}: {run}")
 
             def progress(done: int, total: int, place: int = place, name: str = name) -> None:
                 update(place + done / max(total, 1), note=name)
 
-            protocol = Protocol(run.stop, run.repeats, FOLDS)
-            evaluate_dataset(job, protocol, folder, preparations=preparations, progress=progress)
+            protocol = Protocol(run.selection, run.repeats, FOLDS)
+            evaluate_dataset(job, protocol, folder, known=data, progress=progress)
 
 
 def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]) -> Table:
@@ -279,13 +279,13 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
     rows = [_accuracy_row(name, row) for name, row in data.items()]
     columns = (
         "dataset", "DGK", "PATCHY-SAN", "SAEN, paper", "as written", "preset paper", "Δ",
-        "preset modern", "preset best",
+        "preset network", "preset best",
     )  # fmt: skip
     repeats = {kind: run.repeats for kind, run in RUNS.items()}
     note = (
         f"Percent: mean ± standard deviation over the repeats of {FOLDS}-fold cross-validation "
-        f"({repeats['paper']} for the preset `paper` as in the paper, {repeats['modern']} for "
-        f"`modern`, {repeats['best']} for `best`). As written: the preset `paper` without what "
+        f"({repeats['paper']} for the preset `paper` as in the paper, {repeats['network']} for "
+        f"`network`, {repeats['best']} for `best`). As written: the preset `paper` without what "
         "is not in the paper, that is without normalisation, cosine schedule and shared entries "
         "for rare degrees, and with the Leaky ReLU on all units, outputs included. Δ: preset "
         "`paper` minus the paper, ± its standard error. All presets fix everything beforehand; "
@@ -316,10 +316,10 @@ def _members(data: dict[str, Any]) -> list[str]:
         members = "; ".join(
             f"{each['candidate']} {each['weight']:.2f}" for each in tried if each["weight"] > 0
         )
-        times = " | ".join(seconds(row[kind]) for kind in ("modern", "best"))
+        times = " | ".join(seconds(row[kind]) for kind in ("network", "best"))
         cells = f"{goals[name]:.1f} | {mean:.2f} + {error:.2f} {mark}"
         lines.append(f"| {name} | {cells} | {times} | {members} |")
-    devices = {row[kind]["device"] for row in data.values() for kind in ("modern", "best")}
+    devices = {row[kind]["device"] for row in data.values() for kind in ("network", "best")}
     gpus = "".join(f", on one {each}" for each in sorted(devices - {"cpu"}))
     note = (
         "Goal: what `best` was meant to reach, set before its runs from the best fairly evaluated "
@@ -329,7 +329,7 @@ def _members(data: dict[str, Any]) -> list[str]:
         "inner folds included; some runs shared the machine with another, and of a run that was "
         "interrupted and resumed they are those of the last call."
     )
-    heading = ["| dataset | goal | `best` | seconds of `modern` | of `best` | members of `best` |"]
+    heading = ["| dataset | goal | `best` | seconds of `network` | of `best` | members of `best` |"]
     line = "|---|---:|---:|---:|---:|---|"
     return ["", "## What `best` reached, and chose", "", *heading, line, *lines, "", note]
 
@@ -350,7 +350,7 @@ def _accuracy_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
         _mean_std(ours["written"]),
         _mean_std(ours["paper"]),
         f"{gain:+.2f} ± {error:.2f}",
-        _mean_std(ours["modern"]),
+        _mean_std(ours["network"]),
         _mean_std(ours["best"]),
     )
 
@@ -363,9 +363,9 @@ def _result(path: Path, name: str, run: Run) -> dict[str, Any]:
         "preset": run.preset,
         "repeats": run.repeats,
         "folds": FOLDS,
-        "stop": run.stop,
+        "selection": run.selection,
         "seed": 0,
-        "grid": preset.grid if run.stop == "nested" else {},
+        "grid": preset.grid if run.selection == "nested" else {},
         **preset.settings(name),
         **run.overrides,
     }

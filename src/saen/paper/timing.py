@@ -74,14 +74,18 @@ def _train(
     """One network on the whole dataset at once: seconds of the epochs."""
     from saen.data.chunks import compress_graphs
     from saen.data.compression import Compressed
+    from saen.learning.decomposing import Decompositions
     from saen.learning.estimators import SAENClassifier
+    from saen.learning.models.networks import NetworkLearner
     from saen.network.loss import Task
     from saen.network.model import SAEN
     from saen.network.training import train
 
     assert graphs.targets is not None
-    estimator = SAENClassifier(**settings, device="cpu")
-    decomposition = estimator.spec.resolve(graphs).fit(graphs)
+    learner = SAENClassifier(**settings, device="cpu").learner()
+    assert isinstance(learner, NetworkLearner)
+    every = np.arange(len(graphs))
+    decomposition = learner.spec.resolve(Decompositions(graphs), every).fit(graphs)
     data: Hierarchy | Compressed = (
         compress_graphs(graphs, decomposition, lower_inverse=False)
         if compressed
@@ -91,11 +95,11 @@ def _train(
     task = Task.classification(np.unique(graphs.targets, return_inverse=True)[1])
     moments: list[float] = []
     train(
-        SAEN(estimator.architecture(hierarchy, task.n_outputs)),
+        SAEN(learner.architecture(hierarchy, task.n_outputs)),
         data,
         task,
-        estimator.training_settings(len(graphs)),
-        min_count=estimator.min_count,
+        learner.settings(0),
+        min_count=learner.arguments.min_count,
         until=epochs + 1,
         progress=lambda epoch, history: moments.append(perf_counter()),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array, Floats
 from saen._util.strings import plural, short_label
 from saen.errors import InputError
-from saen.learning.metrics import Calibration, classification_scores
+from saen.learning.metrics import Reliability, classification_scores
 from saen.report.figures import (
     NARROW_WIDTH,
     add_title,
@@ -42,7 +42,9 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=10, seed=1)
     >>> model = saen.SAENClassifier(epochs=1, n_models=1)
-    >>> evaluation = saen.cross_validate(model, threads, threads.targets, repeats=1, folds=2)
+    >>> evaluation = saen.cross_validate(
+    ...     model, threads, threads.targets, n_repeats=1, n_folds=2
+    ... )
     >>> len(plot_evaluation(evaluation, "threads").axes)
     2
     """
@@ -101,7 +103,7 @@ def plot_confusion(confusion: NDArray[np.int64], classes: Array) -> Figure:
     return figure
 
 
-def plot_calibration(calibration: Calibration) -> Figure:
+def plot_calibration(calibration: Reliability) -> Figure:
     """Accuracy by confidence, and the number of predictions of each confidence."""
     figure = new_figure(NARROW_WIDTH, 4)
     top, bottom = figure.subplots(2, 1, height_ratios=(3, 1), sharex=True)

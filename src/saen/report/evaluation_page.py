@@ -21,7 +21,6 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
-from saen.learning.parameters import Parameters
 from saen.report.charts import (
     describe_curves,
     plot_calibration,
@@ -100,11 +99,6 @@ def check_report(path: str | Path, *, force: bool, inputs: Iterable[object] = ()
     check_output(path, force=force, inputs=inputs)
 
 
-def settings_of(estimator: Parameters) -> dict[str, Any]:
-    """The arguments of an estimator that decide what it learns, apart from its seed."""
-    return {name: getattr(estimator, name) for name in estimator.setting_names()}
-
-
 def write_report(path: str | Path, report: Report) -> None:
     """Write the page atomically; equal reports give equal bytes.
 
@@ -123,11 +117,11 @@ def write_report(path: str | Path, report: Report) -> None:
     ...     title="threads",
     ...     summary={"accuracy": "good"},
     ...     data=threads,
-    ...     levels=model.prepare(threads).compressed.levels(),
+    ...     levels=model.compress(threads).levels(),
     ...     curves={"cross entropy": {"training": model.history_.loss}},
     ...     predictions=predictions,
     ...     command="saen train threads",
-    ...     settings=settings_of(model),
+    ...     settings={"epochs": 2},
     ...     versions={"saen": saen.__version__},
     ... )
     >>> write_report(getfixture("tmp_path") / "report.html", report)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from saen._util.arrays import Floats
+from saen.jobs.evaluate import EvaluationReport
+from saen.jobs.store import digest, versions
+from saen.jobs.train import Estimate, FitReport
+from saen.learning.decomposing import Decompositions
 from saen.learning.evaluation import Evaluation
-from saen.learning.jobs.evaluate import EvaluationReport
-from saen.learning.jobs.train import FitReport, HoldOut
 from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
-from saen.learning.network_estimator import NetworkEstimator
-from saen.learning.runs import digest, versions
-from saen.network.settings import join_curves
-from saen.report.evaluation_page import Predictions, Report, settings_of, write_report
+from saen.learning.parameters import settings_of
+from saen.report.evaluation_page import Predictions, Report, write_report
 from saen.report.summaries import (
     describe_ceiling,
     describe_decomposition,
+    describe_estimate,
     describe_evaluation,
-    describe_hold_out,
     describe_protocol,
 )
 
@@ -28,61 +26,49 @@ from saen.report.summaries import (
 def write_training_report(path: Path, report: FitReport, command: str, preset: str) -> None:
     """Write a page about a training; `command` is what to type to repeat it."""
     facts, model = report.facts, report.model
-    classes = getattr(model, "classes_", None)
     assert facts.decomposition is not None
     summary = {"parts": describe_decomposition(facts.decomposition, facts.candidates)}
-    predictions = None
-    if report.held_out is not None:
-        test = report.held_out.test
-        summary |= describe_hold_out(report.held_out)
-        y, answers = report.data.targets[test], report.held_out.predictions
-        if classes is not None and classes.ndim == 1:
-            y, answers = np.searchsorted(classes, y), answers[None]
-        rows = report.rows[test].astype(np.int64)
-        if classes is None or classes.ndim == 1:
-            predictions = Predictions(classes, y, answers, test, rows)
-            summary["all scores"] = _all_scores(predictions)
+    predictions = headline = None
+    estimates = {"held out": report.held_out, "out of fold": report.evaluation}
+    for kind, evaluation in estimates.items():
+        if evaluation is None:
+            continue
+        summary |= describe_estimate(Estimate(kind, report.takes, evaluation))
+        if headline is None:
+            headline = _headline(evaluation, f"{kind}, on {_tested(evaluation)} examples")
+            predictions = _predictions(evaluation)
+    if predictions is not None:
+        summary["all scores"] = _all_scores(predictions)
     if facts.ceiling is not None:
         summary["ceiling"] = describe_ceiling(facts.ceiling, facts.decomposition, facts.candidates)
-    curves = {}
-    members = [each.estimator for each in getattr(model, "members_", [])] or [model]
-    networks = [each for each in members if isinstance(each, NetworkEstimator)]
-    if networks:
-        units = ["loss"] if classes is None else ["loss", "accuracy"]
-        curves = {unit: _curves(networks, unit) for unit in units}
+    shown = report.evaluation
     examples = f"{facts.structures:,} {facts.levels[-1]['name']}"
     page = Report(
         title=f"{facts.name}: {facts.task}, trained on {examples}",
         summary=summary,
         data=report.data,
         levels=facts.levels,
-        curves=curves,
+        curves={} if shown is None or not shown.loss.size else {shown.loss_name: shown.curves},
         predictions=predictions,
         command=command,
         settings={
             "dataset": facts.name,
             "preset": preset,
             "seed": report.seed,
-            "splits": "nothing held out"
+            "splits": "inner folds of the training"
             if report.held_out is None
-            else f"{len(report.held_out.test):,} held out, by the seed",
+            else f"{_tested(report.held_out)} held out, by the seed",
             "checksum of data": digest(report.data),
             **settings_of(model),
         },
         versions=versions(),
-        headline=None if report.held_out is None else _held_out_headline(report.held_out),
+        headline=headline,
     )
     write_report(path, page)
 
 
-def _curves(networks: Sequence[NetworkEstimator], unit: str) -> dict[str, Floats]:
-    """Learning curves of all networks of a model: its own, or those of the members of a blend."""
-    own, inner = [n.history_ for n in networks], [n.inner_history_ for n in networks]
-    return {
-        "training": join_curves([getattr(each, unit) for each in own]),
-        "held out": join_curves([getattr(each, f"validation_{unit}") for each in own]),
-        "inner validation": join_curves([getattr(each, f"validation_{unit}") for each in inner]),
-    }
+def _tested(evaluation: Evaluation) -> str:
+    return f"{len(evaluation.tested()[0]):,}"
 
 
 def write_evaluation_report(
@@ -92,7 +78,9 @@ def write_evaluation_report(
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
     estimator = report.estimator
-    decomposition = estimator.spec.resolve(report.data).resolved(report.data)
+    whole, every = Decompositions(report.data), np.arange(len(report.data))
+    first = estimator.learner().candidates(whole, every)[0].learner
+    decomposition = first.spec.resolve(whole, every).resolved(report.data)
     last = seed + protocol["repeats"] - 1
     drawn = f"{report.recorded['splits']}, seeds {seed} … {last}"
     page = Report(
@@ -108,7 +96,7 @@ def write_evaluation_report(
             "dataset": document["dataset"],
             "preset": document["preset"],
             "parts": describe_decomposition(decomposition.settings()),
-            "epochs are": protocol["stop"],
+            "settings are": protocol["selection"],
             "scored by": document["metric"],
             "seed": seed,
             "splits": drawn if splits is None else str(splits),
@@ -116,28 +104,17 @@ def write_evaluation_report(
             **settings_of(estimator),
         },
         versions=document["versions"],
-        headline=_headline(report),
+        headline=_headline(evaluation, "on test examples"),
     )
     write_report(path, page)
 
 
-def _headline(report: EvaluationReport) -> tuple[str, str]:
+def _headline(evaluation: Evaluation, where: str) -> tuple[str, str]:
     """The score that was asked for, and what it is."""
-    evaluation = report.evaluation
     metric = evaluation.metrics[evaluation.metric]
-    mean = report.to_json()[metric.name]["mean"]
-    return (
-        "?" if mean is None else metric.show(mean) + metric.unit
-    ), f"{metric.title} on test examples"
-
-
-def _held_out_headline(held_out: HoldOut) -> tuple[str, str] | None:
-    where = f"on {len(held_out.test):,} held-out {held_out.takes}"
-    for metric in (CLASSIFICATION_METRICS["accuracy"], *reversed(REGRESSION_METRICS.values())):
-        value = held_out.scores.get(metric.name)
-        if value is not None:
-            return metric.show(value) + metric.unit, f"{metric.title} {where}"
-    return None
+    mean = evaluation.summary()["mean"]
+    shown = "?" if mean is None else metric.show(mean) + metric.unit
+    return shown, f"{metric.title} {where}"
 
 
 def _all_scores(predictions: Predictions) -> str:

@@ -9,16 +9,16 @@ from saen._util.strings import plural, some_of
 from saen.learning.splits import PARTS
 
 if TYPE_CHECKING:
-    from saen.learning.jobs.evaluate import EvaluationReport
-    from saen.learning.jobs.train import HoldOut
+    from saen.jobs.evaluate import EvaluationReport
+    from saen.jobs.train import Estimate
     from saen.learning.metrics import Metric
 
 MAX_TARGETS, MAX_MEMBERS = 20, 5  # listed in one line
 MAX_FIXED = 1000
 """Scores beyond it are written with an exponent."""
-STOP_MEANINGS = {
-    "fixed": "epochs set in advance",
-    "nested": "settings chosen inside each training part",
+SELECTION_MEANINGS = {
+    "fixed": "settings set in advance",
+    "nested": "settings chosen on inner folds",
     "peek": "stopped at the best epoch of the test folds",
 }
 
@@ -113,10 +113,11 @@ def _targets(scores: dict[str, Any]) -> str:
     return _per_target(title, values, percent=name == "roc_auc")
 
 
-def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
-    """Scores on a held-out part, with baseline and interval."""
-    scores, takes = held_out.scores, examples_of(held_out.takes)
-    examples = count_examples(len(held_out.test), held_out.takes)
+def describe_estimate(estimate: Estimate) -> dict[str, str]:
+    """Scores on held-out examples, with baseline and interval."""
+    scores, takes = estimate.evaluation.pooled(), examples_of(estimate.takes)
+    document = estimate.evaluation.pooled_json()
+    examples = count_examples(len(document["test"]), estimate.takes)
     if "accuracy" in scores and "targets" in scores:
         words = f"{describe_scores(scores)[0]} on {examples}"
     elif "accuracy" in scores:
@@ -127,20 +128,20 @@ def describe_hold_out(held_out: HoldOut) -> dict[str, str]:
             f"{100 * scores['majority']:.1f} %)"
         )
     else:
+        error = "" if scores["mae_error"] is None else f" ± {scores['mae_error']:.2g}"
         words = (
-            f"{_r2(scores['r2'])}mean absolute error {scores['mae']:.4g} ± "
-            f"{scores['mae_error']:.2g} on {examples} (mean baseline {scores['mae_of_mean']:.4g})"
+            f"{_r2(scores['r2'])}mean absolute error {scores['mae']:.4g}{error} on {examples} "
+            f"(mean baseline {scores['mae_of_mean']:.4g})"
         )
-    lines = {"held out": words}
+    lines = {estimate.kind: words}
     if "targets" in scores:
         lines["targets"] = _targets(scores)
-    if held_out.duplicates or held_out.alike:
-        be = "is" if held_out.duplicates == 1 else "are"
-        lines["duplicates"] = (
-            f"{held_out.duplicates:,} of the held-out {takes} {be} identical to training {takes}"
-        )
-    if held_out.alike > held_out.duplicates:
-        lines["duplicates"] += f"; {held_out.alike:,} look identical to the model"
+    same, alike = document["duplicates"], document["look_identical"]
+    if same or alike:
+        be = "is" if same == 1 else "are"
+        lines["duplicates"] = f"{same:,} of these {takes} {be} identical to training {takes}"
+    if alike > same:
+        lines["duplicates"] += f"; {alike:,} look identical to the model"
     return lines
 
 
@@ -206,7 +207,7 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
         + _share(", on the others", rest)
     )
     lines["time"] = f"{describe_times(report.seconds)} on {report.device}"
-    if document["protocol"]["stop"] == "peek":
+    if document["protocol"]["selection"] == "peek":
         lines["warning"] = (
             "the epoch was chosen on the test folds, so this number is optimistic: compare it only "
             "with numbers obtained the same way"
@@ -214,13 +215,11 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
     return lines
 
 
-def describe_stop(report: EvaluationReport) -> str:
-    """When training stopped, and what that means."""
-    stop = report.recorded["protocol"]["stop"]
-    epoch = f" ({report.evaluation.chosen[0]['epoch']})" if stop == "peek" else ""
-    if stop == "fixed" and not hasattr(report.estimator, "epochs"):
-        return "depth and C chosen inside each training part"
-    return f"{stop}: {STOP_MEANINGS[stop]}{epoch}"
+def describe_selection(report: EvaluationReport) -> str:
+    """How settings were selected, and what that means."""
+    selection = report.recorded["protocol"]["selection"]
+    epoch = f" ({report.evaluation.chosen[0]['epoch']})" if selection == "peek" else ""
+    return f"{selection}: {SELECTION_MEANINGS[selection]}{epoch}"
 
 
 def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
@@ -267,22 +266,21 @@ def _value(metric: Metric, mean: float | None) -> str:
 
 def describe_model(model: Any) -> str:
     """What a fitted model consists of: networks and epochs, or columns and settings."""
-    if hasattr(model, "members_"):
-        ranked = sorted(model.members_, key=lambda each: -each.weight)
-        shares = [f"{each.name} {100 * each.weight:.0f} %" for each in ranked]
-        members = some_of(shares, MAX_MEMBERS, "; ")  # names have commas
-        return f"blend of {plural(len(ranked), 'model')} ({members})"
-    if hasattr(model, "weights_"):
-        networks = plural(model.weights_.n_models, "network")
-        return f"{networks}, {plural(len(model.history_.loss), 'epoch')}"
-    counts = model.model_
-    kind = "linear" if counts.C is not None else "forest"
+    facts = model.fitted_.describe()
+    if "members" in facts:
+        shares = [f"{each['candidate']} {100 * each['weight']:.0f} %" for each in facts["members"]]
+        members = some_of(shares, MAX_MEMBERS, "; ")  # names may have commas
+        return f"blend of {plural(len(shares), 'model')} ({members})"
+    if "networks" in facts:
+        networks = plural(facts["networks"], "network")
+        return f"{networks}, {plural(facts['epochs'], 'epoch')}"
+    kind = "linear" if "C" in facts else "forest"
     choices = [
-        f"C = {value:g}" if key == "C" else f"{key} {value}"
-        for key, value in counts.choices.items()
-        if value is not None
+        f"C = {facts[key]:g}" if key == "C" else f"{key} {facts[key]}"
+        for key in ("depth", "C")
+        if facts.get(key) is not None
     ]
-    return ", ".join([f"{kind} over {counts.encoder.n_columns:,} part counts", *choices])
+    return ", ".join([f"{kind} over {facts['columns']:,} part counts", *choices])
 
 
 def describe_times(seconds: dict[str, float]) -> str:

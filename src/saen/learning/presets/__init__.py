@@ -3,9 +3,9 @@
 A preset has a table `defaults`, may have one table per dataset under `datasets`, and may have a
 table `grid` with lists of values that nested cross-validation chooses from. `model` says whose
 arguments their keys are: `network` (the default) stands for `SAENClassifier` and `SAENRegressor`,
-`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`, `blend` for `BlendClassifier`
-and `BlendRegressor`. For networks, `layers` may stand for `hidden`, with the output layer included
-as in the paper.
+`part_counts` for `PartCountsClassifier` and `PartCountsRegressor`, `blend` for `Classifier` and
+`Regressor`. For networks, `layers` may stand for `hidden`, with the output layer included as in the
+paper.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from typing import Any
 
 from saen._util.strings import did_you_mean
 from saen.errors import FileError, InputError
-from saen.learning.blend import BlendClassifier, BlendEstimator, BlendRegressor
-from saen.learning.estimators import SAENClassifier, SAENRegressor
-from saen.learning.network_estimator import NetworkEstimator
-from saen.learning.part_counts_models import (
+from saen.learning.estimators import (
+    Classifier,
+    ClassPredictor,
+    NumberPredictor,
     PartCountsClassifier,
-    PartCountsEstimator,
     PartCountsRegressor,
+    Regressor,
+    SAENClassifier,
+    SAENRegressor,
 )
+from saen.learning.parameters import setting_names
 
-NAMES = ("best", "modern", "paper", "counts")
+NAMES = ("best", "network", "paper", "counts")
 MAX_BYTES = 32_768
 """Of a file: longer ones could take minutes to parse."""
 MAX_CHOICES = 10_000
 """Combinations of a grid: more could neither be tried nor listed."""
-Estimator = NetworkEstimator | PartCountsEstimator | BlendEstimator
-Classifier = SAENClassifier | PartCountsClassifier | BlendClassifier
-Regressor = SAENRegressor | PartCountsRegressor | BlendRegressor
-Model = Classifier | Regressor
-MODELS: dict[str, tuple[type[Classifier], type[Regressor]]] = {
+MODELS: dict[str, tuple[type[ClassPredictor], type[NumberPredictor]]] = {
     "network": (SAENClassifier, SAENRegressor),
     "part_counts": (PartCountsClassifier, PartCountsRegressor),
-    "blend": (BlendClassifier, BlendRegressor),
+    "blend": (Classifier, Regressor),
 }
 """Classifier and regressor of every kind of model."""
 
@@ -58,12 +57,12 @@ class Preset:
     model: str = "network"
 
     @property
-    def classifier(self) -> type[Classifier]:
+    def classifier(self) -> type[ClassPredictor]:
         """The class of the model for classes."""
         return MODELS[self.model][0]
 
     @property
-    def regressor(self) -> type[Regressor]:
+    def regressor(self) -> type[NumberPredictor]:
         """The class of the model for numbers."""
         return MODELS[self.model][1]
 
@@ -135,7 +134,7 @@ def _checked(name: str, document: dict[str, Any], place: str) -> Preset:
     model = document.get("model", "network")
     if not isinstance(model, str) or model not in MODELS:
         raise InputError(f"{place}: model is one of {', '.join(MODELS)}, not {model!r}")
-    known = (*MODELS[model][0].setting_names(), *(("layers",) if model == "network" else ()))
+    known = (*setting_names(MODELS[model][0]), *(("layers",) if model == "network" else ()))
     defaults, datasets = document.get("defaults", {}), document.get("datasets", {})
     grid = document.get("grid", {})
     _check_settings(defaults, known, f"{place}, [defaults]")

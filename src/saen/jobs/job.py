@@ -1,0 +1,173 @@
+"""`Job`: a dataset, and how to learn from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saen._util.arrays import Array
+from saen._util.strings import some_of
+from saen.data._collection import target_facts
+from saen.errors import InputError
+from saen.io.loading import catalog_entry, data_kind, load_data
+from saen.io.reading import ReadOptions
+from saen.io.streaming import stream_data
+from saen.learning.auto import DECOMPOSITION_OF
+from saen.learning.estimators import Estimator
+from saen.learning.parameters import setting_names
+from saen.learning.presets import NAMES, Preset, load_preset
+
+MANY_CLASSES, MIN_CLASS_SIZE = 20, 5
+"""At least so many different integers with fewer examples each, on average, may be numbers."""
+
+
+class ManyClassesWarning(UserWarning):
+    """Integers that are read as classes look like numbers to predict."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to learn from, and how.
+
+    Parameters
+    ----------
+    data : name of a dataset, or path of a file or folder.
+    preset : name of a preset, or a .toml file.
+    overrides : arguments of the estimator that replace the preset's; None changes nothing.
+    seed : decides splits, initial weights and batches.
+    device : `auto`, `cpu`, `cuda`, ….
+    reading : how to read the data, such as which targets to learn.
+    """
+
+    data: str
+    preset: str = "best"
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    reading: ReadOptions = field(default_factory=ReadOptions)
+
+    def load_preset(self) -> Preset:
+        """The preset by its name."""
+        return load_preset(self.preset)
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the estimator: the preset's for this dataset, then the overrides.
+
+        Where neither names a decomposition, it follows the kind of data.
+        """
+        entry = catalog_entry(self.data)
+        preset = self.load_preset()
+        settings = preset.settings("" if entry is None else entry.name)
+        overrides = {key: value for key, value in self.overrides.items() if value is not None}
+        for key in overrides:
+            if key not in setting_names(preset.classifier):
+                others = [n for n in NAMES if key in setting_names(load_preset(n).classifier)]
+                raise InputError(
+                    f"{key} does not apply to preset {preset.name}: choose preset "
+                    f"{' or '.join(others)}"
+                )
+        follows = DECOMPOSITION_OF.get(data_kind(self.data))
+        default = {} if follows is None else {"decomposition": follows}
+        return default | settings | overrides
+
+    def estimator(self, y: Array) -> Estimator:
+        """The model to fit, for classes or for numbers."""
+        preset, settings = self.load_preset(), self.settings()
+        numbers = y.dtype.kind == "f"
+        if numbers and "class_weight" in settings:
+            raise InputError("the preset sets class_weight, but the targets are real numbers")
+        kind: type[Any] = preset.regressor if numbers else preset.classifier
+        device = {"device": self.device} if hasattr(kind, "device") else {}
+        estimator: Estimator = kind(**settings, **device, random_state=self.seed)
+        estimator.validate()
+        return estimator
+
+    def load(self) -> Any:
+        """The data, of the kind that the decomposition reads."""
+        takes = self.load_preset().classifier(**self.settings()).learner().spec.takes
+        return load_input(self.data, takes, self.reading)
+
+
+def load_input(
+    name: str,
+    takes: str,
+    reading: ReadOptions | None = None,
+    reader: str = "this decomposition",
+) -> Any:
+    """Load data of the kind that a decomposition or model reads: graphs, documents or nested.
+
+    `reader` is what reads it, for the message where the data are of another kind.
+    """
+    _check_kind(name, takes, reader)
+    return load_data(name, takes, reading)
+
+
+def _check_kind(name: str, takes: str, reader: str) -> None:
+    if takes != "graphs" and data_kind(name) != takes:
+        raise InputError(f"{reader} reads {takes}, but {name} holds {data_kind(name)}")
+
+
+def stream_input(
+    name: str,
+    takes: str,
+    reading: ReadOptions | None = None,
+    reader: str = "this decomposition",
+    *,
+    whole: bool = False,
+) -> Iterator[Any]:
+    """What `load_input` loads, in parts where the format allows it, unless it is wanted `whole`."""
+    _check_kind(name, takes, reader)
+    if whole:
+        yield load_data(name, takes, reading)
+    else:
+        yield from stream_data(name, takes, reading)
+
+
+def named_targets(y: Array, names: Sequence[str]) -> Any:
+    """Several targets (n, t) as a data frame with their names, where they have any."""
+    if y.ndim == 1 or not names:
+        return y
+    import pandas as pd
+
+    return pd.DataFrame(y, columns=list(names))
+
+
+def check_targets(data: Any, name: str) -> Array:
+    """Classes or real numbers, (n,), or (n, t); an error where there is nothing to learn."""
+    y: Array | None = data.targets
+    n = len(data)
+    if n == 0:
+        raise InputError(f"{name} is empty: there is nothing to learn from")
+    if y is None:
+        columns = some_of([*(data.extra or {})])
+        found = f" (columns: {columns})" if columns else ""
+        raise InputError(f"{name} has no targets to learn: name the column with --target{found}")
+    if y.ndim == 2:
+        for target, facts in target_facts(y, data.target_names).items():
+            if not facts["known"]:
+                raise InputError(f"{name}: target {target!r} has no values: leave it out")
+        return y
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(y).reshape(n, -1).all(axis=1))
+        if len(bad):
+            raise InputError(
+                f"{name}: target {bad[0]} is not a finite number (and {len(bad) - 1:,} others)"
+            )
+        if (y == y[0]).all():
+            raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+        return y
+    n_classes = len(np.unique(y))
+    if n_classes == 1:
+        raise InputError(f"{name}: all {n:,} targets are {y[0]}, there is nothing to learn")
+    if y.dtype.kind in "iu" and n_classes >= MANY_CLASSES and n < MIN_CLASS_SIZE * n_classes:
+        warnings.warn(
+            f"{name}: {n_classes:,} different integers as targets of {n:,} examples are read as "
+            "classes: if they are numbers, use --task regression",
+            ManyClassesWarning,
+            stacklevel=2,
+        )
+    return y

@@ -1,0 +1,293 @@
+"""Predict or embed a dataset with a saved model, a few examples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from saen._util.arrays import Array
+from saen._util.atomic import check_output
+from saen._util.progress import bar
+from saen._util.strings import did_you_mean
+from saen.data._collection import concatenate_values, known_targets
+from saen.errors import FileError, InputError
+from saen.io import container
+from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
+from saen.io.embeddings import Embedded, write_embeddings
+from saen.io.loading import input_files
+from saen.io.reading import ReadOptions
+from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.jobs.job import load_input, stream_input
+from saen.jobs.scoring import Scored, score_predictions
+from saen.jobs.store import versions
+from saen.learning.estimators import Estimator
+from saen.learning.files import load_estimator
+from saen.learning.models.networks import NotFiniteError
+from saen.learning.prediction import Predicted, embed_chunks, level_number, predict_chunks
+from saen.network.devices import choose_device
+
+
+@dataclass(frozen=True)
+class PredictionReport:
+    """What `predict_dataset` wrote.
+
+    - `unseen`: share of the bottom objects, called `bottom`, with labels unknown to the model;
+    - `scores`: how well predictions match targets, empty where there are none; of several targets
+      means, and under `targets` those of each by name;
+    - `scored`: how many examples these are about;
+    - `not_scored`: which targets were not compared, and why, in one line;
+    - `seconds`: what reading, predicting and writing took.
+    """
+
+    out: str
+    structures: int
+    takes: str
+    bottom: str
+    unseen: float
+    scores: dict[str, Any]
+    seconds: float
+    not_scored: str = ""
+    scored: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Output, number of examples, share of unseen labels, seconds and scores."""
+        counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
+        scores = {**self.scores, "scored": self.scored} if self.scores else {}
+        reason = {"not_scored": self.not_scored} if self.not_scored else {}
+        return {**counts, "seconds": self.seconds, **scores, **reason}
+
+
+@dataclass(frozen=True)
+class EmbeddingReport:
+    """What `embed_dataset` wrote: `rows` vectors of `width`, of the objects of a level."""
+
+    out: str
+    level: int
+    name: str
+    rows: int
+    width: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return dict(vars(self))
+
+
+def load_model(
+    path: str | Path, device: str = "auto", *, vectors: str | Path | None = None
+) -> Estimator:
+    """A saved model, moved to a device; `vectors` as for `saen.load`."""
+    if Path(path).is_file() and not container.is_container(path):
+        raise FileError("not a saen file: the model comes first, then the data", path=path)
+    model: Estimator = load_estimator(path, vectors=vectors)
+    if model.decomposition_ is None:
+        raise FileError(
+            "this model was fitted on hierarchies, not on data that can be decomposed: use it in "
+            "Python",
+            path=path,
+        )
+    model.fitted_.to(choose_device(device))
+    return model
+
+
+def model_facts(model: Estimator) -> dict[str, Any]:
+    """What a fitted model consists of: networks and epochs, or columns, depth and C of part counts.
+
+    Of a blend: its members, and all candidates that were tried.
+    """
+    return model.fitted_.describe() | ({"tried": model.tried_} if model.tried_ else {})
+
+
+def describe_use(model: Estimator, file: Path, data: str) -> dict[str, Any]:
+    """Which model looks at which data: its file, its facts, and the versions of the libraries."""
+    about = {"model": file.name, "data": data, "estimator": type(model).__name__}
+    return {**about, **model_facts(model), **versions()}
+
+
+def model_takes(model: Estimator) -> str:
+    """The kind of data that a model reads: graphs, documents or nested."""
+    return model.fitted_.takes
+
+
+def load_examples(model: Estimator, data: str, reading: ReadOptions, model_file: Path) -> Any:
+    """Data for a model, read as those that it was trained on."""
+    like = replace(reading, like=model.reading_)
+    return load_input(data, model_takes(model), like, str(model_file))
+
+
+def _stream_examples(
+    model: Estimator,
+    data: str,
+    reading: ReadOptions | None,
+    model_file: Path,
+    *,
+    keep: bool = False,
+) -> Iterator[Any]:
+    """What `load_examples` loads, in parts where the format allows it, or whole to keep columns."""
+    like = replace(
+        reading or ReadOptions(), like=model.reading_, partial_targets=True, all_columns=keep
+    )
+    return stream_input(data, model_takes(model), like, str(model_file), whole=keep)
+
+
+def predict_dataset(
+    model_file: Path,
+    data: str,
+    out: Path | None,
+    reading: ReadOptions | None = None,
+    *,
+    device: str = "auto",
+    keep: Sequence[str] = (),
+    force: bool = False,
+    vectors: Path | None = None,
+) -> PredictionReport:
+    """Predict a dataset and write one row per example to `out`, or to standard output as CSV.
+
+    A row has the example's id, and the columns of `predict_chunks`. `keep` names columns of the
+    input to copy, after the id; `["all"]` copies all of them. `vectors` is the file of word vectors
+    of a model that was trained with one. An existing file is overwritten only with `force`.
+    """
+    if out is not None:
+        check_format(out, FORMATS)
+        check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
+    parts = _stream_examples(model, data, reading, model_file, keep=bool(keep))
+    with bar("predicting", None) as update:
+        report = write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+    wanted = reading.target if reading is not None else None
+    if wanted and not report.scores and not report.not_scored:
+        return replace(report, not_scored=f"the data have no target {wanted!r}")
+    return report
+
+
+def write_predictions(
+    model: Estimator,
+    out: Path | None,
+    rows: Iterable[tuple[Predicted, Array | None, tuple[str, ...]]],
+) -> PredictionReport:
+    """Write predictions as they come, with ids; they are compared with targets, if known.
+
+    `rows` are predictions, the targets of these examples and the names of targets.
+    """
+    start = perf_counter()
+    compared = model.fitted_.targets.compared()
+    predicted: list[dict[str, Array]] = []
+    targets: list[Array] = []
+    names: tuple[str, ...] = ()
+    done = unseen = objects = 0
+    with open_table(out) as write:
+        for each, known, own_names in rows:
+            write(each.columns)
+            done += len(each.columns["id"])
+            unseen, objects = unseen + each.unseen, objects + each.objects
+            if known is not None and {*compared} <= {*each.columns}:
+                some = known_targets(known).any(axis=tuple(range(1, known.ndim)))
+                if some.any() and (not targets or known.shape[1:] == targets[0].shape[1:]):
+                    predicted.append({key: each.columns[key][some] for key in compared})
+                    targets.append(known[some])
+                    names = own_names
+    scored = Scored({}, "")
+    if predicted:
+        joined = {key: np.concatenate([part[key] for part in predicted]) for key in compared}
+        scored = score_predictions(
+            model.fitted_.targets, joined, concatenate_values(targets), names
+        )
+    return PredictionReport(
+        "-" if out is None else str(out),
+        done,
+        model_takes(model),
+        model.schema_.names[0],
+        unseen / objects if objects else 0.0,
+        scored.scores,
+        perf_counter() - start,
+        scored.not_scored,
+        scored.n_scored,
+    )
+
+
+def _predicted_rows(
+    model: Estimator, parts: Iterable[Any], keep: Sequence[str], update: Callable[[int], object]
+) -> Iterator[tuple[Predicted, Array | None, tuple[str, ...]]]:
+    done = 0
+    for part in parts:
+        kept = _kept_columns(part, keep)
+        try:
+            for chunk in predict_chunks(model.fitted_, part):
+                stop = chunk.start + len(next(iter(chunk.columns.values())))
+                rows = slice(chunk.start, stop)
+                copies = {name: column[rows] for name, column in kept.items()}
+                targets = None if part.targets is None else part.targets[rows]
+                columns = {"id": part.ids[rows], **copies, **chunk.columns}
+                yield replace(chunk, columns=columns), targets, part.target_names
+                update(done + stop)
+        except NotFiniteError as error:  # numbered within the part
+            raise NotFiniteError(done + error.first, error.count) from None
+        done += len(part)
+
+
+def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
+    """Columns of the input, by name, in any case."""
+    columns = getattr(examples, "extra", None) or {}
+    in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
+    wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
+    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
+    names = [name for name in names if name in columns or name != "id"]  # which is there anyway
+    for name in names:
+        if name not in columns:
+            known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
+            raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
+    return {name: columns[name] for name in names}
+
+
+def chosen_level(model: Estimator, level: str | None) -> tuple[int, str, bool]:
+    """The number and the name of a level, None for the top, and whether it lies below the top."""
+    schema = model.schema_
+    number = schema.depth if level is None else level_number(schema, level)
+    return number, schema.names[number], number < schema.depth
+
+
+def embed_dataset(
+    model_file: Path,
+    data: str,
+    out: Path,
+    reading: ReadOptions | None = None,
+    *,
+    level: str | None = None,
+    device: str = "auto",
+    force: bool = False,
+    vectors: Path | None = None,
+) -> EmbeddingReport:
+    """Write the learned vectors of the objects of a level: its number or name, None for the top.
+
+    An existing file is overwritten only with `force`.
+    """
+    check_format(out, EMBEDDING_FORMATS)
+    check_output(out, force=force, inputs=input_files(model_file, data, vectors))
+    model = load_model(model_file, device, vectors=vectors)
+    number, name, lower = chosen_level(model, level)
+    parts = list(_stream_examples(model, data, reading, model_file))
+
+    def chunks() -> Iterator[Embedded]:
+        start = 0
+        with bar("embedding", sum(map(len, parts))) as update:
+            for part in parts:
+                for chunk in embed_chunks(model.fitted_, part, number):
+                    yield replace(chunk, graphs=chunk.graphs + start)
+                    update(start + int(chunk.graphs[-1]) + 1 if len(chunk.graphs) else start)
+                start += len(part)
+
+    ids = concatenate_values([part.ids for part in parts])
+    targets = [part.targets for part in parts if part.targets is not None]
+    rows, width = write_embeddings(
+        out,
+        chunks(),
+        ids,
+        concatenate_values(targets) if len(targets) == len(parts) else None,
+        name,
+        lower=lower,
+    )
+    return EmbeddingReport(str(out), number, name, rows, width)

@@ -1,0 +1,138 @@
+"""Fitted estimators in one file: safetensors for the weights, JSON for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saen._util.atomic import expand_user
+from saen._version import __version__
+from saen.decompositions.registry import UnknownDecompositionError
+from saen.errors import FileError, InputError
+from saen.io import container
+from saen.io.reading import REMEMBERED
+
+if TYPE_CHECKING:
+    from saen.learning.estimators import Estimator
+
+KIND = "model"
+ESTIMATORS = {
+    "Classifier": "blend",
+    "Regressor": "blend",
+    "SAENClassifier": "networks",
+    "SAENRegressor": "networks",
+    "SAENTransformer": "networks",
+    "PartCountsClassifier": "counts",
+    "PartCountsRegressor": "counts",
+}
+"""Classes of `saen.learning.estimators` that are saved, and the kinds of their models."""
+
+
+def load(path: str | Path, *, vectors: str | Path | None = None) -> Any:
+    """Read what was saved: `Graphs`, `Hierarchy`, `Compressed` or an estimator, as the file says.
+
+    `vectors` is the file of word vectors of a model that was trained with one.
+
+    Raises `FileError` for a file that is missing, damaged, foreign or of a newer format.
+    """
+    if container.read_header(path).kind != KIND:
+        return container.load(path)
+    return load_estimator(path, vectors=vectors)
+
+
+def save_estimator(estimator: Estimator, path: str | Path) -> int:
+    """Write a fitted estimator; the size of the file in bytes."""
+    from saen.learning.parameters import settings_of  # needs scikit-learn, which data do not
+
+    parameters = settings_of(estimator)
+    if not isinstance(parameters["decomposition"], str):
+        parameters["decomposition"] = None  # that of the model, which is fitted
+    if isinstance(parameters.get("class_weight"), dict):
+        # As pairs: the keys of a JSON object are strings, those of this dictionary classes.
+        parameters["class_weight"] = list(parameters["class_weight"].items())
+    model, tensors = estimator.fitted_.pack()
+    document = {
+        "saen": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": _plain(parameters),
+        "model": model,
+        "tried": estimator.tried_,
+        "reading": dict(estimator.reading_),
+        "about": dict(estimator.about_),
+    }
+    return container.write(path, KIND, document, tensors)
+
+
+def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> Any:
+    """Read what `save_estimator` wrote, onto the CPU.
+
+    `vectors` is the file of word vectors of a model that was trained with one; see
+    `DependencyPaths`.
+    """
+    kind, document, tensors = container.read(path)
+    if kind != KIND:
+        raise FileError(f"not a model, but a file of kind {kind!r}", path=path)
+    with container.consistent(path, "damaged: its contents do not fit together"):
+        try:
+            estimator = _unpack(document, tensors)
+        except UnknownDecompositionError as error:
+            raise FileError(str(error), path=path) from None
+    if vectors is not None:
+        _use_vectors(estimator, Path(vectors), path)
+    return estimator
+
+
+def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
+    from saen.learning import estimators
+    from saen.learning.models.blend import unpack_fitted
+    from saen.learning.parameters import setting_names
+
+    if document["estimator"] not in ESTIMATORS:
+        raise InputError(f"unknown estimator {document['estimator']!r}")
+    cls = getattr(estimators, document["estimator"])
+    parameters = document["parameters"]
+    if not parameters.keys() <= {*setting_names(cls)}:
+        raise InputError("it has settings that no model has")
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    fitted = unpack_fitted(document["model"], tensors)
+    regression = fitted.targets.choose(for_classes=False, for_numbers=True)
+    if fitted.kind != ESTIMATORS[cls.__name__] or regression != cls.regression:
+        raise InputError("the model is not one of this estimator")
+    if parameters["decomposition"] is None:
+        parameters["decomposition"] = fitted.decomposition
+    estimator = cls(**parameters)
+    estimator.validate()
+    estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
+    reading = document["reading"]
+    if any(choice not in REMEMBERED[option] for option, choice in reading.items()):
+        raise InputError("the way in which the data were read is unknown")
+    estimator.reading_, estimator.about_ = reading, document["about"]
+    return estimator
+
+
+def _use_vectors(estimator: Estimator, vectors: Path, path: str | Path) -> None:
+    """Let the members of a model read their word vectors from a file."""
+    models = {id(each): each for each in [estimator.fitted_, *(
+        member.model for member in estimator.fitted_.members)]}  # fmt: skip
+    for model in models.values():
+        file = getattr(model.decomposition, "file", None)
+        if file is None or model.decomposition is None:
+            raise FileError("this model was not trained with word vectors", path=path)
+        known: Any = model.decomposition
+        model.decomposition = replace(known, vectors=file.check(expand_user(vectors)))
+    if not isinstance(estimator.decomposition, str):
+        estimator.decomposition = estimator.fitted_.decomposition  # to fit again
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,1 @@
+"""The models: networks, part counts, and blends of both."""

@@ -1,0 +1,362 @@
+"""What every model is: a `Learner` that fits folds, and the `Fitted` model that it makes of one.
+
+Everything that learns is `Learner.fit(data, problem, folds, seed, work)`: `fit` of an estimator is
+this with one fold that trains on everything, cross-validation is this with many folds, and a blend
+is a learner over learners. So what is evaluated is what is shipped.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from saen._util.arrays import Array, Floats, Ints
+from saen._util.executor import Tasks
+from saen.data.compression import Compressed
+from saen.data.hierarchy import Hierarchy
+from saen.decompositions import Decomposition
+from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
+from saen.errors import InputError
+from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
+from saen.learning.calibration import Calibration
+from saen.learning.decomposing import Decomposed, Decompositions, DecompositionSpec
+from saen.learning.problem import Problem, Targets, targets_from_json
+from saen.learning.splits import Fold
+from saen.network.settings import DivergenceError
+
+Progress = Callable[[int, int], object]
+"""Called with network-epochs (of part counts: models) done and their total."""
+
+
+@dataclass
+class Work:
+    """How and where a training is done. Nothing in here changes its result.
+
+    - `folder`: what is finished is kept there, and taken from there;
+    - `parallel`: networks side by side, and processes for part counts; by default as many as fit;
+    - `keep`: whether the fitted models are wanted, beside their predictions.
+    """
+
+    folder: Path | None = None
+    parallel: int | None = None
+    keep: bool = True
+    progress: Progress | None = None
+    tasks: Tasks | None = None
+    seconds: dict[str, float] = field(default_factory=lambda: {"compress": 0.0, "train": 0.0})
+    done: int = 0
+    total: int = 0
+
+    def expect(self, work: int) -> None:
+        """Add coming work to the total that progress counts to."""
+        self.total += work
+
+    def advance(self, work: int) -> None:
+        """Work that is done."""
+        self.done += work
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+    def decomposed(self, data: Decompositions, spec: DecompositionSpec, train: Ints) -> Decomposed:
+        """As `Decompositions.decomposed`, timed."""
+        start = perf_counter()
+        result = data.decomposed(spec, train)
+        self.seconds["compress"] += perf_counter() - start
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """What a learner made of a fold.
+
+    - `fold`: with its inner folds, as they were decided;
+    - `calibration`: learned from held-out examples; `tested` and `held_out` are calibrated;
+    - `tested` (m, …): predictions for the test examples;
+    - `held_out` (h, …): predictions for `fold.held_out`, each by models that have not seen it;
+    - `loss`, `validation` (epochs, networks): training curves, and those on held-out examples;
+    - `chosen`: what the learner decided by the inner folds, as JSON;
+    - `tried`: what it decided among, as JSON;
+    - `fitted`: the model, if it is kept.
+    """
+
+    fold: Fold
+    calibration: Calibration
+    tested: Floats
+    held_out: Floats
+    loss: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    validation: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    chosen: Any = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    fitted: Fitted | None = None
+
+
+Results = Sequence[FoldResult | DivergenceError]
+"""One per fold; an error where the training of a fold diverged."""
+
+
+class Learner(ABC):
+    """How models are made of training examples: one per fold, which sees no other examples."""
+
+    vectors: ClassVar[str] = "attributes"
+    """The label by which node attributes are best read."""
+    cheap: ClassVar[bool] = False
+    """Whether it takes seconds where others take minutes."""
+
+    def first_stage(self, data: Decompositions, train: Ints) -> Learner | None:
+        """A cheaper learner whose work is part of this one's, if there is any."""
+        return None
+
+    @property
+    @abstractmethod
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that stands for the data; of a blend, that of the first candidate."""
+
+    @abstractmethod
+    def start(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int,
+        work: Work,
+    ) -> Callable[[], Results]:
+        """Begin to fit folds; the result is a function that waits for it."""
+
+    def fit(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int = 0,
+        work: Work | None = None,
+    ) -> list[FoldResult]:
+        """Fit every fold; raises `DivergenceError` if a training diverges."""
+        done: list[FoldResult] = []
+        for result in self.start(data, problem, folds, seed, work or Work())():
+            if isinstance(result, DivergenceError):
+                raise result
+            done.append(result)
+        return done
+
+    @abstractmethod
+    def key(self) -> Any:
+        """What two learners that do the same have in common, as JSON."""
+
+    @abstractmethod
+    def identical(self, data: Decompositions, train: Ints) -> Ints:
+        """Equal numbers for examples that look identical to the models, (n,)."""
+
+    @abstractmethod
+    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
+        """What is tried for these training examples: the learner itself, or those of a blend."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A learner to choose, and what it is called in results."""
+
+    name: Mapping[str, Any]
+    learner: Learner
+
+    @property
+    def title(self) -> str:
+        """The name in words: that of a blend's candidate, or the settings of a grid."""
+        named = self.name.get("candidate")
+        return named or ", ".join(f"{key}={value}" for key, value in self.name.items())
+
+
+class Member(NamedTuple):
+    """A model of a blend, its name, weight and score on the inner folds; or a model alone."""
+
+    name: str
+    model: Fitted
+    weight: float
+    score: float | None
+
+
+TopEntries = tuple[Floats, Floats, Floats]
+"""Outputs and baselines of unique examples, (rows,), and what the entries of the top add."""
+
+
+class Explained(NamedTuple):
+    """What all objects of one example contribute to a linear function of a model's outputs.
+
+    - `output`, and the `baseline` that it is compared with;
+    - `objects`, `empty`: per level, bottom first; `entries`: per relation (see `Explanation`);
+    - `inside`: from the number of a part, what the bottom objects inside it contribute;
+    - `steps`: of integrals.
+    """
+
+    output: float
+    baseline: float
+    objects: list[Floats]
+    empty: list[Floats]
+    entries: list[Floats]
+    inside: Callable[[int], Floats]
+    steps: int
+
+
+@dataclass(eq=False, kw_only=True)
+class Fitted(ABC):
+    """A trained model: what it predicts, and how it reads data."""
+
+    kind: ClassVar[str]
+    """What files call it."""
+
+    targets: Targets
+    calibration: Calibration
+    decomposition: Decomposition | None
+    schema: Hierarchy
+
+    @property
+    def members(self) -> list[Member]:
+        """The models of a blend, largest weight first; otherwise the model alone."""
+        return [Member("", self, 1.0, None)]
+
+    @property
+    def takes(self) -> str:
+        """The kind of data that it reads: graphs, documents or nested."""
+        return "graphs" if self.decomposition is None else self.decomposition.takes
+
+    @abstractmethod
+    def each(self, data: Decompositions) -> Floats:
+        """What every network or member predicts alone, (n, members, …)."""
+
+    @property
+    def weights(self) -> Floats | None:
+        """The weights in `each`; None for a model that is one alone."""
+        return None
+
+    @abstractmethod
+    def combined(self, each: Floats) -> Floats:
+        """The mean, by weight, of what `each` gives, calibrated."""
+
+    def predictions(self, data: Decompositions) -> Floats:
+        """Probabilities (n, C), or (n, t) of the second classes of t targets; or numbers."""
+        return self.combined(self.each(data))
+
+    @abstractmethod
+    def embed(self, data: Decompositions, level: int | None = None) -> Floats:
+        """Vectors of the objects of a level, None for the examples."""
+
+    @abstractmethod
+    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+        """Of one example what its objects contribute to Σ weights · outputs."""
+
+    @abstractmethod
+    def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
+        """For each of some weights, what the entries of the top add to Σ weights · outputs."""
+
+    @property
+    @abstractmethod
+    def knows_average(self) -> bool:
+        """Whether explanations compare with the average training example, or with nothing."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> tuple[Array, Array]:
+        """Mean and scale of numbers: predictions are outputs · scale + mean."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What the model consists of, as JSON."""
+
+    def to(self, device: str) -> None:
+        """Move what runs on a device there."""
+        return
+
+    def compress(self, data: Decompositions, *, lower_inverse: bool = False) -> Compressed:
+        """New data as the model reads them; see `Decompositions.like`."""
+        return data.like(self.decomposition, self.schema, lower_inverse=lower_inverse)
+
+    # -- files ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """The model as JSON and arrays, for `unpack`."""
+
+    @classmethod
+    @abstractmethod
+    def unpack(cls, document: dict[str, Any], tensors: Mapping[str, Array]) -> Fitted:
+        """The model; raises `InputError` for what `pack` never gives."""
+
+    def _pack_common(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        schema, tensors = pack_hierarchy(self.schema)
+        document = {
+            "kind": self.kind,
+            "targets": self.targets.to_json(),
+            "temperature": self.calibration.temperature,
+            "schema": schema,
+            "decomposition": None
+            if self.decomposition is None
+            else decomposition_to_json(self.decomposition),
+        }
+        arrays = {f"schema.{key}": array for key, array in tensors.items()}
+        if self.calibration.errors is not None:
+            arrays["calibration.errors"] = self.calibration.errors
+        return document, arrays
+
+
+def unpack_common(document: dict[str, Any], tensors: Mapping[str, Array]) -> dict[str, Any]:
+    """The fields that all models have."""
+    settings = document["decomposition"]
+    decomposition = None if settings is None else decomposition_from_json(settings)
+    schema = unpack_hierarchy(document["schema"], under("schema.", dict(tensors)))
+    if decomposition is not None and decomposition.vocabulary != schema.attributes.vocabulary:
+        raise InputError("the vocabularies differ")
+    return {
+        "targets": targets_from_json(document["targets"]),
+        "calibration": unpack_calibration(document, tensors),
+        "decomposition": decomposition,
+        "schema": schema,
+    }
+
+
+def unpack_calibration(document: dict[str, Any], tensors: Mapping[str, Array]) -> Calibration:
+    """A calibration, checked."""
+    temperature, errors = float(document["temperature"]), tensors.get("calibration.errors")
+    if not 0 < temperature < np.inf:
+        raise InputError("the temperature is wrong")
+    return Calibration(temperature, None if errors is None else np.array(errors))
+
+
+def digest_of(*things: Any) -> str:
+    """A short name for what a result depends on: settings as JSON, and arrays."""
+    state = blake2b(digest_size=8)
+    for thing in things:
+        if isinstance(thing, np.ndarray):
+            state.update(f"{thing.dtype.str} {thing.shape}".encode())
+            state.update(np.ascontiguousarray(thing).tobytes())
+        else:
+            state.update(json.dumps(thing, sort_keys=True, default=_plain).encode())
+    return state.hexdigest()
+
+
+def problem_arrays(problem: Problem, compressed: Compressed) -> list[Array]:
+    """What is learned from which examples, for `digest_of`: results of others are not taken up."""
+    return [compressed.keys[-1][compressed.top], problem.values, problem.weights]
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, asdict(value)]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+
+
+def calibrated(
+    problem: Problem, fold: Fold, tested: Floats, held_out: Floats
+) -> tuple[Calibration, Floats, Floats]:
+    """What held-out predictions teach, and both kinds of predictions calibrated by it."""
+    rows, targets = fold.held_out, problem.targets
+    if not len(rows):
+        return Calibration(), tested, held_out
+    result = targets.calibrate(held_out, problem.values[rows], problem.weights[rows])
+    several = targets.several
+    return result, result.apply(tested, several=several), result.apply(held_out, several=several)

@@ -1,0 +1,765 @@
+"""Models over part counts: linear models or forests.
+
+What is left open (`depth`, `C`) is chosen on inner folds of the training examples, by log loss or
+squared error; the decision values of the held-out examples also give the temperature that turns
+decision values into probabilities. Then the model is fitted on all of the training examples. For
+several targets, depth, C and temperature are common to all.
+
+Explanations are exact, since a model is a sum. The entry (role π, part i, count n) of an example
+adds something: to a linear model, coefficient × feature value over the columns of (π, i); to a
+forest, the changes of value at the splits on them, along the paths of the example. Its n
+occurrences share this equally. The example is compared with the training examples, whose mean
+output is the baseline. What is left, -w·x̄ with their average x̄ in a linear model and in a forest
+the splits on parts that the example does not have and on the number of all, is shared equally by
+all parts that the model reads (those up to its depth). What a part contributes is handed down to
+its own parts in equal shares, since the model tells whole parts apart and not what is inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from numbers import Integral, Real
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed  # type: ignore[import-untyped]
+from scipy import sparse
+
+from saen._util.arrays import Array, Floats, Ints
+from saen.data.compression import Compressed, compress
+from saen.data.hierarchy import Hierarchy, Relation
+from saen.decompositions import Decomposition
+from saen.decompositions.node_labels import ATTRIBUTE_BINS
+from saen.errors import InputError
+from saen.io import container
+from saen.io.packing import under
+from saen.learning.calibration import Calibration
+from saen.learning.decomposing import (
+    Decomposed,
+    DecompositionArguments,
+    Decompositions,
+    DecompositionSpec,
+)
+from saen.learning.models.base import (
+    Candidate,
+    Explained,
+    Fitted,
+    FoldResult,
+    Learner,
+    Results,
+    TopEntries,
+    Work,
+    calibrated,
+    digest_of,
+    problem_arrays,
+    unpack_common,
+)
+from saen.learning.models.encoding import (
+    ENCODINGS,
+    MAX_ROLE,
+    SHARES,
+    Encoded,
+    Encoder,
+    PartTable,
+    count_parts,
+    feature_rows,
+    row_scales,
+    scaled_rows,
+)
+from saen.learning.models.forest import MIN_LEAF, Forest
+from saen.learning.models.solvers import Linear, Solver, quiet
+from saen.learning.parameters import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    clone_with,
+    parameter,
+    settings_of,
+)
+from saen.learning.problem import Problem, Unit
+from saen.learning.splits import Fold, Split
+
+USUAL_C = 1.0
+MAX_THRESHOLDS = 32
+MAX_FEATURES = 1 << 26
+"""Columns that parts are hashed to: a linear model keeps half a gigabyte of weights for them."""
+MIN_PARALLEL_ENTRIES = 2_000_000
+"""Entries of all fits together from which on several processes are worth their start."""
+MAX_FOREST_DEPTH = 2
+"""Up to which a forest chooses its depth: larger parts are too rare to split on."""
+FOREST_WORK = 50
+"""How many times as long as a linear model a forest takes, roughly."""
+EMBEDDING_WIDTH = 256
+"""Columns of `embed` where there are more features."""
+_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+
+
+@dataclass(eq=False, repr=False)
+class EncodingArguments(DecompositionArguments):
+    """How parts are counted and encoded."""
+
+    decomposition: str | Decomposition = parameter(
+        "neighbourhoods", str, HasMethods(["fit", "decompose", "costs"])
+    )
+    _: KW_ONLY
+    levels: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
+    encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
+    max_count: int | None = parameter(None, _AT_LEAST_ONE, None)
+    max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
+    n_features: int | None = parameter(
+        None, Interval(Integral, 1, MAX_FEATURES, closed="both"), None
+    )
+    norm: str | None = parameter("l2", StrOptions({"l2"}), None)
+    min_graphs: int = parameter(1, _AT_LEAST_ONE)
+
+    _deep: ClassVar[bool] = True
+
+    def _encoder(self, table: PartTable, uses: Ints, **changes: Any) -> Encoder:
+        """The columns that the examples which are used fix."""
+        names = ("encoding", "max_count", "max_thresholds", "min_graphs", "n_features")
+        return Encoder.fit(table, uses, **{name: getattr(self, name) for name in names} | changes)
+
+
+@dataclass(eq=False, repr=False)
+class CountsArguments(EncodingArguments):
+    """The arguments of estimators over part counts."""
+
+    _: KW_ONLY
+    model: str = parameter("linear", StrOptions({"linear", "forest"}))
+    max_thresholds: int | None = parameter(MAX_THRESHOLDS, _AT_LEAST_ONE, None)
+    depth: int | str | None = parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None
+    )
+    C: float | str = parameter(
+        "auto", Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})
+    )
+    inner_folds: int | str = parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    )
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        super().validate()
+        if self.model == "forest" and self.n_features is not None:
+            raise InputError("a forest reads one column per part: omit n_features")
+
+
+@dataclass(frozen=True, eq=False)
+class CountsLearner(Learner):
+    """Fits a linear model or a forest by these arguments."""
+
+    vectors: ClassVar[str] = ATTRIBUTE_BINS
+    cheap: ClassVar[bool] = True
+
+    arguments: CountsArguments
+    class_weight: Any = None
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that the arguments ask for."""
+        return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
+
+    def key(self) -> Any:
+        """Kind and settings."""
+        return [FittedCounts.kind, settings_of(self.arguments), self.class_weight]
+
+    def identical(self, data: Decompositions, train: Ints) -> Ints:
+        """By their unique objects."""
+        return data.decomposed(self.spec, train).compressed.top
+
+    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
+        """Itself."""
+        return [Candidate({"candidate": "part counts"}, self)]
+
+    def start(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int,
+        work: Work,
+    ) -> Callable[[], Results]:
+        """Nothing begins before the result is asked for."""
+        folds = [fold.split_inside(problem, self.arguments.inner_folds, seed) for fold in folds]
+        work.expect(len(folds))
+        return lambda: self._fit(data, problem, folds, work)
+
+    def _fit(
+        self, data: Decompositions, problem: Problem, folds: Sequence[Fold], work: Work
+    ) -> list[FoldResult]:
+        files: list[Path | None] = []
+        jobs: list[tuple[_FoldProblem, Decomposed]] = []
+        tables, made = _Tables(self.arguments.levels), list[FoldResult | None]()
+        for fold in folds:
+            decomposed = work.decomposed(data, self.spec, fold.train)
+            file = self._file(problem, fold, decomposed, work)
+            files.append(file)
+            if file is not None and file.exists():
+                made.append(_read_result(file, fold))
+                work.advance(1)
+                continue
+            made.append(None)
+            table = tables.of(decomposed)
+            own = _FoldProblem.of(self, problem, fold, table, decomposed.graded)
+            jobs.append((own, decomposed))
+        cost = sum(len(job.table.parts) for job, _ in jobs)
+        cost *= FOREST_WORK if self.arguments.model == "forest" else 1
+        n_jobs = work.parallel
+        if n_jobs is None:
+            n_jobs = 1 if cost < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
+        begun = perf_counter()
+        run = Parallel(n_jobs=max(n_jobs, 1), return_as="generator")
+        threads = cpu_count() if n_jobs == 1 and cost >= MIN_PARALLEL_ENTRIES else 1
+        solved = run(delayed(_FoldProblem.solve)(job, threads) for job, _ in jobs)
+        pending = iter([decomposed for _, decomposed in jobs])
+        for place, file in enumerate(files):
+            if made[place] is None:
+                decomposed = next(pending)
+                model, tested, held_out = next(solved)
+                kept = self.arguments.levels if work.keep else None
+                result = _finished(problem, folds[place], decomposed, model, tested, held_out, kept)
+                made[place] = result
+                if file is not None:
+                    _write_result(file, result)
+                work.advance(1)
+        work.seconds["train"] += perf_counter() - begun
+        return [result for result in made if result is not None]
+
+    def _file(
+        self, problem: Problem, fold: Fold, decomposed: Decomposed, work: Work
+    ) -> Path | None:
+        if work.folder is None:
+            return None
+        inner = [each for pair in fold.inner or () for each in pair]
+        name = digest_of(
+            settings_of(self.arguments),
+            self.class_weight,
+            work.keep,
+            problem.targets.to_json(),
+            *problem_arrays(problem, decomposed.compressed),
+            fold.train,
+            fold.test,
+            *inner,
+        )
+        return work.folder / f"counts-{name}.saen"
+
+
+@dataclass
+class _Tables:
+    """The parts of hierarchies, counted once for all folds that share one."""
+
+    levels: str | Sequence[int]
+    known: list[tuple[Compressed, PartTable]] = field(default_factory=list)
+
+    def of(self, decomposed: Decomposed) -> PartTable:
+        compressed = decomposed.compressed
+        for other, table in self.known:
+            if other.hierarchy is compressed.hierarchy:
+                return table
+        self.known.append((compressed, count_parts(compressed, self.levels)))
+        return self.known[-1][1]
+
+
+def _finished(
+    problem: Problem,
+    fold: Fold,
+    decomposed: Decomposed,
+    model: CountsModel,
+    tested: Floats,
+    held_out: Floats,
+    levels: str | Sequence[int] | None,
+) -> FoldResult:
+    """The result of a fold from outputs, which are calibrated but for the errors of numbers."""
+    targets = problem.targets
+    unit = (np.zeros(()), np.ones(()))
+    tested, held_out = targets.read(tested, unit), targets.read(held_out, unit)
+    calibration = replace(calibrated(problem, fold, tested, held_out)[0], temperature=1.0)
+    fitted = None
+    if levels is not None:
+        fitted = FittedCounts(
+            targets=targets,
+            calibration=calibration,
+            decomposition=decomposed.decomposition,
+            schema=decomposed.schema,
+            model=model,
+            levels=levels,
+        )
+    return FoldResult(fold, calibration, tested, held_out, chosen=model.choices, fitted=fitted)
+
+
+def _write_result(file: Path, result: FoldResult) -> None:
+    document: dict[str, Any] = {"chosen": result.chosen, "model": None}
+    tensors = {"tested": result.tested, "held_out": result.held_out}
+    if result.calibration.errors is not None:
+        tensors["errors"] = result.calibration.errors
+    if result.fitted is not None:
+        document["model"], arrays = result.fitted.pack()
+        tensors |= {f"model.{key}": array for key, array in arrays.items()}
+    container.write(file, "predictions", document, tensors)
+
+
+def _read_result(file: Path, fold: Fold) -> FoldResult:
+    _, document, tensors = container.read(file)
+    model, fitted = document["model"], None
+    if model is not None:
+        fitted = FittedCounts.unpack(model, under("model.", tensors))
+    errors = tensors.get("errors")
+    calibration = Calibration(errors=None if errors is None else np.array(errors))
+    tested, held_out = np.array(tensors["tested"]), np.array(tensors["held_out"])
+    return FoldResult(fold, calibration, tested, held_out, chosen=document["chosen"], fitted=fitted)
+
+
+# -- the model ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CountsModel:
+    """A model over encoded part counts.
+
+    - `norm`: None, `l2`, or of a forest `SHARES`;
+    - `function`: from features to outputs; calibrated, so that two classes have the log-odds of
+      the second as the only output, several classes one logit each, and several targets the
+      log-odds of their second classes;
+    - `depth`, `C`: as given or chosen (a forest has no C); `score`: of the inner folds, None
+      without any;
+    - `typical` (outputs,): the mean output over the training examples, by weight, which is for a
+      linear model that of the average of their features.
+    """
+
+    encoder: Encoder
+    norm: str | None
+    function: Linear | Forest
+    depth: int | None
+    C: float | None
+    score: float | None
+    typical: Floats
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The settings that were left open, as they were decided."""
+        return {"depth": self.depth} if self.C is None else {"depth": self.depth, "C": self.C}
+
+    def outputs(self, table: PartTable) -> Floats:
+        """Of every unique example of a table, (rows, outputs)."""
+        return self.function.outputs(self._features(self.encoder.encode(table), table))
+
+    def entry_outputs(self, table: PartTable, weights: Floats) -> Floats:
+        """What every entry of a table adds to Σ weights · outputs, (entries,)."""
+        encoded = self.encoder.encode(table)
+        rows = table.rows[encoded.entries]
+        scales = row_scales(self.encoder, table, self.norm, self.depth)
+        entries = (rows, encoded.columns, encoded.values * scales[rows])
+        values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
+        return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
+
+    def embedding(self, table: PartTable) -> Floats:
+        """Dense features of the unique examples: as they are if few, else hashed, (rows, width).
+
+        Without the number of all parts, which a forest reads, too: no other column would count.
+        """
+        n = self.encoder.n_columns
+        features = self._features(self.encoder.encode(table), table)[:, :n]
+        if n > EMBEDDING_WIDTH:
+            rng = np.random.default_rng(n)
+            places = rng.integers(EMBEDDING_WIDTH, size=n)
+            signs = rng.choice([-1.0, 1.0], size=n)
+            shape = (n, EMBEDDING_WIDTH)
+            features = features @ sparse.csr_array((signs, (np.arange(n), places)), shape=shape)
+        dense: Floats = features.toarray()
+        return dense
+
+    def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
+        rows = feature_rows(encoded, table, self.encoder.n_columns)
+        return scaled_rows(rows, self.encoder, table, self.norm, self.depth)
+
+
+@dataclass(eq=False, kw_only=True)
+class FittedCounts(Fitted):
+    """A fitted model over part counts."""
+
+    kind = "counts"
+
+    model: CountsModel
+    levels: str | Sequence[int] = "auto"
+
+    def table(self, data: Decompositions) -> PartTable:
+        """The parts of new data, counted per example."""
+        return count_parts(self.compress(data), self.levels)
+
+    def outputs(self, data: Decompositions) -> Floats:
+        """Of every example, calibrated, (n, outputs)."""
+        table = self.table(data)
+        return self.model.outputs(table)[table.top]
+
+    def each(self, data: Decompositions) -> Floats:
+        """What the only model predicts, (n, 1, …)."""
+        return self.predictions(data)[:, None]
+
+    def combined(self, each: Floats) -> Floats:
+        """The only one."""
+        return each[:, 0]
+
+    def predictions(self, data: Decompositions) -> Floats:
+        """Probabilities or numbers."""
+        return self.targets.read(self.outputs(data), self.unit)
+
+    def unseen_share(self, data: Decompositions) -> float:
+        """The share of part occurrences, up to the depth, without a column in the model."""
+        table = self.table(data)
+        return self.model.encoder.encode(table).unseen_share(table, self.model.depth)
+
+    @property
+    def unit(self) -> Unit:
+        """Outputs are in the unit of y."""
+        n = self.targets.n_outputs
+        return (np.zeros(n), np.ones(n)) if self.targets.several else (np.zeros(()), np.ones(()))
+
+    def embed(self, data: Decompositions, level: int | None = None) -> Floats:
+        """Dense vectors of the examples, (n, at most 256).
+
+        Up to 256 features are returned as they are; more are added up with random signs in 256
+        columns, which keeps inner products up to an error of about 1/16 of the lengths.
+        """
+        if level not in (None, self.schema.depth):
+            raise InputError("part counts have vectors of whole examples only: omit the level")
+        table = self.table(data)
+        return self.model.embedding(table)[table.top]
+
+    # -- explanations ------------------------------------------------------------------------
+
+    @property
+    def knows_average(self) -> bool:
+        """Every model does."""
+        return True
+
+    def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
+        """Exact; an example without parts that the model reads is its own baseline."""
+        if not isinstance(self.levels, str) and [*self.levels] != [self.schema.depth - 1]:
+            raise InputError("only counts of the level below the top are explained: levels='auto'")
+        table, model, found = count_parts(compressed, self.levels), self.model, []
+        inside = table.ids[:, 0] <= table.last_place(model.depth)
+        counts = np.where(inside[table.parts], table.counts, 0)
+        sizes, raw = table.sizes(model.depth), model.outputs(table)
+        for each in weights:
+            outputs, baseline = raw @ each, float(each @ model.typical)
+            own = model.entry_outputs(table, each)
+            rest = outputs - baseline - np.bincount(table.rows, own, minlength=table.n_rows)
+            own += counts * (rest / np.maximum(sizes, 1))[table.rows]
+            entries = np.zeros(compressed.hierarchy.relations[-1].n_entries)
+            entries[table.source] = own
+            found.append((outputs, np.where(sizes > 0, baseline, outputs), entries))
+        return found
+
+    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+        """Exact, down to the parts; shared equally below."""
+        compressed = compress(hierarchy)
+        [(outputs, baselines, unique_entries)] = self.top_entries(compressed, [weights])
+        top, unique = hierarchy.relations[-1], compressed.hierarchy.relations[-1]
+        per_occurrence = unique_entries / unique.multiplicity
+        codes = unique.roles.astype(np.int64) * unique.n_parts + unique.parts
+        order = np.argsort(codes)
+        own = (
+            top.roles.astype(np.int64) * unique.n_parts
+            + compressed.unique_of(hierarchy.depth - 1)[top.parts]
+        )
+        places = order[np.searchsorted(codes, own, sorter=order)]
+        entries = [per_occurrence[places] * top.multiplicity]
+        parts = _sums(top, entries[0])
+        objects: list[Floats] = [np.array([outputs[0]]), parts]
+        for relation in reversed(hierarchy.relations[:-1]):
+            shares = relation.shared(objects[-1])
+            entries.append(shares)
+            objects.append(_sums(relation, shares))
+
+        def inside(number: int) -> Floats:
+            values = np.zeros_like(parts)
+            values[number] = parts[number]
+            reached = np.array([number])
+            for relation in reversed(hierarchy.relations[:-1]):
+                shares = relation.shared(values)
+                values = _sums(relation, shares)
+                reached = np.unique(relation.take(reached).parts)
+            inside: Floats = values[reached]
+            return inside
+
+        return Explained(
+            float(outputs[0]),
+            float(baselines[0]),
+            objects[::-1],
+            [*objects[:0:-1], np.array([baselines[0]])],
+            entries[::-1],
+            inside,
+            1,
+        )
+
+    # -- files ------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """Columns, depth and C."""
+        return {"columns": self.model.encoder.n_columns, **self.model.choices}
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Columns, and the function of them."""
+        document, tensors = self._pack_common()
+        model, encoder = self.model, self.model.encoder
+        document["counts"] = {
+            "encoding": encoder.encoding,
+            "max_count": encoder.max_count,
+            "norm": model.norm,
+            "depth": model.depth,
+            "C": model.C,
+            "score": model.score,
+            "levels": self.levels if isinstance(self.levels, str) else list(self.levels),
+        }
+        tensors["counts.ids"] = encoder.ids.view(np.int64)
+        tensors["counts.starts"] = encoder.starts
+        tensors["counts.thresholds"] = encoder.thresholds
+        if encoder.occupied is not None:
+            tensors["counts.occupied"] = encoder.occupied
+        function, name = model.function, model.function.name
+        tensors |= {
+            f"{name}.{each.name}": getattr(function, each.name) for each in fields(function)
+        }
+        tensors["counts.typical"] = model.typical
+        return document, tensors
+
+    @classmethod
+    def unpack(cls, document: dict[str, Any], tensors: Mapping[str, Array]) -> FittedCounts:
+        """Checked against schema and targets."""
+        common, known = unpack_common(document, tensors), document["counts"]
+        own = {key: np.array(array) for key, array in under("counts.", dict(tensors)).items()}
+        encoder = Encoder(
+            known["encoding"],
+            known["max_count"],
+            own["ids"].view(np.uint64),
+            own["starts"],
+            own["thresholds"],
+            own.get("occupied"),
+        )
+        encoder.check()
+        trees, linear = (under(f"{kind.name}.", dict(tensors)) for kind in (Forest, Linear))
+        function: Linear | Forest = Forest(**trees) if trees else Linear(**linear)
+        function.check(encoder.n_columns + (known["norm"] == SHARES))
+        typical = own["typical"]
+        if (
+            typical.shape != function.intercept.shape
+            or typical.dtype != np.float64
+            or not np.isfinite(typical).all()
+            or known["norm"] not in ((None, SHARES) if trees else (None, "l2"))
+            or type(known["depth"]) not in (int, type(None))
+            or not 0 <= (known["depth"] or 0) <= MAX_ROLE
+            or not isinstance(known["C"], int | float | None)
+            or (known["C"] is None) != bool(trees)
+            or not isinstance(known["score"], int | float | None)
+            or function.n_outputs != common["targets"].n_outputs
+        ):
+            raise InputError("the model does not match its columns")
+        rest = known["depth"], known["C"], known["score"], typical
+        model = CountsModel(encoder, known["norm"], function, *rest)
+        return cls(**common, model=model, levels=known["levels"])
+
+
+# -- fitting one fold ----------------------------------------------------------------------------
+
+
+class _Trial(NamedTuple):
+    """Inner folds with some settings: their score, and calibrated outputs of held-out examples.
+
+    `losses` are those of the held-out examples, by weight.
+    """
+
+    score: float
+    temperature: float
+    outputs: Floats
+    losses: Floats
+
+
+@dataclass(eq=False)
+class _FoldProblem:
+    """One fold: its features at every depth, choices, calibration and the final fit.
+
+    `table`, `y` and `weights` are those of the training examples, followed by others that inner
+    folds hold out (a published validation part); `n_train` is where these begin.
+    """
+
+    arguments: CountsArguments
+    solver: Solver
+    table: PartTable
+    tests: PartTable
+    y: Array
+    weights: Floats
+    n_train: int
+    folds: list[Split]
+    graded: bool
+
+    @staticmethod
+    def of(
+        learner: CountsLearner, problem: Problem, fold: Fold, table: PartTable, graded: bool
+    ) -> _FoldProblem:
+        """The part of the data that a fold needs."""
+        arguments, targets = learner.arguments, problem.targets
+        changes: dict[str, Any] = {}
+        solver = Solver.of(targets, forest=arguments.model == "forest")
+        if not solver.costs:  # a forest
+            depth = MAX_FOREST_DEPTH if isinstance(arguments.depth, str) else arguments.depth
+            if graded and depth is not None:
+                table = table.up_to(depth)
+            # A part of one example splits nothing off.
+            fewest = max(arguments.min_graphs, MIN_LEAF)
+            changes = {"encoding": "counts", "norm": solver.norm, "min_graphs": fewest}
+        rows = np.concatenate([fold.train, np.setdiff1d(fold.held_out, fold.train)])
+        y, weights = problem.values[rows], problem.weights[rows]
+        if learner.class_weight is not None:
+            weights = targets.weighted(problem, fold.train, rows, learner.class_weight)
+        order = np.argsort(rows, kind="stable")
+
+        def places(examples: Ints) -> Ints:
+            return order[np.searchsorted(rows[order], examples)]
+
+        return _FoldProblem(
+            clone_with(arguments, **changes),
+            solver,
+            table.take(rows),
+            table.take(fold.test),
+            solver.shaped(y),
+            weights,
+            len(fold.train),
+            [(places(fit), places(check)) for fit, check in fold.inner or ()],
+            graded,
+        )
+
+    @quiet()
+    def solve(self, n_threads: int = 1) -> tuple[CountsModel, Floats, Floats]:
+        """The model, and outputs for the test examples and for the held-out ones."""
+        self.n_threads = n_threads
+        train = np.arange(self.n_train)
+        self.uses = np.bincount(self.table.top[train], minlength=self.table.n_rows)
+        self.encoder = self.arguments._encoder(self.table, self.uses)  # noqa: SLF001
+        encoded = self.encoder.encode(self.table)
+        self.features = feature_rows(encoded, self.table, self.encoder.n_columns)
+        depths, given = self._depths(), self.arguments.C
+        C, depth, best, held_out = USUAL_C, depths[-1], None, None
+        if not isinstance(given, str):
+            C = float(given)
+        if self.folds:
+            trials = dict(zip(depths, self._try([(each, C) for each in depths]), strict=True))
+            depth = max(depths, key=lambda each: trials[each].score)
+            by_cost = {C: trials[depth]}
+            if isinstance(given, str) and self.solver.costs:
+                C = self._climb(depth, by_cost)
+            best = by_cost[C]
+            held_out = self._cross_fitted([*trials.values(), *by_cost.values()])
+        temperature = 1.0 if best is None else best.temperature
+        encoder, X, scale = self._at(depth)
+        X, y, weights = X[train], self.y[train], self.weights[train]
+        function = self.solver.fit(X, y, weights, C).scaled(temperature)
+        typical = _mean_output(function.outputs(X), weights)
+        function = function.with_columns_scaled(scale)
+        model = CountsModel(
+            encoder,
+            self.arguments.norm,
+            function,
+            depth,
+            C if self.solver.costs else None,
+            None if best is None else best.score,
+            typical,
+        )
+        tested = model.outputs(self.tests)[self.tests.top]
+        return model, tested, tested[:0] if held_out is None else held_out
+
+    def _cross_fitted(self, trials: Sequence[_Trial]) -> Floats:
+        """Outputs for what each inner fold holds out, with settings that the others decide."""
+        held_out, first = trials[0].outputs.copy(), 0
+        losses = np.stack([trial.losses for trial in trials])
+        total = losses.sum(axis=1)
+        for _, check in self.folds:
+            own = slice(first, first + len(check))
+            first += len(check)
+            alone = len(self.folds) == 1  # a single split decides itself
+            rest = total if alone else total - losses[:, own].sum(axis=1)
+            held_out[own] = trials[int(rest.argmin())].outputs[own]
+        return held_out
+
+    def _climb(self, depth: int | None, by_cost: dict[float, _Trial]) -> float:
+        """The best C, from the usual one in both directions as long as the score improves."""
+        costs = self.solver.costs
+        start = costs.index(USUAL_C)
+        for way in (costs[start + 1 :], costs[:start][::-1]):
+            score = by_cost[USUAL_C].score
+            for cost in way:
+                [by_cost[cost]] = self._try([(depth, cost)])
+                if by_cost[cost].score <= score:
+                    break
+                score = by_cost[cost].score
+        return max(by_cost, key=lambda cost: by_cost[cost].score)
+
+    def _try(self, settings: Sequence[tuple[int | None, float]]) -> list[_Trial]:
+        """Inner folds with every one of some settings, depth and C, in threads."""
+        at = {depth: self._at(depth)[1] for depth, _ in settings}
+
+        def outputs(depth: int | None, C: float, fit: Ints, held_out: Ints) -> Floats:
+            X = at[depth]
+            function = self.solver.fit(X[fit], self.y[fit], self.weights[fit], C)
+            return function.outputs(X[held_out])
+
+        places = np.concatenate([held_out for _, held_out in self.folds])
+        y, weights = self.y[places], self.weights[places]
+
+        def trial(rows: Sequence[Floats]) -> _Trial:
+            raw = np.concatenate(rows)
+            score, temperature = self.solver.judge(raw, y, weights)
+            raw = raw * temperature
+            return _Trial(score, temperature, raw, self.solver.losses(raw, y, weights))
+
+        jobs = [(*each, *fold) for each in settings for fold in self.folds]
+        if self.n_threads == 1:
+            found = [outputs(*job) for job in jobs]
+        else:  # the solvers release the interpreter's lock
+            with ThreadPoolExecutor(self.n_threads) as pool:
+                found = list(pool.map(lambda job: outputs(*job), jobs))
+        n = len(self.folds)
+        return [trial(found[k : k + n]) for k in range(0, len(found), n)]
+
+    def _depths(self) -> list[int | None]:
+        """The depths to choose from; None stands for all parts."""
+        wanted = self.arguments.depth
+        if wanted is None or not self.graded or self.encoder.occupied is not None:
+            return [None]
+        n_roles = int(self.encoder.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
+        if isinstance(wanted, str):
+            return list(range(n_roles))
+        return [min(wanted, n_roles - 1)]
+
+    def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
+        """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
+        encoder, features = self.encoder, self.features
+        if depth is not None:
+            # Sorted by level and role, so that smaller depths are the first parts and columns.
+            limit = self.table.last_place(depth)
+            encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
+            features = features[:, : encoder.n_columns]
+        norm = self.arguments.norm
+        X = scaled_rows(features, encoder, self.table, norm, depth)[self.table.top]
+        if norm is not None or not self.solver.costs:  # trees compare counts as they are
+            return encoder, X, 1.0
+        # Without a norm of their own, rows have length 1 on average: C means the same.
+        squares = encoder.squared_lengths(self.table, depth)[self.uses > 0]
+        scale = 1 / float(np.sqrt(squares.mean() if squares.any() else 1.0))
+        return encoder, X * scale, scale
+
+
+def _mean_output(outputs: Floats, weights: Floats) -> Floats:
+    """The mean output, by weight; of several targets, over all examples, known or not."""
+    mean: Floats = np.average(
+        outputs, axis=0, weights=weights.reshape(len(outputs), -1) + np.zeros(outputs.shape[1])
+    )
+    return mean
+
+
+def _sums(relation: Relation, values: Floats) -> Floats:
+    """The sum over the entries of every part."""
+    return np.bincount(relation.parts, values, minlength=relation.n_parts).astype(np.float64)

@@ -1,0 +1,581 @@
+"""Shift Aggregate Extract Networks as a model: trained on inner folds, averaged, calibrated.
+
+A network is trained on the training part of every inner fold (`n_models` of each), and predicts
+what that fold holds out: these predictions calibrate the average of all networks, which is the
+model. Without inner folds, networks learn from all training examples and nothing is calibrated.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import KW_ONLY, asdict, dataclass, replace
+from numbers import Integral, Real
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saen._util.arrays import Array, Floats, Ints
+from saen._util.lazy import LazyModule
+from saen._util.seeds import derive_seed
+from saen.data.compression import Compressed
+from saen.data.hierarchy import Hierarchy
+from saen.errors import InputError
+from saen.io.packing import under
+from saen.learning import auto
+from saen.learning.decomposing import (
+    Decomposed,
+    DecompositionArguments,
+    Decompositions,
+    DecompositionSpec,
+)
+from saen.learning.models.base import (
+    Candidate,
+    Explained,
+    Fitted,
+    FoldResult,
+    Learner,
+    Results,
+    TopEntries,
+    Work,
+    calibrated,
+    digest_of,
+    problem_arrays,
+    unpack_common,
+)
+from saen.learning.parameters import Interval, StrOptions, parameter, settings_of
+from saen.learning.problem import Problem, Unit
+from saen.learning.splits import Fold
+from saen.network.architecture import NORMALISATIONS, Architecture, join_models
+from saen.network.devices import CPU, choose_device
+from saen.network.forward import TrainedNetworks
+from saen.network.settings import DivergenceError, History, Run, Settings, curve_step
+
+if TYPE_CHECKING:
+    import torch
+
+    from saen.network import attribution, ensemble, model, training
+    from saen.network.model import SAEN
+else:  # fitting needs torch, predicting on a CPU does not
+    torch = LazyModule("torch")
+    attribution, ensemble, model, training = (
+        LazyModule(f"saen.network.{name}")
+        for name in ("attribution", "ensemble", "model", "training")
+    )
+
+MAX_MODELS, MAX_EPOCHS = 10_000, 1_000_000
+"""More would not end, or not fit into memory: a slip, or a preset by somebody else."""
+MAX_UNCOMPRESSED = 10_000
+"""Entries of an example that is predicted without merging its identical parts."""
+_COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
+_MAX_RATE = 1e30  # well within float32
+
+
+@dataclass(eq=False, repr=False)
+class NetworkArguments(DecompositionArguments):
+    """The arguments of estimators over networks."""
+
+    _: KW_ONLY
+    hidden: str | Sequence[Sequence[int]] = parameter("auto", StrOptions({"auto"}), list, tuple)
+    slope: float = parameter(0.2, Real)
+    normalisation: str = parameter("batch", StrOptions(set(NORMALISATIONS)))
+    dropout: float = parameter(0.0, Interval(Real, 0, 1, closed="left"))
+    output_activation: bool = parameter(False, "boolean")
+    n_models: int = parameter(1, Interval(Integral, 1, MAX_MODELS, closed="both"))
+    epochs: int = parameter(40, Interval(Integral, 0, MAX_EPOCHS, closed="both"))
+    batch_size: int | str = parameter("auto", _COUNT, StrOptions({"auto", "all"}))
+    learning_rate: float = parameter(0.01, Interval(Real, 0, _MAX_RATE, closed="right"))
+    schedule: str = parameter("cosine", StrOptions({"constant", "cosine"}))
+    weight_decay: float = parameter(0.0, Interval(Real, 0, _MAX_RATE, closed="both"))
+    min_count: int = parameter(1, _COUNT)
+    inner_folds: int | str = parameter(
+        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    )
+    dtype: str = parameter("float32", StrOptions({"float32", "float64"}))
+    device: str = parameter("auto", str, runtime=True)
+
+    def validate(self) -> None:
+        """Raise `InputError` for an argument of the wrong type or out of range."""
+        super().validate()
+        sizes = [] if isinstance(self.hidden, str) else self.hidden
+        if not all(
+            isinstance(level, list | tuple) and all(isinstance(size, Integral) for size in level)
+            for level in sizes
+        ):
+            raise InputError(f"hidden has a list of layer sizes per level, not {self.hidden}")
+        choose_device(self.device)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkLearner(Learner):
+    """Trains networks by these arguments."""
+
+    arguments: NetworkArguments
+    class_weight: Any = None
+
+    @property
+    def spec(self) -> DecompositionSpec:
+        """The decomposition that the arguments ask for."""
+        return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
+
+    def key(self) -> Any:
+        """Kind and settings."""
+        return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight]
+
+    def identical(self, data: Decompositions, train: Ints) -> Ints:
+        """By their unique objects."""
+        return data.decomposed(self.spec, train).compressed.top
+
+    def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
+        """Itself."""
+        return [Candidate({"candidate": "networks"}, self)]
+
+    def architecture(self, hierarchy: Hierarchy, n_outputs: int) -> Architecture:
+        """The shape of networks with `n_outputs` units for hierarchies like this one."""
+        a = self.arguments
+        hidden = auto.hidden(hierarchy.depth) if isinstance(a.hidden, str) else a.hidden
+        if len(hidden) != hierarchy.depth + 1:
+            raise InputError(
+                f"hidden needs {hierarchy.depth + 1} lists of sizes, one per level, not {hidden}"
+            )
+        return Architecture.over(
+            hierarchy,
+            [*hidden[:-1], (*hidden[-1], n_outputs)],
+            slope=a.slope,
+            normalisation=a.normalisation,
+            dropout=a.dropout,
+            output_activation=a.output_activation,
+        )
+
+    def settings(self, seed: int) -> Settings:
+        """How to train, batches aside; the seed decides which examples share one."""
+        a = self.arguments
+        return Settings(
+            epochs=a.epochs,
+            learning_rate=a.learning_rate,
+            schedule=a.schedule,
+            weight_decay=a.weight_decay,
+            seed=derive_seed(seed, "run") % 2**31,
+        )
+
+    def plan(self, compressed: Compressed, n_outputs: int, seed: int) -> ensemble.Plan:
+        """How the arguments say to train networks on compressed data."""
+        a = self.arguments
+        return ensemble.Plan(
+            compressed,
+            self.architecture(compressed.hierarchy, n_outputs),
+            self.settings(seed),
+            min_count=a.min_count,
+            device=torch.device(choose_device(a.device)),
+            dtype=getattr(torch, a.dtype),
+        )
+
+    def start(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int,
+        work: Work,
+    ) -> Callable[[], Results]:
+        """Begin to train the networks of all folds; those of one hierarchy side by side."""
+        a = self.arguments
+        folds = [fold.split_inside(problem, a.inner_folds, seed) for fold in folds]
+        decomposed = [work.decomposed(data, self.spec, fold.train) for fold in folds]
+        shared = {id(each.compressed.hierarchy): each.compressed for each in decomposed}
+        started = []
+        for compressed in shared.values():
+            places = [
+                place
+                for place, each in enumerate(decomposed)
+                if each.compressed.hierarchy is compressed.hierarchy
+            ]
+            own = [folds[place] for place in places]
+            runs = [self._runs(fold, seed) for fold in own]
+            started.append(
+                (places, runs, self._training(compressed, problem, own, runs, seed, work))
+            )
+
+        def results() -> Results:
+            done: dict[int, FoldResult | DivergenceError] = {}
+            for places, runs, training in started:
+                begun = perf_counter()
+                trained, ends = training.run(), np.cumsum([0, *map(len, runs)]).tolist()
+                work.seconds["train"] += perf_counter() - begun
+                for place, own, a, b in zip(places, runs, ends, ends[1:], strict=False):
+                    error = _divergence(training, trained, slice(a, b))
+                    done[place] = error or self._result(
+                        problem, folds[place], decomposed[place], own, trained, slice(a, b)
+                    )
+            return [done[place] for place in range(len(folds))]
+
+        return results
+
+    def _runs(self, fold: Fold, seed: int) -> list[Run]:
+        """The networks of a fold: of every inner fold, or of all training examples."""
+        a = self.arguments
+        size = auto.batch_size(len(fold.train))
+        if not isinstance(a.batch_size, str):
+            size = a.batch_size
+        return [
+            Run(
+                (seed, fold.name[0], number, network),
+                train,
+                check,
+                fold.test,
+                1 if a.batch_size == "all" else max(-(-len(train) // size), 1),
+            )
+            for number, (train, check) in enumerate(fold.inner or ((fold.train, fold.train[:0]),))
+            for network in range(a.n_models)
+        ]
+
+    def _training(
+        self,
+        compressed: Compressed,
+        problem: Problem,
+        folds: Sequence[Fold],
+        runs: Sequence[Sequence[Run]],
+        seed: int,
+        work: Work,
+        **how: Any,
+    ) -> ensemble.Training:
+        """The trainings of some folds, begun where they are tasks."""
+        flat = [run for own in runs for run in own]
+        learned_by = [fold.train for fold, own in zip(folds, runs, strict=True) for _ in own]
+        task = problem.targets.task(problem, learned_by, self.class_weight)
+        arrays = [each for run in flat for each in (run.train, run.held_out, run.test)]
+        settings = settings_of(self.arguments)
+        name = digest_of(
+            settings,
+            self.class_weight,
+            seed,
+            work.keep,
+            sorted(how.items()),
+            *(problem_arrays(problem, compressed) if work.folder is not None else ()),
+            *arrays,
+        )
+        until = how.get("until", self.arguments.epochs)
+        work.expect(until * len(flat))
+        training = ensemble.Training(
+            self.plan(compressed, task.n_outputs, seed),
+            task,
+            flat,
+            **{"test_every": curve_step(self.arguments.epochs), **how},
+            group_size=work.parallel,
+            folder=work.folder,
+            stage=f"networks-{name}",
+            keep=work.keep,
+            progress=work.advance,
+            tasks=work.tasks,
+        )
+        training.submit()
+        return training
+
+    def _result(
+        self,
+        problem: Problem,
+        fold: Fold,
+        decomposed: Decomposed,
+        runs: Sequence[Run],
+        trained: ensemble.Trained,
+        among: slice,
+    ) -> FoldResult:
+        """The average of a fold's networks, calibrated by what each has not seen."""
+        targets, n = problem.targets, self.arguments.n_models
+        unit = targets.unit(problem, fold.train)
+        each = [targets.read(rows, unit) for rows in trained.outputs[among]]
+        tested = np.mean(
+            [rows[len(run.held_out) :] for run, rows in zip(runs, each, strict=True)], 0
+        )
+        held_out = np.concatenate(
+            [
+                np.mean([rows[: len(runs[first].held_out)] for rows in each[first : first + n]], 0)
+                for first in range(0, len(runs), n)
+            ]
+        )
+        calibration, tested, held_out = calibrated(problem, fold, tested, held_out)
+        fitted, states = None, trained.states[among]
+        history = trained.history(among.start, among.stop)
+        if not fold.inner:  # nothing was held out
+            history = replace(history, validation_loss=[], validation_accuracy=[])
+        if states[0]:
+            layers = self.architecture(decomposed.compressed.hierarchy, problem.targets.n_outputs)
+            fitted = FittedNetworks(
+                targets=targets,
+                calibration=calibration,
+                decomposition=decomposed.decomposition,
+                schema=decomposed.schema,
+                networks=TrainedNetworks(layers, join_models(states)),
+                mean=unit[0],
+                scale=unit[1],
+                history=history,
+            )
+        curve = (
+            trained.test_loss[:, among] if fold.inner and trained.test_loss is not None else None
+        )
+        return FoldResult(
+            fold=fold,
+            calibration=calibration,
+            tested=tested,
+            held_out=held_out,
+            loss=trained.loss[:, among],
+            validation=np.empty((0, 0)) if curve is None else curve,
+            fitted=fitted,
+        )
+
+    def peek(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int,
+        work: Work,
+    ) -> tuple[list[FoldResult], int]:
+        """The folds at the epoch at which their mean test accuracy is best, and that epoch.
+
+        As some published numbers are obtained: optimistic, and only meant for such comparisons.
+        """
+        compressed = work.decomposed(data, self.spec, folds[0].train).compressed
+        watched = [
+            [replace(run, held_out=run.test, test=run.test[:0]) for run in self._runs(fold, seed)]
+            for fold in folds
+        ]
+        training = self._training(compressed, problem, folds, watched, seed, work, test_every=1)
+        curves = training.run()
+        if error := _divergence(training, curves, slice(None)):
+            raise error
+        assert curves.test_accuracy is not None
+        epoch = int(curves.test_accuracy.mean(axis=1).argmax()) + 1
+        runs = [self._runs(fold, seed) for fold in folds]
+        again = self._training(
+            compressed, problem, folds, runs, seed, work, until=epoch, test_every=0
+        ).run()
+        decomposed, n = data.decomposed(self.spec, folds[0].train), self.arguments.n_models
+        results = [
+            self._result(problem, fold, decomposed, own, again, slice(k * n, (k + 1) * n))
+            for k, (fold, own) in enumerate(zip(folds, runs, strict=True))
+        ]
+        return results, epoch
+
+
+def _divergence(
+    training: ensemble.Training, trained: ensemble.Trained, among: slice
+) -> DivergenceError | None:
+    """The error of the first network that diverged, which says when; None if none has."""
+    diverged = trained.diverged[among]
+    if not diverged.any():
+        return None
+    network = int(diverged.argmax())
+    epoch = int(np.isnan(trained.loss[:, among][:, network]).argmax()) + 1
+    where = f"epoch {epoch} (network {network} of {len(diverged)})"
+    return DivergenceError(where, training.plan.advice())
+
+
+@dataclass(eq=False, kw_only=True)
+class FittedNetworks(Fitted):
+    """Trained networks: in numpy, or in PyTorch once that is asked for."""
+
+    kind = "networks"
+
+    networks: TrainedNetworks | SAEN
+    mean: Array
+    scale: Array
+    history: History
+
+    @property
+    def arrays(self) -> TrainedNetworks:
+        """The networks as arrays, as they are now, for the forward pass in numpy."""
+        own = self.networks
+        return own if isinstance(own, TrainedNetworks) else TrainedNetworks.of(own)
+
+    @property
+    def module(self) -> SAEN:
+        """The networks in PyTorch, made when first asked for."""
+        if isinstance(self.networks, TrainedNetworks):
+            self.networks = model.SAEN.from_state(self.networks.architecture, self.networks.state)
+        return self.networks
+
+    @property
+    def n_models(self) -> int:
+        """How many networks there are."""
+        return self.networks.n_models
+
+    @property
+    def unit(self) -> Unit:
+        """In which the networks predict numbers."""
+        return self.mean, self.scale
+
+    @property
+    def weights(self) -> Floats:
+        """Equal ones."""
+        return np.full(self.n_models, 1 / self.n_models)
+
+    def each(self, data: Decompositions) -> Floats:
+        """Of every network alone, not calibrated."""
+        hierarchy, rows = self._alone(data), np.zeros(1, dtype=np.int64)
+        if hierarchy is None:
+            compressed = self.compress(data)
+            hierarchy, rows = compressed.hierarchy, compressed.top.astype(np.int64)
+        outputs = self._forward(hierarchy)
+        _check_finite(outputs, rows)
+        return self.targets.read(outputs, self.unit)[rows]
+
+    def combined(self, each: Floats) -> Floats:
+        """The mean, calibrated."""
+        return self.calibration.apply(each.mean(axis=1), several=self.targets.several)
+
+    def _alone(self, data: Decompositions) -> Hierarchy | None:
+        """A single small example, not compressed: that would take longer than it saves."""
+        if self.decomposition is None or len(data) != 1 or data.rows is not None or data.is_ready:
+            return None
+        small = self.decomposition.costs(data.data).sum() <= MAX_UNCOMPRESSED
+        return self.decomposition.decompose(data.data) if small else None
+
+    def _forward(self, hierarchy: Hierarchy, level: int | None = None) -> Floats:
+        """Outputs of all networks, or their representations of a level, (objects, M, d)."""
+        own = self.networks
+        if not isinstance(own, TrainedNetworks) and own.device.type != CPU:
+            found: Floats = training.outputs(own, hierarchy, level=level).double().cpu().numpy()
+            return found
+        return self.arrays.outputs(hierarchy, level).astype(np.float64)
+
+    def embed(self, data: Decompositions, level: int | None = None) -> Floats:
+        """The activations of a level, (objects, n_models · width); see `SAENTransformer`."""
+        compressed = self.compress(data, lower_inverse=level is not None)
+        depth = compressed.hierarchy.depth
+        number = depth if level is None else level
+        if not 0 <= number <= depth:
+            raise InputError(f"levels are 0 … {depth}, not {level}")
+        unique = self._forward(compressed.hierarchy, number)
+        unique = unique.reshape(len(unique), unique.shape[1] * unique.shape[2])
+        what = "example" if number == depth else f"object (level {number})"
+        _check_finite(unique, compressed.unique_of(number), what)
+        return compressed.decompress(number, unique)
+
+    def to(self, device: str) -> None:
+        """Move the networks."""
+        if device != CPU:
+            self.module.to(device)
+
+    # -- explanations ------------------------------------------------------------------------
+
+    @property
+    def knows_average(self) -> bool:
+        """Normalised networks know the mean aggregate of their training examples."""
+        return self.module.level(self.schema.depth).typical() is not None
+
+    def _exact(self) -> SAEN:
+        """A copy in float64 on the CPU."""
+        return deepcopy(self.module).to("cpu", torch.float64)
+
+    def _gradient(self, network: SAEN, weights: Floats) -> torch.Tensor:
+        """With respect to all outputs of Σ weights · their mean, (M, outputs)."""
+        return (torch.from_numpy(weights) / network.n_models).expand(network.n_models, -1)
+
+    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+        """By integrated gradients, see `saen.network.attribution`."""
+        network = self._exact()
+        passed = attribution.Passed.through(network, hierarchy)
+        top, *below = passed.contributions(self._gradient(network, weights)[None])
+        levels = [*reversed(below), top]  # bottom first
+
+        def inside(number: int) -> Floats:
+            gradient, own = below[0].gradients[number], below[0].objects[number]
+            if hierarchy.depth == 1:
+                return np.array([own])
+            share = np.array([own - float((gradient * passed.h[-2][number]).sum())])
+            *_, bottom = passed.part(number).contributions(gradient[None], share)
+            return bottom.objects
+
+        return Explained(
+            float(_weighted(passed.h[-1], weights)[0]),
+            float(top.empty[0]),
+            [each.objects for each in levels],
+            [each.empty for each in levels],
+            [each.entries for each in levels[1:]],
+            inside,
+            max(each.steps for each in levels),
+        )
+
+    def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
+        """By integrated gradients, in one pass."""
+        network, found = self._exact(), []
+        passed = attribution.Passed.through(network, compressed.hierarchy)
+        for each in weights:
+            gradient = self._gradient(network, each).expand(len(compressed.hierarchy), -1, -1)
+            top = next(passed.contributions(gradient))
+            found.append((_weighted(passed.h[-1], each), top.empty, top.entries))
+        return found
+
+    # -- files ------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """Networks and epochs."""
+        return {"networks": self.n_models, "epochs": len(self.history.loss)}
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Architecture, parameters and curves."""
+        document, tensors = self._pack_common()
+        arrays = self.arrays
+        document |= {
+            "architecture": asdict(arrays.architecture),
+            "history": asdict(self.history),
+            "mean": np.asarray(self.mean).tolist(),
+            "scale": np.asarray(self.scale).tolist(),
+        }
+        return document, tensors | {f"network.{key}": a for key, a in arrays.state.items()}
+
+    @classmethod
+    def unpack(cls, document: dict[str, Any], tensors: Mapping[str, Array]) -> FittedNetworks:
+        """Checked against schema and targets."""
+        common = unpack_common(document, tensors)
+        fields = dict(document["architecture"])
+        fields["roles"] = tuple(fields["roles"])
+        fields["layers"] = tuple(tuple(sizes) for sizes in fields["layers"])
+        architecture = Architecture(**fields)
+        architecture.check_fits(common["schema"])
+        own = {key: np.array(array) for key, array in under("network.", dict(tensors)).items()}
+        history = History(**document["history"])
+        if not all(isinstance(v, list) for k, v in vars(history).items() if k != "interrupted"):
+            raise InputError("the history of the training is wrong")
+        mean, scale = (np.array(document[key], dtype=np.float64) for key in ("mean", "scale"))
+        n_outputs, needed = architecture.layers[-1][-1], common["targets"].n_outputs
+        if n_outputs != needed:
+            raise InputError(f"{n_outputs} outputs, but the targets need {needed}")
+        if mean.shape != scale.shape or mean.size != needed or not np.isfinite([mean, scale]).all():
+            raise InputError("the mean and scale of the targets are wrong")
+        networks = TrainedNetworks(architecture, own)
+        return cls(**common, networks=networks, mean=mean, scale=scale, history=history)
+
+
+def _weighted(raw: torch.Tensor, weights: Floats) -> Floats:
+    """Σ weights · the mean of the outputs (n, M, outputs), (n,)."""
+    numbers: Floats = raw.mean(dim=1).numpy() @ weights
+    if not np.isfinite(numbers).all():
+        raise InputError("the output of the network is not finite: there is nothing to explain")
+    return numbers
+
+
+def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:
+    """Raise `InputError`, naming the first example or object, if an output is NaN or infinite.
+
+    `values` has one row per unique example, `rows` the row of every example.
+    """
+    finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    if not np.all(finite):
+        bad = np.flatnonzero(~np.asarray(finite)[rows])
+        raise NotFiniteError(int(bad[0]), len(bad), what)
+
+
+class NotFiniteError(InputError):
+    """The outputs for some examples, `first` of them the first, are NaN or infinite."""
+
+    def __init__(self, first: int, count: int, what: str = "example") -> None:
+        others = f" (and for {count - 1:,} others)" if count > 1 else ""
+        super().__init__(
+            f"the output for {what} {first} is NaN or infinite{others}: its attributes "
+            "are probably far outside the range that the model was trained on"
+        )
+        self.first, self.count = first, count
