@@ -39,20 +39,17 @@ def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
     parts = (generate_threads(size, average_nodes=NODES, seed=seed) for seed in range(shards))
     written = write_shards(parts, Path(folder) / "shards")
     sample = generate_threads(100, average_nodes=40, seed=0)
-    SAENClassifier(epochs=1, n_models=2).fit(sample, sample.targets).save(
-        Path(folder) / "model.saen"
-    )
+    SAENClassifier(epochs=1).fit(sample, sample.targets).save(Path(folder) / "model.saen")
     return {"seconds": {"write": perf_counter() - start}, "graphs": written.n_graphs}
 
 
 def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     """One job on one executor: wall and CPU seconds, the executor's start not counted."""
-    from saen.learning.cross_validation import cross_validate
-
     from saen import Ego, SAENClassifier, generate_threads
     from saen.cluster.compress import compress_into_partitions, compress_shards
     from saen.cluster.executors import open_executor
     from saen.cluster.predict import predict_shards
+    from saen.learning.evaluation import cross_validate
 
     place, moved, grown = Path(folder), 0, 0
     sample = generate_threads(evaluated, average_nodes=60, seed=1)
@@ -72,8 +69,8 @@ def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
             model, out = place / "model.saen", place / f"{spec}.csv"
             predict_shards(model, place / "shards", executor, out, force=True)
         else:
-            estimator = SAENClassifier(epochs=30, n_models=2)
-            options = {"repeats": 1, "folds": 10, "models_at_once": 2, "executor": executor}
+            estimator = SAENClassifier(epochs=30)
+            options = {"n_repeats": 1, "n_folds": 10, "parallel_models": 2, "executor": executor}
             cross_validate(estimator, sample, sample.targets, **options)
         wall, used = perf_counter() - start, _cpu(spec) - before
     return {"seconds": {job: wall}, "used": used, "moved": moved, "grown": grown}

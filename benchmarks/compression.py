@@ -41,10 +41,10 @@ class _EnoughError(Exception):
 def epochs(
     dataset: str, compressed: bool, networks: int, memory: float, dtype: str
 ) -> dict[str, Any]:
-    """Seconds of each epoch of modern networks, full batch: as many as fit into `memory`."""
+    """Seconds of each epoch of networks, full batch: as many as fit into `memory`."""
     from saen.network.training import train
 
-    problem = load_problem(dataset, "modern", dtype=dtype, batch_size="all")
+    problem = load_problem(dataset, "network", dtype=dtype, batch_size="all")
     plan = problem.plan
     data: Any = plan.compressed if compressed else problem.decomposition.decompose(problem.graphs)
     hierarchy = plan.compressed.hierarchy if compressed else data
@@ -64,7 +64,14 @@ def epochs(
             raise _EnoughError
 
     with suppress(_EnoughError):
-        train(network, data, problem.task(fitting[0]), plan.settings, progress=epoch_done)
+        train(
+            network,
+            data,
+            problem.task(fitting[0]),
+            plan.settings,
+            n_batches=problem.n_batches,
+            progress=epoch_done,
+        )
     return {
         "seconds": {"epochs": moments[-1] - moments[0]},
         "epoch": typical_step(moments),
@@ -187,7 +194,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     ]
     headings = ("dataset", "networks", "entries", "after", "epoch", "after", "faster")
     sections = [
-        "One epoch of networks with the modern preset, full batch, float32, with the same code on "
+        "One epoch of networks with the preset network, full batch, float32, with the same code on "
         f"the original and on the compressed hierarchy: median of up to {EPOCHS} epochs after the "
         "first. Ten networks at once, or as many as fit into memory uncompressed, the same number "
         "on either side. Memory is the peak of the process. The last column is the largest "

@@ -58,12 +58,16 @@ def empty_cache(name: str, folder: str | Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Problem:
-    """Graphs, the codes of their classes (n,), and how a classifier trains on them."""
+    """Graphs, the codes of their classes (n,), and how a classifier trains on them.
+
+    `n_batches` are the steps of an epoch over all graphs.
+    """
 
     graphs: Graphs
     codes: Any
     decomposition: Any
     plan: Plan
+    n_batches: int
 
     def task(self, n_models: int) -> Task:
         """Learn the classes of all graphs with every network."""
@@ -85,12 +89,17 @@ def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
 def load_problem(name: str, preset: str, **changes: Any) -> Problem:
     """A dataset, with the plan of `classifier`."""
     from saen import Task
+    from saen.learning.models.networks import NetworkLearner
+    from saen.learning.splits import Fold
 
     estimator, graphs = classifier(name, preset, **changes), dataset_graphs(name)
+    learner, every = estimator.learner(), np.arange(len(graphs))
+    assert isinstance(learner, NetworkLearner)
     codes = np.unique(np.asarray(graphs.targets), return_inverse=True)[1]
-    prepared = estimator.prepare(graphs)
-    plan = estimator.plan(prepared, Task.classification(codes).n_outputs)
-    return Problem(graphs, codes, prepared.decomposition, plan)
+    decomposed = estimator.prepare(graphs).decomposed(learner.spec, every)
+    plan = learner.plan(decomposed.compressed, Task.classification(codes).n_outputs, 0)
+    [run, *_] = learner._runs(Fold(every, every[:0], inner=()), 0)
+    return Problem(graphs, codes, decomposed.decomposition, plan, run.n_batches)
 
 
 def typical_step(moments: Sequence[float]) -> float:

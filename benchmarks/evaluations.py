@@ -49,7 +49,7 @@ def _extrapolated(name: str, settings: Settings) -> dict[str, Any]:
     training = result["networks"] * result["epochs"] * result["together"]
     return {
         "dataset": name,
-        "command": COMMAND.format(name=name) + f" --at-once {AT_ONCE}",
+        "command": COMMAND.format(name=name) + f" --parallel-models {AT_ONCE}",
         "seconds": result["seconds"]["load"] + training,
         "peak_memory_bytes": result["peak_memory_bytes"],
         "extrapolated": True,

@@ -79,11 +79,11 @@ def _batches(dataset: str, device: str) -> Any:
     """A mini-batch and the full batch, as training cuts them."""
     from saen.network.batches import cut_batches
 
-    problem = load_problem(dataset, "modern", device=device)
+    problem = load_problem(dataset, "network", device=device)
     plan, task = problem.plan, problem.task(NETWORKS[device])
     network = plan.network(range(NETWORKS[device])).train()
-    for name, size in (("mini-batch", plan.settings.batch_size), ("all", None)):
-        yield name, network, cut_batches(network, plan.compressed, task, size, 0).kept[0]
+    for name, number in (("mini-batch", problem.n_batches), ("all", 1)):
+        yield name, network, cut_batches(network, plan.compressed, task, number, 0).kept[0]
 
 
 def _level(
@@ -315,7 +315,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     kernels = [name for name in KERNELS if name in made]
     return "\n".join(
         [
-            f"The kernels of a training step of {networks} networks with the modern preset, both "
+            f"The kernels of a training step of {networks} networks with the preset network, both "
             "levels together: the floor as a share of the measured time (median). The floor is "
             "the largest of three times: the bytes that must move at the rate of copying as many, "
             "the gathered rows at the rate of summing rows of a table in the cache (or of copying "

@@ -58,7 +58,7 @@ def preset(
     """A `saen evaluate`, without imports, as for the others."""
     import tempfile
 
-    import saen.learning.cross_validation  # noqa: F401
+    import saen.learning.evaluation  # noqa: F401
 
     with tempfile.TemporaryDirectory() as folder:
         splits = f"--repeats 1 --folds {folds}"
@@ -207,7 +207,7 @@ def cases(names: list[str], molecules: Path) -> dict[str, dict[str, Callable[[],
             f"saen, preset {each}": partial(
                 measure, preset, data=name, preset=each, folds=FOLDS, metric="accuracy"
             )
-            for each in ("best", "modern", "counts")
+            for each in ("best", "network", "counts")
         } | {
             "local degree profiles, random forest": partial(measure, degree_forest, dataset=name),
             "WL optimal assignment (GraKeL), SVM": partial(
@@ -237,7 +237,7 @@ def cases(names: list[str], molecules: Path) -> dict[str, dict[str, Callable[[],
                 folds=MOLECULE_FOLDS,
                 metric="r2",
             )
-            for each in ("best", "modern", "counts")
+            for each in ("best", "network", "counts")
         } | {
             "Morgan fingerprints, random forest": partial(
                 measure, fingerprint_forest, data=str(molecules), folds=MOLECULE_FOLDS
@@ -283,7 +283,7 @@ def markdown(document: dict[str, Any]) -> str:
             f"R² of {MOLECULE_FOLDS} folds. Written by `python -m benchmarks.models`, on",
             f"{machine['cores']} cores of {machine.get('cpu', 'a CPU')}; CPU seconds far above or",
             "below the seconds are those of several threads or other processes, or of a busy",
-            "machine. Seconds of `best` and `modern` on a GPU are with the",
+            "machine. Seconds of `best` and `network` on a GPU are with the",
             "[accuracies](accuracy.md).",
             "",
             table(("dataset", "model", "score", "seconds", "CPU seconds"), rows, words=2),

@@ -31,10 +31,10 @@ FURTHER = ("NCI1",)  # in a full run
 COMPLETE = ("MUTAG", THREADS)  # where the peers run all ten folds
 COMPLETE_FULL = (*COMPLETE, *FURTHER)
 TIMED_EPOCHS = 3  # from which the others are extrapolated
-FOLDS, EPOCHS = 10, 40  # as in the modern preset
+FOLDS, EPOCHS = 10, 40  # as in the preset network
 SAEN = (  # from the root of the repository
-    "saen evaluate {name} --preset benchmarks/uncalibrated.toml --repeats 1 --folds 10 --models 1 "
-    "--at-once 10"
+    "saen evaluate {name} --preset benchmarks/uncalibrated.toml --repeats 1 --folds 10 "
+    "--parallel-models 10"
 )
 
 GIN_LAYERS, GIN_WIDTH, GIN_BATCH = 5, 64, 128
@@ -48,7 +48,7 @@ MIN_SPEEDUP_EPOCH, MIN_SPEEDUP_EVALUATION = {"REDDIT-BINARY": 100}, {"REDDIT-BIN
 
 def evaluation(line: str, folder: str) -> dict[str, Any]:
     """A `saen evaluate`, without imports, as for the peers."""
-    import saen.learning.cross_validation  # noqa: F401
+    import saen.learning.evaluation  # noqa: F401
 
     return command(line, folder)
 
@@ -94,10 +94,10 @@ def obvious(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
     """A straightforward SAEN: rows gathered and summed, role by role, nothing compressed."""
     import torch
 
-    problem = load_problem(dataset, "modern")
+    problem = load_problem(dataset, "network")
     classes, architecture = problem.codes, problem.plan.architecture
     hierarchy = problem.decomposition.decompose(problem.graphs)
-    size = problem.plan.settings.batch_size or len(problem.graphs)
+    size = -(-len(problem.graphs) // problem.n_batches)
     n_outputs = int(classes.max()) + 1
     layers = [*architecture.layers[:-1], (*architecture.layers[-1][:-1], n_outputs)]
 
@@ -262,7 +262,7 @@ def grakel_graphs(graphs: Graphs) -> list[Any]:
 # -- the part ----------------------------------------------------------------------------------
 
 WAYS: dict[str, tuple[str, str | None]] = {
-    "saen": ("saen, modern, ten at once", None),
+    "saen": ("saen, network, ten at once", None),
     "gin": (f"GIN, {GIN_LAYERS} × {GIN_WIDTH}, PyTorch Geometric", "torch-geometric"),
     "obvious": ("SAEN by gather and scatter", None),
     "weisfeiler_lehman": ("WL kernel and SVM, GraKeL", "grakel"),
@@ -366,7 +366,7 @@ def markdown(document: Mapping[str, Any]) -> str:
         [
             f"Ten folds, {EPOCHS} epochs, one network per fold, the same folds and cores for all; "
             "the kernel matrix is computed once for all folds, and the SVM has C = 1. saen is "
-            f"`{SAEN.format(name='NAME')}` from start to end, the modern preset with "
+            f"`{SAEN.format(name='NAME')}` from start to end, the preset network with "
             "`inner_folds = 0`: nobody's probabilities are calibrated; the time of one of its "
             "models is a tenth of the group's. Extrapolated: from the preparation, the median of "
             f"{TIMED_EPOCHS} epochs and the test of the first fold; loading is left out for the "

@@ -33,9 +33,9 @@ MAX_EXPLANATION = {"NCI1": 10}
 
 
 def fit(dataset: str, path: str) -> dict[str, Any]:
-    """Train modern networks for one epoch and save them: enough to time their predictions."""
+    """Train networks for one epoch and save them: enough to time their predictions."""
     graphs, watch = dataset_graphs(dataset), Stopwatch()
-    estimator = classifier(dataset, "modern", epochs=1)
+    estimator = classifier(dataset, "network", epochs=1)
     watch("fit", estimator.fit, graphs, graphs.targets)
     return {"seconds": watch.seconds, "bytes": estimator.save(path)}
 
@@ -59,7 +59,7 @@ def predict(dataset: str, path: str, single: int, repeats: int) -> dict[str, Any
         "single": len(ones),
         "latency": median(latencies),
         "latency_95": float(np.percentile(latencies, 95)),
-        "networks": model.n_models,
+        "networks": model.fitted_.n_models,
         "per_second": len(graphs) / watch.seconds["all"],
     }
 
@@ -130,7 +130,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     headings = ("dataset", "networks", "file", "load", "one graph", "95th percentile")
     return "\n".join(
         [
-            "Predicted classes of graphs in memory, by a saved model with the modern preset: "
+            "Predicted classes of graphs in memory, by a saved model with the preset network: "
             f"one graph at a time (median and 95th percentile of up to {N_SINGLE}), and all graphs "
             "of the dataset at once; and the explanation of all of them. Decomposition and "
             "compression are included.\n",

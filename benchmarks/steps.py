@@ -45,7 +45,7 @@ def step(dataset: str) -> dict[str, Any]:
 
     watch = Stopwatch()
     problem = watch("load", lambda: load_problem(dataset, "paper", device="cuda"))
-    size = choose_group_size(problem.plan, NETWORKS)
+    size = choose_group_size(problem.plan, NETWORKS, problem.n_batches)
     replayed = watch("replay", _replayed, problem, size)
     kernels, work, steps = watch("profile", _profiled, problem, size)
     machine = Machine(torch.device("cuda"), runs=9)
@@ -77,6 +77,7 @@ def _train(problem: Any, size: int, until: int, done: Callable[..., object]) -> 
         plan.settings,
         min_count=plan.min_count,
         until=until,
+        n_batches=problem.n_batches,
         progress=done,
     )
 

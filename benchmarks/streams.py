@@ -138,12 +138,12 @@ def compressing(path: str, decomposition: str, out: str) -> dict[str, Any]:
 
 
 def training(path: str, model: str) -> dict[str, Any]:
-    """One epoch of one network over a compressed file, and one to calibrate, as `saen train`."""
+    """One epoch of networks over a compressed file, one per inner fold, as `saen train`."""
     from saen.jobs.job import Job
     from saen.jobs.train import train_model
 
-    watch, job = Stopwatch(), Job(path, overrides={"epochs": 1, "n_models": 1})
-    report = watch("train", lambda: train_model(job, Path(model), test_size=None))
+    watch, job = Stopwatch(), Job(path, "network", {"epochs": 1})
+    report = watch("train", lambda: train_model(job, Path(model)))
     return {"seconds": watch.seconds, "graphs": report.facts.structures}
 
 

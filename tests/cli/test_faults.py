@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saen import PartCountsRegressor, SAENRegressor, save
+from saen import PartCountsRegressor, SAENRegressor, load, save
 from saen._util.atomic import remove_folder
 from saen.cli import main
 from saen.errors import FileError
@@ -110,6 +110,31 @@ def test_train_leaves_a_folder_that_is_not_its_own(tmp_path):
     message = fails("train", "threads", "-o", tmp_path / "model.saen", *QUICK)
     assert "is not a run directory, and contains thesis.tex" in message
     assert (folder / "thesis.tex").read_text() == "years of work"
+
+
+def test_train_keeps_a_first_model_while_the_rest_is_trained(tmp_path, data, monkeypatch):
+    out, partial = tmp_path / "model.saen", tmp_path / "model.partial.saen"
+    partial.write_text("mine")
+    invoke("train", data, "--out", out, *QUICK)  # has no first stage
+    assert partial.read_text() == "mine"
+    out.unlink()
+    message = fails("train", data, "--out", out)
+    assert message == f"{partial}: already exists (use --force to overwrite)"
+    assert partial.read_text() == "mine"
+    partial.unlink()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("saen.network.training._Run.train_epoch", interrupted)
+        stopped = invoke("train", data, "--out", out, code=130)
+    assert f"{partial} holds the model so far" in stopped.stderr
+    assert not out.exists()
+    assert len(load(partial).predict(generate_threads(20, average_nodes=8, seed=1))) == 20
+    invoke("train", data, "--out", out)
+    assert not partial.exists()
+    assert {file.name for file in tmp_path.iterdir()} == {"data.jsonl", "model.saen"}
 
 
 # -- evaluate ----------------------------------------------------------------------------------

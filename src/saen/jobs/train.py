@@ -192,11 +192,16 @@ def train_model(
     learner = estimator.learner()
     prepared = estimator.prepare(data)
     with _work_folder(out, recorded, force, say) as folder:
+        resumed = has_begun(folder)
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared.progress = update
             facts = _describe(data, name, y, learner, prepared)
             prepared.progress = None
         say(facts)
+        partial_model = out.with_suffix(".partial.saen")
+        first = None if is_special(out) else learner.first_stage(prepared, np.arange(len(data)))
+        if first is not None and not resumed:
+            check_output(partial_model, force=force)
         if not compressed:
             for line in unused_by(learner, data, smiles=job.reading.smiles, groups=groups):
                 say(f"note: {line}")
@@ -214,9 +219,7 @@ def train_model(
                 )
             say(Estimate("held out", learner.spec.takes, held_out))
         about = partial(_finish, name=name, data=data, prepared=prepared, read=read)
-        partial_model = out.with_suffix(".partial.saen")
-        first = learner.first_stage(prepared, np.arange(len(data)))
-        if first is not None and not is_special(out):
+        if first is not None:
             with _timed(seconds, "part counts"):
                 model = about(_fit(estimator, prepared, problem, folder, first))
             model.save(partial_model)
@@ -231,7 +234,8 @@ def train_model(
         if model.evaluation_ is not None:
             say(Estimate("out of fold", learner.spec.takes, model.evaluation_))
         size = out.stat().st_size if done else _write_model(model, out, folder)
-        partial_model.unlink(missing_ok=True)
+        if first is not None:
+            partial_model.unlink(missing_ok=True)
     return FitReport(
         facts,
         model.evaluation_,

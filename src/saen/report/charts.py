@@ -41,10 +41,8 @@ def plot_evaluation(evaluation: Evaluation, title: str = "") -> Figure:
 
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=10, seed=1)
-    >>> model = saen.SAENClassifier(epochs=1, n_models=1)
-    >>> evaluation = saen.cross_validate(
-    ...     model, threads, threads.targets, n_repeats=1, n_folds=2
-    ... )
+    >>> model = saen.SAENClassifier(epochs=1)
+    >>> evaluation = saen.cross_validate(model, threads, threads.targets, n_repeats=1, n_folds=2)
     >>> len(plot_evaluation(evaluation, "threads").axes)
     2
     """

@@ -121,7 +121,7 @@ def write_report(path: str | Path, report: Report) -> None:
     ...     curves={"cross entropy": {"training": model.history_.loss}},
     ...     predictions=predictions,
     ...     command="saen train threads",
-    ...     settings={"epochs": 2},
+    ...     settings=model.get_params(),
     ...     versions={"saen": saen.__version__},
     ... )
     >>> write_report(getfixture("tmp_path") / "report.html", report)
