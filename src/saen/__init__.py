@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from saen.io.pyg import from_pyg as from_pyg
     from saen.io.rdkit import from_smiles as from_smiles
     from saen.io.threads import generate_threads as generate_threads
+    from saen.jobs.overlap import overlap as overlap
     from saen.learning.estimators import Classifier as Classifier
     from saen.learning.estimators import PartCounts as PartCounts
     from saen.learning.estimators import PartCountsClassifier as PartCountsClassifier
@@ -75,6 +76,7 @@ _ROOMS = {
     "io.pyg": "from_pyg",
     "io.rdkit": "from_smiles",
     "io.threads": "generate_threads",
+    "jobs.overlap": "overlap",
     "learning.estimators": (
         "Classifier Regressor SAENClassifier SAENRegressor SAENTransformer "
         "PartCounts PartCountsClassifier PartCountsRegressor"

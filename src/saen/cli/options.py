@@ -91,7 +91,8 @@ Groups = Annotated[
     str | None,
     typer.Option(
         help="Never split a group: a column of the table or key of JSON lines, a file with one "
-        "line per graph, or scaffold (of molecules)."
+        "line per graph, scaffold (of molecules), overlap (graphs that share rare parts) or "
+        "duplicates."
     ),
 ]
 Budget = Annotated[

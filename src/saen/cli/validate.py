@@ -43,6 +43,12 @@ def command(
         heading(source)
         for line in [*_description(report.data), *map("note: {}".format, report.unused)]:
             print_line(line)
+        found = report.overlap
+        if found is not None and found.share:
+            print_line(
+                f"overlap: {100 * found.share:.1f} % of graphs share rare parts with another "
+                f"graph; largest group {found.largest:,} (saen evaluate --groups overlap)"
+            )
         print_line(plural(report.n_problems, "problem") if report.problems else "no problems")
         for complaint in report.complaints()[:limit]:
             print_line(f"  {complaint}")

@@ -14,10 +14,12 @@ import numpy as np
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
+from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.records import skipped_records
-from saen.jobs.groups import SCAFFOLD, load_groups
+from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
 from saen.jobs.job import Job, check_targets, named_targets
+from saen.jobs.overlap import overlap
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.jobs.unused import unused_by
 from saen.learning.decomposing import Decompositions
@@ -191,6 +193,9 @@ def evaluate_dataset(
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
+        if isinstance(data, Graphs):
+            overlapping = overlap(data).groups.astype(np.int64)
+            evaluation = replace(evaluation, overlapping=overlapping)
         report = EvaluationReport(
             recorded,
             evaluation,
@@ -234,5 +239,6 @@ def _describe_splits(protocol: Protocol, *, regression: bool) -> str:
         return "from a file"
     kind = "random" if regression else "stratified"
     if protocol.groups is not None:
-        kind += f", by {protocol.groups}" if protocol.groups == SCAFFOLD else ", by groups"
+        known = (SCAFFOLD, OVERLAP, DUPLICATES)
+        kind += f", by {protocol.groups}" if protocol.groups in known else ", by groups"
     return kind if protocol.test_size is None else f"{kind}, {protocol.test_size:g} held out"

@@ -11,13 +11,19 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, plural
+from saen.data.duplicates import identical_examples
 from saen.errors import FileError, InputError
 from saen.io.rdkit import SMILES, murcko_scaffolds
 from saen.io.reading import ReadOptions
 from saen.io.tables import SUFFIXES, column_name, read_table
+from saen.jobs.overlap import overlap
 from saen.learning.splits import remaining_records
 
 SCAFFOLD, NO_SCAFFOLD = "scaffold", "(no rings)"
+OVERLAP, DUPLICATES = "overlap", "duplicates"
+MAX_OVERLAP = 10
+"""Groups of overlapping graphs are split until none has more than the n-th part of all, so that
+folds stay about equal."""
 
 
 def load_groups(
@@ -29,9 +35,11 @@ def load_groups(
 ) -> Array:
     """The group of each example of the data, which were read from `source`.
 
-    `groups` is a column of the table or key of the JSON lines, a file with one line per record, or
-    `scaffold`: that of the molecules of a table or an SDF. `skipped` are the records of the source
-    that are not among the data, see `skipped_records`.
+    `groups` is a column of the table or key of the JSON lines, a file with one line per record;
+    `scaffold`: that of the molecules of a table or an SDF; `overlap`: graphs that share more rare
+    parts than chance explains (see `saen.overlap`; groups of more than a tenth of all are split at
+    their weakest links); or `duplicates`: examples that are identical. `skipped` are the records
+    of the source that are not among the data, see `skipped_records`.
 
     >>> import saen
     >>> file = getfixture("tmp_path") / "acids.csv"
@@ -40,6 +48,11 @@ def load_groups(
     >>> [load_groups(g, str(file), acids, ReadOptions()).tolist() for g in ("lab", "scaffold")]
     [['A', 'B'], ['(no rings)', '(no rings)']]
     """
+    if groups == OVERLAP:
+        parts: Array = overlap(data).split(max(len(data) // MAX_OVERLAP, 1)).astype(str)
+        return parts
+    if groups == DUPLICATES:
+        return identical_examples(data).astype(str)
     if groups == SCAFFOLD:
         smiles = _extra_column(reading.smiles or SMILES, data)
         if smiles is None:
@@ -92,9 +105,10 @@ def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.
     try:
         lines = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError):
+        hint = did_you_mean(groups, data.extra or ())
         raise InputError(
-            f"groups must be a column or key of the data, a file with one line per example, or "
-            f"{SCAFFOLD}, not {groups!r}{did_you_mean(groups, data.extra or ())}"
+            f"groups must be a column or key of the data, a file with one line per example, "
+            f"{SCAFFOLD}, {OVERLAP} or {DUPLICATES}, not {groups!r}{hint}"
         ) from None
     records = remaining_records(len(data), skipped)
     n = len(data) + len(set(skipped))

@@ -9,12 +9,16 @@ from typing import Any, Literal
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
+from saen.data.overlap import Overlap
 from saen.decompositions.real_attributes import real_attributes
 from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data
 from saen.io.reading import ReadOptions
+from saen.jobs.overlap import overlap
 from saen.jobs.unused import unused_information
 
+MIN_OVERLAP = 20
+"""Graphs that overlap is looked for in: what two of fewer share is not rare."""
 MAX_LINES = 5
 """Lines that are listed of one complaint."""
 
@@ -25,12 +29,15 @@ class ValidationReport:
 
     - `data`: what could be read, None if nothing could;
     - `unused`: what no model reads, in one line each;
+    - `overlap`: graphs that share more rare parts than chance explains, None if nothing could be
+      read, or no graphs;
     - `problems`: by file and line, those with the same reason in the same file together.
     """
 
     data: Graphs | Documents | NestedData | None
     unused: list[str]
     problems: list[list[FileError]]
+    overlap: Overlap | None = None
 
     @property
     def n_problems(self) -> int:
@@ -48,6 +55,7 @@ class ValidationReport:
             "count": 0 if self.data is None else len(self.data),
             "summary": self.data.summary() if isinstance(self.data, Graphs) else None,
             "unused": self.unused,
+            "overlap": None if self.overlap is None else self.overlap.to_json(),
             "n_problems": self.n_problems,
             "problems": [
                 {
@@ -86,7 +94,9 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
         groups.setdefault((str(each.path), each.reason), []).append(each)
     # The preset `best` reads all labels, attributes and directions; others say what they do not.
     unused = unused_information(data, None, smiles=reading.smiles)
-    return ValidationReport(data, unused, [*groups.values()])
+    enough = isinstance(data, Graphs) and len(data) >= MIN_OVERLAP
+    found = overlap(data) if enough else None
+    return ValidationReport(data, unused, [*groups.values()], found)
 
 
 def _extreme_attributes(graphs: Graphs, source: str) -> Iterator[FileError]:

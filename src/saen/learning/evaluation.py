@@ -71,7 +71,8 @@ class Evaluation:
       (R, n); of several targets, probabilities of the second classes, or numbers, (R, n, t); NaN
       where a repeat does not test it;
     - `rows` (n,): examples that look identical to the model have equal rows; `same` (n,): those
-      that are identical as data have equal numbers, by default the rows;
+      that are identical as data have equal numbers, by default the rows; `overlapping` (n,): those
+      that share more rare parts than chance explains, if that is known (see `saen.overlap`);
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
     - `seconds`: per step; `selection`, `metric`: the protocol;
@@ -99,6 +100,7 @@ class Evaluation:
     radius: Floats | None = None
     validation_loss: Floats | None = None
     same: NDArray[np.int64] | None = None
+    overlapping: NDArray[np.int64] | None = None
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -274,8 +276,23 @@ class Evaluation:
             ),
             "chosen": self.chosen,
             **({"tried": self.tried} if self.tried else {}),
+            **({} if self.overlapping is None else {"overlap": self._of_overlap()}),
             "seconds": self.seconds,
         }
+
+    def _of_overlap(self) -> dict[str, float | None]:
+        """The share of tests that overlap with a training example, and accuracies with and without.
+
+        Only of one target with classes are there accuracies.
+        """
+        assert self.overlapping is not None
+        tested, found = self.fold_of >= 0, self._in_training(self.overlapping)
+        result: dict[str, float | None] = {"share": float(found[tested].mean())}
+        if self.classes is not None and self.classes.ndim == 1:
+            correct = self.predictions == self.targets
+            result["accuracy"] = _mean(correct[tested & found])
+            result["accuracy_rest"] = _mean(correct[tested & ~found])
+        return result
 
     def _of_classes(self) -> dict[str, Any]:
         tested, duplicates = self.fold_of >= 0, self.duplicates()

@@ -206,6 +206,14 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
         + _share("; accuracy on these", duplicates.get("accuracy"))
         + _share(", on the others", rest)
     )
+    shared = document.get("overlap", {"share": 0.0})
+    if shared["share"]:
+        lines["overlap"] = (
+            f"{100 * shared['share']:.1f} % of test graphs share rare parts with a training graph"
+            + _share("; accuracy on these", shared.get("accuracy"))
+            + _share(", on the others", shared.get("accuracy_rest"))
+            + " (--groups overlap keeps them in one fold)"
+        )
     lines["time"] = f"{describe_times(report.seconds)} on {report.device}"
     if document["protocol"]["selection"] == "peek":
         lines["warning"] = (

@@ -1,0 +1,67 @@
+"""Overlap between graphs: found from Python, told by validate and evaluate, kept in one fold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saen
+from saen.errors import InputError
+from saen.jobs.evaluate import Protocol, evaluate_dataset
+from saen.jobs.job import Job
+from saen.jobs.validate import validate_dataset
+from saen.report.summaries import describe_evaluation
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Threads of which the last twenty contain one large tree, each with a tail of its own."""
+    rng = np.random.default_rng(0)
+    threads = saen.generate_threads(100, average_nodes=40, seed=2)
+    parents = [int(rng.integers(max(i - 12, 0), i)) for i in range(1, 150)]
+    common = [(parent, i + 1) for i, parent in enumerate(parents)]
+    grown = [common + [(149 + i, 150 + i) for i in range(1 + k % 4)] for k in range(20)]
+    same = saen.Graphs.from_edge_lists(grown, targets=["questions"] * 20)
+    both = saen.Graphs.concatenate([threads.with_ids(None), same])
+    file = tmp_path_factory.mktemp("overlap") / "shared.saen"
+    saen.save(both.with_ids(None), file)
+    return both, file
+
+
+def test_overlap_is_found_from_python(shared):
+    found = saen.overlap(shared[0])
+    assert found.overlapping[100:].all()
+    assert found.share == pytest.approx(20 / 120, abs=0.02)
+    assert len(set(found.groups[100:].tolist())) == 1
+
+
+def test_overlap_is_of_graphs_alone():
+    with pytest.raises(InputError, match="overlap is found between graphs"):
+        saen.overlap(saen.Ego().decompose(saen.generate_threads(3, seed=0)))
+
+
+def test_validate_tells_of_overlap(shared):
+    report = validate_dataset(str(shared[1]))
+    assert report.to_json(0)["overlap"]["largest"] >= 20
+
+
+def test_validate_is_quiet_on_independent_graphs():
+    assert validate_dataset("threads").overlap.share == 0
+
+
+def test_evaluate_scores_overlapping_graphs_apart(shared):
+    report = evaluate_dataset(Job(str(shared[1]), "counts"), Protocol(repeats=1, folds=3))
+    document = report.to_json()["overlap"]
+    assert document["share"] == pytest.approx(20 / 120, abs=0.02)
+    assert document["accuracy"] == 1.0
+    assert document["accuracy_rest"] < 1.0
+    assert "share rare parts" in describe_evaluation(report)["overlap"]
+
+
+@pytest.mark.parametrize("by", ["overlap", "duplicates"])
+def test_overlapping_graphs_stay_in_one_fold(shared, by):
+    protocol = Protocol(repeats=1, folds=3, groups=by)
+    evaluation = evaluate_dataset(Job(str(shared[1]), "counts"), protocol).evaluation
+    kinds = evaluation.same if by == "duplicates" else saen.overlap(shared[0]).split(12)
+    for train, test in evaluation.splits[0]:
+        assert not np.isin(kinds[test], kinds[train]).any()
