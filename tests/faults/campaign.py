@@ -95,6 +95,10 @@ SCENARIOS = {
         ("train", "data.jsonl", "--out", "new.saen", *TINY, "--hold-out", "0.4"),
         resumes=(".new.saen.run",),
     ),
+    "train, in stages": Scenario(
+        ("train", "data.jsonl", "--out", "new.saen"),
+        resumes=(".new.saen.run", "new.partial.saen"),
+    ),
     "train --report": Scenario(
         ("train", "data.jsonl", "--out", "new.saen", *TINY, "--report", "p.html"),
         resumes=(".new.saen.run",),
