@@ -590,3 +590,13 @@ def test_predict_needs_no_targets_of_documents_and_nested_data(tmp_path: Path) -
     told = invoke("predict", tmp_path / "nested.saen", data)
     assert len(told.stdout.splitlines()) == 6
     assert "2 examples with targets" in told.stderr
+
+
+def test_scores_on_the_training_graphs_are_marked(tmp_path: Path) -> None:
+    model, out = tmp_path / "threads.saen", tmp_path / "out.csv"
+    invoke("train", "threads", "--preset", "counts", "--out", model)
+    done = invoke("predict", model, "threads", "--out", out)
+    assert "on 300 graphs with targets (the training graphs: not an estimate)" in done.stderr
+    saen.save(saen.load_dataset("threads")[:200], tmp_path / "some.saen")
+    done = invoke("predict", model, tmp_path / "some.saen", "--out", out, "--force")
+    assert "not an estimate" not in done.stderr

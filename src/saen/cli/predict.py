@@ -79,7 +79,8 @@ def command(
         return
     if result.scores:
         scores, *targets = describe_scores(result.scores)
-        say(f"{scores} on {count_examples(result.scored, result.takes)} with targets")
+        own = " (the training graphs: not an estimate)" if result.training else ""
+        say(f"{scores} on {count_examples(result.scored, result.takes)} with targets{own}")
         for line in targets:
             say(line)
     if result.not_scored:

@@ -24,7 +24,7 @@ from saen.io.reading import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.jobs.job import load_input, stream_input
 from saen.jobs.scoring import Scored, score_predictions
-from saen.jobs.store import versions
+from saen.jobs.store import digest, versions
 from saen.learning.estimators import Estimator
 from saen.learning.files import load_estimator
 from saen.learning.models.networks import NotFiniteError
@@ -41,6 +41,7 @@ class PredictionReport:
       means, and under `targets` those of each by name;
     - `scored`: how many examples these are about;
     - `not_scored`: which targets were not compared, and why, in one line;
+    - `training`: whether the model was trained on these examples, so that scores are no estimate;
     - `seconds`: what reading, predicting and writing took.
     """
 
@@ -53,11 +54,13 @@ class PredictionReport:
     seconds: float
     not_scored: str = ""
     scored: int = 0
+    training: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Output, number of examples, share of unseen labels, seconds and scores."""
         counts = {"out": self.out, "structures": self.structures, "unseen": self.unseen}
         scores = {**self.scores, "scored": self.scored} if self.scores else {}
+        scores |= {"training": True} if self.training else {}
         reason = {"not_scored": self.not_scored} if self.not_scored else {}
         return {**counts, "seconds": self.seconds, **scores, **reason}
 
@@ -156,12 +159,22 @@ def predict_dataset(
         check_output(out, force=force, inputs=input_files(model_file, data, vectors))
     model = load_model(model_file, device, vectors=vectors)
     parts = _stream_examples(model, data, reading, model_file, keep=bool(keep))
+    known: list[bool] = []
+    parts = (_noted(part, model, known) for part in parts)
     with bar("predicting", None) as update:
         report = write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+    report = replace(report, training=known == [True])
     wanted = reading.target if reading is not None else None
     if wanted and not report.scores and not report.not_scored:
         return replace(report, not_scored=f"the data have no target {wanted!r}")
     return report
+
+
+def _noted(part: Any, model: Estimator, known: list[bool]) -> Any:
+    """The part, once it is noted whether it is what the model was trained on."""
+    size, checksum = (model.about_.get(key) for key in ("examples", "checksum"))
+    known.append(len(part) == size and digest(part) == checksum)
+    return part
 
 
 def write_predictions(
