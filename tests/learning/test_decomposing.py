@@ -177,3 +177,55 @@ def test_compressed_examples_train_a_model_of_targets_by_name(tmp_path):
     assert [*report["held_out"]["targets"]] == ["odd", "long"]
     assert saen.load(out).target_names_ == ["odd", "long"]
     assert run("inspect", out)["targets"] == ["odd", "long"]
+
+
+def labelled(letters):
+    """Paths of three nodes, the class of each is its first letter."""
+    words = [letters[k % 2] + "C" * 2 for k in range(24)]
+    nodes = np.array([letter for word in words for letter in word])
+    graphs = saen.Graphs.from_edge_lists([[(0, 1), (1, 2)]] * 24, node_labels=nodes)
+    return graphs, np.array([word[0] for word in words])
+
+
+@pytest.mark.parametrize("as_hierarchy", [False, True])
+def test_predictions_of_one_model_leave_the_fit_of_another_alone(as_hierarchy):
+    (first, y), (second, z) = labelled("NO"), labelled("SP")
+    spec = saen.make_decomposition("neighbourhoods(depth=1)")
+    if as_hierarchy:
+        first, second = spec.decompose(first), spec.decompose(second)
+        one = saen.PartCountsClassifier().fit(first, y)
+        other = saen.PartCountsClassifier()
+    else:
+        one = saen.PartCountsClassifier(spec).fit(first, y)
+        other = saen.PartCountsClassifier(one.decomposition_)
+    data = Decompositions(second)
+    one.predict(data)
+    other.fit(data, z)
+    assert other.feature_names_.tolist() == ["C", "P", "S"]
+    assert other.score(data, z) == 1.0
+
+
+def test_lower_levels_are_known_of_data_that_were_decomposed_before():
+    graphs, y = labelled("NO")
+    model = saen.SAENClassifier(epochs=1, inner_folds=0)
+    data = model.prepare(graphs)
+    model.fit(data, y)
+    np.testing.assert_allclose(model.embed(data, 0), model.embed(graphs, 0))
+    np.testing.assert_allclose(model.embed(data[3:5], 0), model.embed(graphs[3:5], 0), atol=1e-6)
+    assert model.compress(data, lower_inverse=True).unique_of(0).shape == (72,)
+
+
+def test_a_hierarchy_of_one_example_is_predicted():
+    graphs, y = labelled("NO")
+    model = saen.SAENClassifier(epochs=1, inner_folds=0).fit(graphs, y)
+    hierarchy = model.decomposition_.decompose(graphs)
+    np.testing.assert_allclose(
+        model.predict_proba(hierarchy[[0]]), model.predict_proba(graphs[:1]), atol=1e-6
+    )
+
+
+def test_quick_blends_try_part_counts_alone_whatever_the_data():
+    graphs, y = labelled("NO")
+    hierarchy = saen.make_decomposition("neighbourhoods(depth=1)").decompose(graphs)
+    model = saen.Classifier(budget="quick").fit(hierarchy, y)
+    assert [each["candidate"] for each in model.tried_] == ["part counts"]

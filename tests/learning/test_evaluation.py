@@ -17,6 +17,7 @@ from saen.io.networkx import to_networkx
 from saen.jobs.store import open_run
 from saen.learning.decomposing import Decompositions
 from saen.learning.presets import load_preset
+from saen.learning.problem import Problem
 from saen.learning.splits import Fold, make_splits, splits_from_json
 from saen.paper import tables
 
@@ -374,3 +375,56 @@ def test_a_preset_of_the_user_s_own_is_used(tmp_path):
 def test_an_unknown_preset_suggests_a_near_one():
     with pytest.raises(InputError, match="did you mean network"):
         load_preset("netwrok")
+
+
+@pytest.mark.parametrize(
+    "grid", [[{"C": 10.0}, {}], [{"depth": 8}, {"depth": 9}], [{"norm": None}, {"norm": "l2"}]]
+)
+def test_nested_evaluation_fits_again_what_was_chosen(threads, grid):
+    model = saen.PartCountsClassifier("neighbourhoods(depth=2)", inner_folds=0)
+    evaluation = saen.cross_validate(
+        model, threads, threads.targets, n_repeats=1, n_folds=3, selection="nested", grid=grid
+    )
+    for chosen, (train, test) in zip(evaluation.chosen, evaluation.splits[0], strict=True):
+        own = [each for each in grid if each.items() <= chosen.items()] or grid[:1]
+        fits = [
+            saen.PartCountsClassifier("neighbourhoods(depth=2)", inner_folds=0, **each)
+            .fit(threads[train], threads.targets[train])
+            .predict_proba(threads[test])
+            for each in own
+        ]
+        assert any(np.array_equal(evaluation.outputs[0, test], fit) for fit in fits)
+
+
+def test_examples_of_weight_zero_are_left_out_as_in_fit(threads):
+    weights = np.ones(len(threads))
+    weights[::3] = 0.0
+    problem = Problem.of(threads.targets, regression=False, sample_weight=weights)
+    model = saen.PartCountsClassifier()
+    evaluation = saen.cross_validate(model, threads, problem, n_repeats=1, n_folds=3)
+    train, test = evaluation.splits[0][0]
+    alone = saen.PartCountsClassifier()
+    alone.fit(threads[train], threads.targets[train], sample_weight=weights[train])
+    np.testing.assert_array_equal(evaluation.outputs[0, test], alone.predict_proba(threads[test]))
+
+
+def test_groups_reach_inner_folds_of_targets_that_are_coded_already(threads):
+    groups = np.arange(len(threads)) // 2
+    problem = Problem.of(threads.targets, regression=False)
+    model = saen.PartCountsClassifier()
+    one, other = (
+        saen.cross_validate(model, threads, y, n_repeats=1, n_folds=3, groups=groups)
+        for y in (problem, threads.targets)
+    )
+    np.testing.assert_array_equal(one.outputs, other.outputs)
+
+
+def test_balanced_weights_of_a_target_that_a_training_part_does_not_know(threads):
+    y = np.full((len(threads), 2), np.nan)
+    y[:, 0] = threads.targets == "questions"
+    y[:8, 1] = np.arange(8) % 2
+    train, test = np.arange(8, len(threads)), np.arange(8)
+    evaluation = saen.cross_validate(
+        saen.PartCountsClassifier(class_weight="balanced"), threads, y, splits=[[(train, test)]]
+    )
+    assert np.isfinite(evaluation.outputs[0, test, 0]).all()

@@ -52,7 +52,8 @@ def load_groups(
         parts: Array = overlap(data).split(max(len(data) // MAX_OVERLAP, 1)).astype(str)
         return parts
     if groups == DUPLICATES:
-        return identical_examples(data).astype(str)
+        same: Array = identical_examples(data).astype(str)
+        return same
     if groups == SCAFFOLD:
         smiles = _extra_column(reading.smiles or SMILES, data)
         if smiles is None:
@@ -80,7 +81,7 @@ def load_groups(
 
 def _extra_column(name: str, data: Any) -> Array | None:
     """The values of a key, or of a column whose name may be in upper or lower case, as text."""
-    columns = data.extra or {}
+    columns = getattr(data, "extra", None) or {}
     spelling = {column_name(each): each for each in columns}
     key = name if name in columns else spelling.get(column_name(name))
     return None if key is None else columns[key].astype(str)
@@ -105,7 +106,7 @@ def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.
     try:
         lines = np.array(Path(groups).read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError):
-        hint = did_you_mean(groups, data.extra or ())
+        hint = did_you_mean(groups, getattr(data, "extra", None) or ())
         raise InputError(
             f"groups must be a column or key of the data, a file with one line per example, "
             f"{SCAFFOLD}, {OVERLAP} or {DUPLICATES}, not {groups!r}{hint}"

@@ -42,6 +42,7 @@ class PredictionReport:
     - `scored`: how many examples these are about;
     - `not_scored`: which targets were not compared, and why, in one line;
     - `training`: whether the model was trained on these examples, so that scores are no estimate;
+      of files that are read in parts, this is not known;
     - `seconds`: what reading, predicting and writing took.
     """
 

@@ -313,10 +313,9 @@ def default_candidates(
     if facts is None or decomposition != "auto":
         own = {} if decomposition == "auto" else {"decomposition": decomposition}
         norm = {"norm": None if numbers else "l2"}
-        return [
-            Candidate({"candidate": "part counts"}, _counts(device, **own, **norm)),
-            Candidate({"candidate": "networks"}, _networks(device, **own)),
-        ]
+        counts = Candidate({"candidate": "part counts"}, _counts(device, **own, **norm))
+        networks = Candidate({"candidate": "networks"}, _networks(device, **own))
+        return [counts] if budget == "quick" else [counts, networks]
     affordable = BUDGETS[: BUDGETS.index(budget) + 1]
     return [
         Candidate({"candidate": rule.name}, rule.learner(device, **rule.arguments(facts)))

@@ -166,7 +166,7 @@ class Decompositions(Collection):
     def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
         """The data as a decomposition takes them, whose choices look at training examples alone.
 
-        Vocabularies are those of all data, but bins are those of the training examples.
+        Vocabularies are those of all data; with bins, both are those of the training examples.
         """
         if isinstance(self.data, Hierarchy):
             return self._once(None, lambda: Decomposed(None, compress(self.data)))
@@ -190,13 +190,21 @@ class Decompositions(Collection):
         With `lower_inverse`, also which unique object each object of the lower levels is.
         """
         if isinstance(self.data, Hierarchy):
-            return self._once(
-                schema, lambda: Decomposed(None, compress(recode_like(self.data, schema)))
-            ).compressed
+            like = Decomposed(None, compress(recode_like(self.data, schema)))
+            return like.take(self.rows).compressed
         if decomposition is None:
             raise InputError("this estimator was fitted on hierarchies: pass a Hierarchy")
-        made = self._once(decomposition, lambda: self._compressed(decomposition, lower_inverse))
-        return made.compressed
+        if lower_inverse and self.rows is not None:
+            return Decompositions(self.data[self.rows]).like(
+                decomposition, schema, lower_inverse=True
+            )
+        for _, made in self._made:
+            complete = made.compressed.inverse[0] is not None
+            if made.decomposition == decomposition and (complete or not lower_inverse):
+                return made.take(self.rows).compressed
+        made = self._compressed(decomposition, lower_inverse)
+        self._made.append((None, made))
+        return made.take(self.rows).compressed
 
     def _compressed(self, fitted: Decomposition, lower_inverse: bool = False) -> Decomposed:
         compressed = compress_graphs(
@@ -205,13 +213,11 @@ class Decompositions(Collection):
         return Decomposed(fitted, compressed)
 
     def _once(self, key: Any, make: Callable[[], Decomposed]) -> Decomposed:
-        """What is made for a key, once; fitted decompositions are keys of their own results."""
-        known = [
-            made for other, made in self._made if other is key or key in (other, made.decomposition)
-        ]
+        """What is made for a decomposition that is to be fitted, once."""
+        known = [made for other, made in self._made if other is not None and other == (key,)]
         if not known:
             known = [make()]
-            self._made.append((key, known[0]))
+            self._made.append(((key,), known[0]))
         return known[0].take(self.rows)
 
 
@@ -255,6 +261,8 @@ class CompressedExamples(Decompositions):
         """The only one; `InputError` for a model of another."""
         if decomposition != self.only.decomposition:
             raise InputError("these data were compressed by another decomposition")
+        if lower_inverse:
+            raise InputError("compressed data have no objects of lower levels: pass the data")
         return self.only.take(self.rows).compressed
 
     def __repr__(self) -> str:

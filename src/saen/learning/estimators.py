@@ -98,7 +98,8 @@ class Estimator(Parameters, BaseEstimator, ABC):
     ) -> Self:
         """Fit data with one target per example, (n,), or several with gaps, (n, t).
 
-        Examples of weight 0 are not looked at; examples of one of the `groups` stay together in
+        Examples of weight 0 are not looked at; other weights count in training, not in the choice
+        among the candidates of a blend. Examples of one of the `groups` stay together in
         inner folds.
         """
         self.validate()

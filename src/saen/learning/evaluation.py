@@ -42,7 +42,7 @@ from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, 
 from saen.learning.models.blend import BlendLearner
 from saen.learning.models.networks import NetworkLearner
 from saen.learning.parameters import clone_with
-from saen.learning.problem import Problem
+from saen.learning.problem import Problem, checked_groups
 from saen.learning.splits import (
     Fold,
     Split,
@@ -419,9 +419,9 @@ def cross_validate(
     regression = is_regressor(estimator)
     if not isinstance(y, Problem):
         y = Problem.of(y, regression=regression, groups=groups)
-    problem = y
+    problem = y if groups is None else replace(y, groups=checked_groups(groups, len(y)))
     score = problem.targets.metric(metric or getattr(estimator, "metric", None))
-    learner = _learner(estimator, selection, grid, metric, inner_folds)
+    learner = _learner(estimator, selection, grid, score, metric is not None, inner_folds)
     if parallel_models is not None and parallel_models < 1:
         raise InputError(f"parallel_models must be an integer ≥ 1, not {parallel_models}")
     if not 0 <= random_state < 2**31:
@@ -448,16 +448,12 @@ def cross_validate(
         written = Splits(splits, validation)
         written = written if records is None else renumbered(written, records)
         write_json(run_dir / "splits.json", splits_to_json(written), sealed=True)
-    folds = [
-        Fold(
-            np.asarray(train),
-            np.asarray(test),
-            (repeat, number),
-            None if validation is None else ((np.asarray(train), np.asarray(validation[repeat])),),
-        )
-        for repeat, each in enumerate(splits)
-        for number, (train, test) in enumerate(each)
-    ]
+    folds = []
+    for repeat, each in enumerate(splits):
+        for number, (train, test) in enumerate(each):
+            used = np.asarray(train)[problem.weights[train] > 0]
+            inner = None if validation is None else ((used, np.asarray(validation[repeat])),)
+            folds.append(Fold(used, np.asarray(test), (repeat, number), inner))
     tasks = None if executor is None else Tasks(executor)
     work = Work(run_dir, parallel_models, False, progress, tasks)
     if isinstance(learner, NetworkLearner) and selection == "peek":
@@ -518,17 +514,21 @@ def out_of_fold(
 
 
 def _learner(
-    estimator: Any, selection: str, grid: Grid, metric: str | None, inner_folds: int | str
+    estimator: Any,
+    selection: str,
+    grid: Grid,
+    score: Metric,
+    given: bool,
+    inner_folds: int | str,
 ) -> Learner:
-    """What to fit on every fold."""
+    """What to fit on every fold; a score that was `given` decides the weights of a blend, too."""
     if selection not in SELECTIONS:
         raise InputError(f"selection is one of {', '.join(SELECTIONS)}, not {selection!r}")
     if inner_folds != "auto" and (isinstance(inner_folds, str) or inner_folds < 2):
         raise InputError(f"inner_folds must be auto or an integer ≥ 2, not {inner_folds}")
     learner: Learner = estimator.learner()
     if isinstance(learner, BlendLearner) and selection == "fixed":
-        chosen = find_metric(metric, regression=estimator.regression) if metric else learner.metric
-        return replace(learner, metric=chosen)
+        return replace(learner, metric=score if given else learner.metric)
     if selection == "peek":
         if estimator.regression:
             raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
@@ -547,7 +547,7 @@ def _learner(
         lambda data, train: listed,
         listed[0].learner.spec,
         inner_folds,
-        find_metric(metric, regression=estimator.regression),
+        score,
         single=True,
         refit=estimator.inner_folds == 0,
     )

@@ -642,7 +642,7 @@ def class_factors(class_weight: Any, codes: Array, classes: Array) -> Floats:
     factors = np.ones(len(classes))
     if isinstance(class_weight, dict):
         factors[:] = compute_class_weight(class_weight, classes=classes, y=classes)
-    elif class_weight is not None:
+    elif class_weight is not None and len(codes):
         known = np.unique(codes)
         factors[known] = compute_class_weight(class_weight, classes=known, y=codes)
     return factors

@@ -642,7 +642,7 @@ def weights_of(rows, truth, metric=None, folds=1):
     slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
     known = None if metric is None else find_metric(metric, regression=numbers)
     blend = BlendLearner(lambda data, train: [], saen.SAENClassifier().learner().spec, metric=known)
-    return blend._weights(problem, rows, problem.values, slices)
+    return blend._weights(problem, rows, problem.values, slices, len(truth) < auto.FEW_EXAMPLES)
 
 
 def slow_greedy(rows, key):

@@ -163,14 +163,15 @@ class BlendLearner(Learner):
         truth = problem.values[fold.held_out]
         ends = np.cumsum([0, *(len(check) for _, check in fold.inner or ())])
         parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
-        weights = self._weights(problem, rows, truth, parts)
+        few = len(truth) < auto.FEW_EXAMPLES
+        weights = self._weights(problem, rows, truth, parts, few)
         held_out = np.tensordot(weights, rows, 1)
         if len(parts) > 1:
             for part in parts:  # by weights that the other inner folds decide
                 rest = np.ones(len(truth), dtype=np.bool_)
                 rest[part] = False
                 others = [_without(each, part) for each in parts if each != part]
-                own = self._weights(problem, rows[:, rest], truth[rest], others)
+                own = self._weights(problem, rows[:, rest], truth[rest], others, few)
                 held_out[part] = np.tensordot(own, rows[:, part], 1)
         tested = np.tensordot(weights, np.stack([result.tested for result in results]), 1)
         calibration, tested, held_out = calibrated(problem, fold, tested, held_out)
@@ -213,7 +214,7 @@ class BlendLearner(Learner):
         )
 
     def _weights(
-        self, problem: Problem, rows: Floats, truth: Array, parts: Sequence[slice]
+        self, problem: Problem, rows: Floats, truth: Array, parts: Sequence[slice], few: bool
     ) -> Floats:
         """By the metric or losses: the most likely mixture of few, greedy selection of many."""
         losses = partial(problem.targets.losses, truth)
@@ -224,7 +225,6 @@ class BlendLearner(Learner):
             return np.eye(len(rows))[best]
         if metric is not None:
             return blend_weights(rows, losses, partial(_mean_goodness, metric, truth, parts))
-        few = len(truth) < auto.FEW_EXAMPLES
         likelihoods = problem.targets.likelihoods(truth, rows) if few else None
         return blend_weights(rows, losses) if likelihoods is None else mixture_weights(likelihoods)
 
@@ -243,7 +243,8 @@ class BlendLearner(Learner):
             places = [
                 place
                 for place, each in enumerate(results)
-                if isinstance(each, FoldResult) and candidate.name.items() <= each.chosen.items()
+                if isinstance(each, FoldResult)
+                and any(_is_of(one, candidate) for one in each.tried if one["weight"] > 0)
             ]
             folds = [replace(results[place].fold, inner=()) for place in places]  # type: ignore[union-attr]
             again = candidate.learner.start(data, problem, folds, seed, work)() if folds else []
@@ -253,6 +254,12 @@ class BlendLearner(Learner):
                     result = replace(result, chosen=known.chosen, tried=known.tried)
                 out[place] = result
         return out
+
+
+def _is_of(tried: Mapping[str, Any], candidate: Candidate) -> bool:
+    """Whether a line of what was tried is about a candidate."""
+    name = {key: value for key, value in tried.items() if key not in ("score", "weight")}
+    return name == dict(candidate.name)
 
 
 def _same(one: Candidate, other: Candidate) -> bool:

@@ -428,7 +428,8 @@ class FittedNetworks(Fitted):
 
     def _alone(self, data: Decompositions) -> Hierarchy | None:
         """A single small example, not compressed: that would take longer than it saves."""
-        if self.decomposition is None or len(data) != 1 or data.rows is not None or data.is_ready:
+        ready = data.is_ready or data.rows is not None or isinstance(data.data, Hierarchy)
+        if self.decomposition is None or len(data) != 1 or ready:
             return None
         small = self.decomposition.costs(data.data).sum() <= MAX_UNCOMPRESSED
         return self.decomposition.decompose(data.data) if small else None
