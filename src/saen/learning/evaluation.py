@@ -40,7 +40,6 @@ from saen.learning.metrics import (
 )
 from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Work
 from saen.learning.models.blend import BlendLearner
-from saen.learning.models.networks import NetworkLearner
 from saen.learning.parameters import clone_with
 from saen.learning.problem import Problem, checked_groups
 from saen.learning.splits import (
@@ -456,7 +455,7 @@ def cross_validate(
             folds.append(Fold(used, np.asarray(test), (repeat, number), inner))
     tasks = None if executor is None else Tasks(executor)
     work = Work(run_dir, parallel_models, False, progress, tasks)
-    if isinstance(learner, NetworkLearner) and selection == "peek":
+    if selection == "peek":
         results, epoch = learner.peek(data, problem, folds, random_state, work)
         chosen: list[Any] = [{"epoch": epoch}]
     else:
@@ -527,16 +526,12 @@ def _learner(
     if inner_folds != "auto" and (isinstance(inner_folds, str) or inner_folds < 2):
         raise InputError(f"inner_folds must be auto or an integer ≥ 2, not {inner_folds}")
     learner: Learner = estimator.learner()
-    if isinstance(learner, BlendLearner) and selection == "fixed":
-        return replace(learner, metric=score if given else learner.metric)
     if selection == "peek":
         if estimator.regression:
             raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
-        if not (isinstance(learner, NetworkLearner) and learner.arguments.epochs):
-            raise InputError("there is no epoch to choose: epochs must be at least 1")
-        return replace(learner, arguments=clone_with(estimator, inner_folds=0, n_models=1))
+        return learner.one_network()
     if selection == "fixed":
-        return learner
+        return learner.scored_by(score) if given else learner
     if len(grid) < 2:
         raise InputError("nested needs a grid of at least two settings to choose from")
     tried = [clone_with(estimator, **each) for each in grid]

@@ -28,6 +28,7 @@ from saen.errors import InputError
 from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.calibration import Calibration
 from saen.learning.decomposing import Decomposed, Decompositions, DecompositionSpec
+from saen.learning.metrics import Metric
 from saen.learning.problem import Problem, Targets, targets_from_json
 from saen.learning.splits import Fold
 from saen.network.settings import DivergenceError
@@ -144,6 +145,25 @@ class Learner(ABC):
                 raise result
             done.append(result)
         return done
+
+    def scored_by(self, metric: Metric) -> Learner:
+        """The same, with this metric where scores decide anything."""
+        return self
+
+    def one_network(self) -> Learner:
+        """One network on all training examples, for `peek`."""
+        raise InputError("there is no epoch to choose: peek is for networks of one epoch or more")
+
+    def peek(
+        self,
+        data: Decompositions,
+        problem: Problem,
+        folds: Sequence[Fold],
+        seed: int,
+        work: Work,
+    ) -> tuple[list[FoldResult], int]:
+        """The folds at the epoch at which their mean test accuracy is best, and that epoch."""
+        raise InputError("there is no epoch to choose: peek is for networks of one epoch or more")
 
     @abstractmethod
     def key(self) -> Any:

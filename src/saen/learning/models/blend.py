@@ -77,6 +77,10 @@ class BlendLearner(Learner):
         """That of the first candidate."""
         return self.first
 
+    def scored_by(self, metric: Metric) -> Learner:
+        """With weights by this metric."""
+        return replace(self, metric=metric)
+
     def key(self) -> Any:
         """Nothing that another blend has."""
         return id(self)

@@ -45,7 +45,7 @@ from saen.learning.models.base import (
     problem_arrays,
     unpack_common,
 )
-from saen.learning.parameters import Interval, StrOptions, parameter, settings_of
+from saen.learning.parameters import Interval, StrOptions, clone_with, parameter, settings_of
 from saen.learning.problem import Problem, Unit
 from saen.learning.splits import Fold
 from saen.network.architecture import NORMALISATIONS, Architecture, join_models
@@ -119,6 +119,12 @@ class NetworkLearner(Learner):
     def spec(self) -> DecompositionSpec:
         """The decomposition that the arguments ask for."""
         return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
+
+    def one_network(self) -> Learner:
+        """One network on all training examples."""
+        if not self.arguments.epochs:
+            return super().one_network()
+        return replace(self, arguments=clone_with(self.arguments, inner_folds=0, n_models=1))
 
     def key(self) -> Any:
         """Kind and settings."""
