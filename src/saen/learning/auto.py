@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints, segment_reduce
+from saen.data.content_hash import mix
 from saen.data.graphs import Graphs
 from saen.decompositions import Ego
 
@@ -126,13 +127,13 @@ class GraphFacts:
     def of(graphs: Graphs) -> GraphFacts:
         """Those of all graphs."""
         starts, degrees = graphs.node_offsets, np.diff(graphs.indptr).astype(np.int64)
-        mixed = _mixed(degrees.astype(np.uint64))
+        mixed = mix(degrees.astype(np.uint64))
         return GraphFacts(
             graphs,
             np.diff(starts).astype(np.int64),
             segment_reduce(np.add, degrees, starts).astype(np.int64),
             segment_reduce(np.maximum, degrees, starts).astype(np.int64),
-            _mixed(segment_reduce(np.add, mixed, starts)),
+            mix(segment_reduce(np.add, mixed, starts)),
         )
 
     def ego_nodes(self, sample: Ints, radius: int) -> Floats | None:
@@ -148,11 +149,3 @@ class GraphFacts:
             entries = segment_reduce(np.add, relation.multiplicity, relation.indptr)
             known[new] = np.bincount(top.parents, entries[top.parts], minlength=len(new))
         return known[sample]
-
-
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit depends on every bit (splitmix64)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -167,10 +167,6 @@ class CountsLearner(Learner):
         """Kind and settings."""
         return [FittedCounts.kind, settings_of(self.arguments), self.class_weight]
 
-    def identical(self, data: Decompositions, train: Ints) -> Ints:
-        """By their unique objects."""
-        return data.decomposed(self.spec, train).compressed.top
-
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Itself."""
         return [Candidate({"candidate": "part counts"}, self)]

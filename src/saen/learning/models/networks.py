@@ -130,10 +130,6 @@ class NetworkLearner(Learner):
         """Kind and settings."""
         return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight]
 
-    def identical(self, data: Decompositions, train: Ints) -> Ints:
-        """By their unique objects."""
-        return data.decomposed(self.spec, train).compressed.top
-
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Itself."""
         return [Candidate({"candidate": "networks"}, self)]
