@@ -32,7 +32,7 @@ MAX_MOVED, MAX_GROWN = 20e6, 50e6  # bytes, of `partitions`
 def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
     """Write shards of generated threads, each with a seed of its own, and a model."""
     from saen import SAENClassifier, generate_threads
-    from saen.io.shards import write_shards
+    from saen.io.store.shards import write_shards
 
     start = perf_counter()
     size = -(-graphs // shards)

@@ -14,7 +14,7 @@ from typing import Any
 
 import saen
 from benchmarks.measure import ROOT, say
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.jobs.groups import load_groups
 
 DATASETS = ("COLLAB", "IMDB-BINARY", "IMDB-MULTI")

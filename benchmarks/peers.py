@@ -59,7 +59,7 @@ def gin(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
     from torch_geometric.loader import DataLoader  # type: ignore[import-untyped]
     from torch_geometric.nn import GIN, MLP, global_add_pool  # type: ignore[import-untyped]
 
-    from saen.io.pyg import to_pyg
+    from saen.io.libraries.pyg import to_pyg
 
     graphs = labelled(dataset_graphs(dataset))
     items = to_pyg(graphs)

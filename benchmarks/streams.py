@@ -58,7 +58,7 @@ def generate_tables(path: str, n_graphs: int) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from saen.io.edge_tables import beside
+    from saen.io.formats.edge_tables import beside
 
     draw, watch = np.random.default_rng(0), Stopwatch()
     labels = np.array(list("CNOSP"))

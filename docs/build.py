@@ -23,8 +23,8 @@ import typer
 from saen._util.strings import human_bytes, plural
 from saen.cli import app
 from saen.decompositions import make_decomposition
-from saen.io.catalog import catalog
 from saen.io.loading import load_dataset, locate
+from saen.io.sources.catalog import catalog
 from saen.paper import reproduce, tables
 
 DOCS = Path(__file__).parent

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import saen
 from saen.decompositions import DependencyPaths
-from saen.io.conllu import read_conllu
+from saen.io.formats.conllu import read_conllu
 
 ANIMALS = ["dog", "bear", "goose", "horse", "cat", "wasp"]
 PEOPLE = ["man", "girl", "farmer", "nurse", "boy", "queen"]

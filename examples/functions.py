@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 import saen
 from saen.decompositions import Nested
-from saen.io.stdlib import stdlib_functions
+from saen.io.sources.stdlib import stdlib_functions
 
 functions = stdlib_functions()
 print(functions)

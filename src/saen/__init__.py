@@ -29,14 +29,14 @@ if _TYPE_CHECKING:
     from saen.explanations.collection import explain_collection as explain_collection
     from saen.explanations.explanation import explain as explain
     from saen.explanations.exploration import explore as explore
-    from saen.io.any_json import from_json as from_json
-    from saen.io.catalog import catalog as catalog
-    from saen.io.container import save as save
+    from saen.io.formats.any_json import from_json as from_json
+    from saen.io.libraries.networkx import from_networkx as from_networkx
+    from saen.io.libraries.pyg import from_pyg as from_pyg
+    from saen.io.libraries.rdkit import from_smiles as from_smiles
     from saen.io.loading import load_dataset as load_dataset
-    from saen.io.networkx import from_networkx as from_networkx
-    from saen.io.pyg import from_pyg as from_pyg
-    from saen.io.rdkit import from_smiles as from_smiles
-    from saen.io.threads import generate_threads as generate_threads
+    from saen.io.sources.catalog import catalog as catalog
+    from saen.io.sources.threads import generate_threads as generate_threads
+    from saen.io.store.container import save as save
     from saen.jobs.overlap import overlap as overlap
     from saen.learning.estimators import Classifier as Classifier
     from saen.learning.estimators import PartCounts as PartCounts
@@ -68,14 +68,14 @@ _ROOMS = {
     "explanations.collection": "explain_collection",
     "explanations.exploration": "explore",
     "explanations.explanation": "explain",
-    "io.any_json": "from_json",
-    "io.catalog": "catalog",
-    "io.container": "save",
+    "io.formats.any_json": "from_json",
+    "io.sources.catalog": "catalog",
+    "io.store.container": "save",
     "io.loading": "load_dataset",
-    "io.networkx": "from_networkx",
-    "io.pyg": "from_pyg",
-    "io.rdkit": "from_smiles",
-    "io.threads": "generate_threads",
+    "io.libraries.networkx": "from_networkx",
+    "io.libraries.pyg": "from_pyg",
+    "io.libraries.rdkit": "from_smiles",
+    "io.sources.threads": "generate_threads",
     "jobs.overlap": "overlap",
     "learning.estimators": (
         "Classifier Regressor SAENClassifier SAENRegressor SAENTransformer "

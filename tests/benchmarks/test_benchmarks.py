@@ -11,7 +11,7 @@ from benchmarks import evaluations, floor, groups, models, peers, pipeline, repo
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from saen import generate_threads
-from saen.io.tu import write_tu
+from saen.io.formats.tu import write_tu
 
 # Every measurement is a process of its own.
 pytestmark = pytest.mark.slow

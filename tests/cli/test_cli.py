@@ -74,7 +74,7 @@ def test_evaluating_gives_accuracy_ceilings_and_twins():
 
 
 def test_an_unknown_dataset_suggests_a_near_name(monkeypatch):
-    monkeypatch.setattr("saen.io.catalog.BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("saen.io.sources.catalog.BASE_URL", "http://127.0.0.1:9")
     assert "Did you mean MUTAG" in fails("compress", "MUTGA")
 
 
@@ -116,7 +116,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     code = (
         # A shell that starts jobs in the background has them ignore Ctrl-C.
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, saen.io.threads as d, saen.jobs.compress as c\n"
+        "import sys, saen.io.sources.threads as d, saen.jobs.compress as c\n"
         "def stream(*_):\n    print('ready', flush=True)\n"
         "    while True:\n        yield d.generate_threads(4000, average_nodes=200)\n"
         "c.stream_dataset = stream\n"

@@ -10,8 +10,8 @@ import pytest
 from saen import Graphs, PartCountsClassifier, generate_threads, load, load_dataset
 from saen.data.nested import NestedData
 from saen.errors import FileError
+from saen.io.formats.nested import write_nested
 from saen.io.loading import load_data
-from saen.io.nested import write_nested
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
 
@@ -171,10 +171,10 @@ def test_convert_streams_into_shards(tmp_path: Path, monkeypatch: pytest.MonkeyP
     threads = generate_threads(20, average_nodes=8, seed=1)
     write_graphs(threads, tmp_path / "big.jsonl")
     parts: list[int] = []
-    monkeypatch.setattr("saen.io.jsonl.PART_BYTES", 1000)
-    monkeypatch.setattr("saen.io.jsonl._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("saen.io.formats.jsonl.PART_BYTES", 1000)
+    monkeypatch.setattr("saen.io.formats.jsonl._BLOCK_BYTES", 1000)
     monkeypatch.setattr(
-        "saen.io.shards._weights",
+        "saen.io.store.shards._weights",
         lambda graphs: parts.append(len(graphs)) or graphs.node_offsets,
     )
     report = run("convert", tmp_path / "big.jsonl", tmp_path / "shards", "--shards", 3)

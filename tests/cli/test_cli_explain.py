@@ -17,7 +17,7 @@ from saen import (
 )
 from saen.data.nested import NestedData
 from saen.decompositions.bags import Edges
-from saen.io.nested import write_nested
+from saen.io.formats.nested import write_nested
 from tests.cli.commandline import fails, invoke, run
 
 pytest.importorskip("matplotlib", reason="needs the extra 'plots'")

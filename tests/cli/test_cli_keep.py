@@ -9,7 +9,7 @@ import pytest
 import saen
 from saen.errors import InputError
 from saen.io import streaming
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.jobs.predict import predict_dataset
 
 

@@ -17,7 +17,8 @@ import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.decompositions import DependencyPaths
-from saen.io import jsonl, streaming
+from saen.io import streaming
+from saen.io.formats import jsonl
 from saen.io.loading import DuplicateIdsWarning
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs

@@ -12,7 +12,7 @@ import pytest
 from saen import Graphs, load, load_dataset
 from saen.cli.lazy import load_command
 from saen.cli.options import PRESETS, READING, Metric
-from saen.io.nested import read_nested
+from saen.io.formats.nested import read_nested
 from saen.io.writing import write_graphs
 from saen.learning import metrics, presets
 from tests.cli.commandline import fails, invoke, run

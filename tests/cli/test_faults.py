@@ -14,7 +14,7 @@ from saen import PartCountsRegressor, SAENRegressor, load, save
 from saen._util.atomic import remove_folder
 from saen.cli import main
 from saen.errors import FileError
-from saen.io.threads import generate_threads
+from saen.io.sources.threads import generate_threads
 from saen.io.writing import write_graphs
 from tests.cli.commandline import fails, invoke, run
 

@@ -68,7 +68,7 @@ def test_no_command_needs_arrays_tables_or_networks_to_show_its_help() -> None:
 
 def test_the_list_of_datasets_imports_no_tables_or_networks(tmp_path: Path) -> None:
     modules = command_imports("datasets", SAEN_DATA=str(tmp_path))
-    assert "saen.io.catalog" in modules
+    assert "saen.io.sources.catalog" in modules
     assert not modules & (NETWORKS | TABLES | {"scipy", "pooch"})
 
 

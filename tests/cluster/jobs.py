@@ -8,7 +8,7 @@ from saen import Ego, SAENClassifier, generate_threads, load
 from saen._util.executor import Executor
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.predict import predict_shards
-from saen.io.shards import split_graphs, write_shards
+from saen.io.store.shards import split_graphs, write_shards
 from saen.learning.evaluation import cross_validate
 
 GRAPHS = generate_threads(20, average_nodes=8, seed=1)

@@ -21,8 +21,8 @@ from saen.cluster.executors import SerialExecutor, open_executor
 from saen.cluster.partitions import read_partitions
 from saen.decompositions import make_decomposition
 from saen.errors import FileError, InputError
-from saen.io.container import save
-from saen.io.shards import split_graphs, write_shards
+from saen.io.store.container import save
+from saen.io.store.shards import split_graphs, write_shards
 from saen.jobs.compress import compress_dataset, dataset_decomposition
 from tests.cli.commandline import fails, invoke, run
 from tests.cluster.faulty import Stopping

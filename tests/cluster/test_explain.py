@@ -10,7 +10,7 @@ import pytest
 from saen import PartCountsClassifier, SAENClassifier, generate_threads
 from saen.cluster.executors import SerialExecutor
 from saen.explanations.collection import explain_collection
-from saen.io.container import save
+from saen.io.store.container import save
 from tests.cli.commandline import run
 
 THREADS = generate_threads(30, average_nodes=8, seed=1)

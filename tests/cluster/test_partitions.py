@@ -15,7 +15,7 @@ from saen import Ego, Hierarchy, compress, generate_threads, merge
 from saen.cluster.executors import SerialExecutor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.errors import FileError, InputError
-from saen.io.container import save
+from saen.io.store.container import save
 from tests.properties.strategies import collections
 
 

@@ -12,8 +12,8 @@ from saen import NestedData, PartCountsClassifier, SAENClassifier, generate_thre
 from saen.cluster.executors import SerialExecutor
 from saen.cluster.predict import embed_shards, predict_shards
 from saen.errors import FileError, InputError
-from saen.io.container import save
-from saen.io.shards import split_graphs, write_shards
+from saen.io.store.container import save
+from saen.io.store.shards import split_graphs, write_shards
 from saen.jobs.inspect import inspect_file
 from saen.jobs.predict import embed_dataset, predict_dataset
 from tests.cli.commandline import fails, invoke, run

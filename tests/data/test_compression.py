@@ -24,7 +24,7 @@ from saen import (
     merge,
 )
 from saen.data.compression import compress_stream, equivalent, extend
-from saen.io.container import file_bytes, original_bytes
+from saen.io.store.container import file_bytes, original_bytes
 from tests.properties.strategies import graph_collections, hierarchies
 from tests.references import hierarchies as reference
 from tests.references.hierarchies import same_arrays

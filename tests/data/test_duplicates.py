@@ -11,7 +11,7 @@ import pytest
 import saen
 from saen import Documents, Graphs, NestedData
 from saen.data.duplicates import identical_examples
-from saen.io.networkx import from_networkx, to_networkx
+from saen.io.libraries.networkx import from_networkx, to_networkx
 
 SHAPES = {
     "triangles": nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3)),

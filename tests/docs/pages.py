@@ -25,7 +25,7 @@ from typing import Any
 from unittest.mock import patch
 
 from saen.cli import main
-from saen.io.catalog import catalog
+from saen.io.sources.catalog import catalog
 
 TOLERANCE = 0.25
 """Relative tolerance of decimal fractions: other library versions train to other digits."""

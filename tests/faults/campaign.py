@@ -212,8 +212,8 @@ class Injector:
 
     def prepare(self, *, model: bool) -> None:
         """Make the inputs of all scenarios, and with `model` those of scenarios that need one."""
-        from saen.io.shards import split_graphs, write_shards
-        from saen.io.threads import generate_threads
+        from saen.io.sources.threads import generate_threads
+        from saen.io.store.shards import split_graphs, write_shards
         from saen.io.writing import write_graphs
 
         self.inputs.mkdir()

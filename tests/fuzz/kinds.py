@@ -32,15 +32,15 @@ from saen import (
     compress,
 )
 from saen._util.json_files import write_json
-from saen.data.word_vectors import read_word_vectors
-from saen.io import container
-from saen.io.any_json import read_any_json
-from saen.io.conllu import read_conllu
 from saen.io.embeddings import read_embeddings
+from saen.io.formats.any_json import read_any_json
+from saen.io.formats.conllu import read_conllu
+from saen.io.formats.nested import read_nested
+from saen.io.formats.tu import read_tu
 from saen.io.loading import data_kind, load_dataset, read_graphs
-from saen.io.nested import read_nested
-from saen.io.reading import ReadOptions
-from saen.io.tu import read_tu
+from saen.io.options import ReadOptions
+from saen.io.store import container
+from saen.io.word_vectors import read_word_vectors
 from saen.io.writing import write_graphs
 from saen.jobs.inspect import inspect_file
 from saen.jobs.store import open_run

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from saen import FileError
-from saen.io import archive
-from saen.io.tu import read_tu
+from saen.io.formats.tu import read_tu
+from saen.io.parsing import archive
 
 TOY = {
     "toy_A.txt": b"1, 2\n2, 1\n3, 3\n",

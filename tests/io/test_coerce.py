@@ -10,7 +10,7 @@ import pytest
 
 import saen
 from saen.errors import InputError
-from saen.io.coerce import as_data
+from saen.io.libraries.coerce import as_data
 
 
 def test_attributes_of_networkx_graphs_that_are_not_read_are_named() -> None:

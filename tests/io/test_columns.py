@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saen.errors import InputError
-from saen.io.columns import Items
+from saen.io.parsing.columns import Items
 from tests.io.refusals import refusal
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from saen.data.documents import Documents
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.io.conllu import read_conllu
-from saen.io.spacy import from_spacy
+from saen.io.formats.conllu import read_conllu
+from saen.io.libraries.spacy import from_spacy
 from tests.io.refusals import refusal
 from tests.properties.texts import parsed_documents
 

@@ -30,8 +30,8 @@ from saen import (
     merge,
     save,
 )
-from saen.io import container
-from saen.io.container import file_bytes, original_bytes
+from saen.io.store import container
+from saen.io.store.container import file_bytes, original_bytes
 from tests.properties.strategies import collections, graph_collections, hierarchies
 from tests.references.hierarchies import same_arrays
 from tests.refusals import refuses

@@ -11,10 +11,10 @@ import pytest
 from saen._util.json_files import read_json, write_json
 from saen._util.strings import first_duplicate
 from saen.errors import FileError
-from saen.io.archive import members
-from saen.io.graphml import read_graphml
-from saen.io.nested import read_nested
-from saen.io.tu import read_tu
+from saen.io.formats.graphml import read_graphml
+from saen.io.formats.nested import read_nested
+from saen.io.formats.tu import read_tu
+from saen.io.parsing.archive import members
 
 
 def test_tu_text_has_a_limit_on_columns(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ BYTES_PER_BYTE = 1000
 
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::saen.io.edge_tables.UnknownGraphsWarning",
+    "ignore::saen.io.formats.edge_tables.UnknownGraphsWarning",
     "ignore::saen.io.loading.DuplicateIdsWarning",
 )
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, load_dataset
-from saen.io.edge_tables import UnknownGraphsWarning
+from saen.io.formats.edge_tables import UnknownGraphsWarning
 from saen.io.loading import read_graphs
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from tests.io.refusals import bad_file, refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import saen
-from saen.io.conllu import read_conllu
+from saen.io.formats.conllu import read_conllu
+from saen.io.formats.nested import read_nested, write_nested
 from saen.io.loading import read_graphs
-from saen.io.nested import read_nested, write_nested
 
 
 def _lines(path, *documents):

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, load_dataset
+from saen.io.formats.nested import read_nested
 from saen.io.loading import read_graphs
-from saen.io.nested import read_nested
-from saen.io.records import SkippedWarning
+from saen.io.parsing.records import SkippedWarning
 from saen.io.writing import write_graphs
 from tests.io.refusals import bad_file
 from tests.properties.plain import PlainGraphs, plain_graphs

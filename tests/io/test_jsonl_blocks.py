@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import SaenError
-from saen.io import jsonl, jsonl_blocks
-from saen.io.jsonl_blocks import read_block
+from saen.io.formats import jsonl, jsonl_blocks
+from saen.io.formats.jsonl_blocks import read_block
 from saen.io.loading import read_graphs
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import BadGraphs
 from tests.io.test_jsonl import as_line, written
 from tests.properties.plain import PlainGraphs, plain_graphs
 

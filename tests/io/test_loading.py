@@ -23,11 +23,11 @@ from requests.adapters import HTTPAdapter
 from saen import Ego, Graphs, load, save
 from saen.data.nested import NestedData
 from saen.errors import DatasetNotFoundError, FileError, InputError, SaenError
-from saen.io import catalog as catalog_module
 from saen.io import loading
-from saen.io.catalog import OtherVersionWarning, catalog, content_digest, find_entry
+from saen.io.formats.nested import write_nested
 from saen.io.loading import CacheWarning, load_data, load_dataset, locate
-from saen.io.nested import write_nested
+from saen.io.sources import catalog as catalog_module
+from saen.io.sources.catalog import OtherVersionWarning, catalog, content_digest, find_entry
 from saen.io.writing import write_graphs
 from tests.refusals import refuses
 
@@ -594,7 +594,7 @@ def test_load_data_reads_the_kind_of_data_that_a_decomposition_takes(
     nested = NestedData([{"word": ["the", "dog"]}], ["a"], levels=("words", "notes"))
     write_nested(nested, tmp_path / "notes.jsonl")
     assert load_data(tmp_path / "notes.jsonl", "nested") == nested
-    monkeypatch.setattr("saen.io.stdlib.stdlib_functions", lambda: nested)
+    monkeypatch.setattr("saen.io.sources.stdlib.stdlib_functions", lambda: nested)
     assert load_data("stdlib-functions", "nested") is nested
     write_graphs(GRAPHS, tmp_path / "x.jsonl")
     assert load_data(str(tmp_path / "x.jsonl")) == GRAPHS

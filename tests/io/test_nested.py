@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from saen import FileError
 from saen.data.nested import NestedData
-from saen.io.nested import read_nested, write_nested
+from saen.io.formats.nested import read_nested, write_nested
 from tests.references.nested import collections
 
 GOOD = '{"parts": {"x": [1]}}'

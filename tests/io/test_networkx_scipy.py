@@ -11,8 +11,8 @@ from scipy import sparse
 
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.networkx import from_networkx, to_networkx
-from saen.io.scipy import from_scipy, to_scipy
+from saen.io.libraries.networkx import from_networkx, to_networkx
+from saen.io.libraries.scipy import from_scipy, to_scipy
 from tests.io.refusals import refusal
 from tests.properties.strategies import graph_collections
 

@@ -19,8 +19,14 @@ from saen.data.compression import equivalent
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_decomposition
 from saen.errors import InputError, MissingExtraError
+from saen.io.libraries.pyg import (
+    ToHierarchy,
+    from_pyg,
+    hierarchy_attributes,
+    hierarchy_from_pyg,
+    to_pyg,
+)
 from saen.io.loading import locate
-from saen.io.pyg import ToHierarchy, from_pyg, hierarchy_attributes, hierarchy_from_pyg, to_pyg
 from tests.io.refusals import refusal
 from tests.properties.strategies import collections as hierarchy_collections
 from tests.properties.strategies import graph_collections
@@ -33,7 +39,7 @@ Compose = pytest.importorskip("torch_geometric.transforms").Compose
 scatter = pytest.importorskip("torch_geometric.utils").scatter
 
 Data, Batch = pyg.Data, pyg.Batch
-HierarchyData = pytest.importorskip("saen.io.pyg").HierarchyData
+HierarchyData = pytest.importorskip("saen.io.libraries.pyg").HierarchyData
 
 
 def edges(*pairs):
@@ -367,7 +373,7 @@ def test_without_pyg_the_message_says_what_to_install(monkeypatch):
 
 def test_pyg_optional_and_slow_libraries_are_imported_only_when_used():
     script = (
-        "import sys, saen.io.loading, saen.io.coerce\n"
+        "import sys, saen.io.loading, saen.io.libraries.coerce\n"
         "sys.exit(bool({'networkx', 'rdkit', 'torch', 'torch_geometric'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -12,7 +12,7 @@ from saen import Graphs
 from saen.data.compression import equivalent
 from saen.decompositions import Neighbourhoods
 from saen.errors import InputError, MissingExtraError
-from saen.io.rdkit import from_rdkit, from_smiles, to_rdkit
+from saen.io.libraries.rdkit import from_rdkit, from_smiles, to_rdkit
 from tests.refusals import refuses
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -347,7 +347,7 @@ def test_smiles_of_a_long_molecule_take_linear_time():
 def test_rdkit_bonds_of_a_large_molecule_come_in_the_same_order(monkeypatch):
     molecules = [text for text in PLAIN.values() if text]
     small = from_smiles(molecules)
-    monkeypatch.setattr("saen.io.rdkit._LARGE_MOLECULE", 0)
+    monkeypatch.setattr("saen.io.libraries.rdkit._LARGE_MOLECULE", 0)
     large = from_smiles(molecules)
     assert large == small
     assert np.array_equal(large.edge_labels, small.edge_labels)

@@ -12,9 +12,9 @@ import pytest
 
 from saen import Graphs, NestedData, from_json, load_dataset
 from saen.errors import FileError, InputError
-from saen.io.edge_tables import UnknownGraphsWarning
+from saen.io.formats.edge_tables import UnknownGraphsWarning
+from saen.io.formats.nested import read_nested, write_nested
 from saen.io.loading import DuplicateIdsWarning, catalog_entry, load_data, local_path
-from saen.io.nested import read_nested, write_nested
 from saen.io.writing import write_graphs
 
 GRAPH = '"nodes": 2, "edges": [[0, 1]]'

@@ -11,7 +11,7 @@ import pytest
 from saen import compress
 from saen.decompositions import Nested
 from saen.errors import DatasetNotFoundError, FileError, InputError
-from saen.io.stdlib import PACKAGES, stdlib_functions
+from saen.io.sources.stdlib import PACKAGES, stdlib_functions
 from tests.io.refusals import refusal
 
 SOURCE = '''
@@ -44,7 +44,7 @@ class Thing:
 def library(tmp_path, monkeypatch):
     """A folder in the place of the standard library."""
     paths = sysconfig.get_paths() | {"stdlib": str(tmp_path)}
-    monkeypatch.setattr("saen.io.stdlib.sysconfig.get_paths", lambda: paths)
+    monkeypatch.setattr("saen.io.sources.stdlib.sysconfig.get_paths", lambda: paths)
     return tmp_path
 
 

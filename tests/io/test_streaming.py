@@ -10,8 +10,10 @@ import pytest
 
 from saen import Graphs, generate_threads, load_dataset
 from saen.errors import FileError
-from saen.io import edge_tables, streaming, tables
-from saen.io.reading import ReadOptions
+from saen.io import streaming
+from saen.io.formats import edge_tables
+from saen.io.options import ReadOptions
+from saen.io.parsing import tables
 from saen.io.streaming import stream_dataset
 from saen.io.writing import write_graphs
 

@@ -13,7 +13,7 @@ import pytest
 
 from saen import Graphs, load_dataset
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.io.edge_tables import UnknownGraphsWarning
+from saen.io.formats.edge_tables import UnknownGraphsWarning
 from saen.io.loading import read_graphs
 from tests.io.refusals import bad_file
 
@@ -348,7 +348,7 @@ MOLECULES = "name,smiles,target\nethanol,CCO,0\nbenzene,c1ccccc1,1\n"
 
 def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
     pytest.importorskip("rdkit")
-    from saen.io.rdkit import from_smiles
+    from saen.io.libraries.rdkit import from_smiles
 
     graphs = load_dataset(table(tmp_path / "toy.csv", MOLECULES))
     assert graphs == from_smiles(["CCO", "c1ccccc1"], targets=[0, 1])

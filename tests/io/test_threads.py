@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from saen._util.arrays import segment_ids, segment_reduce
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.threads import _follow, _kinds_of_answers, _Users, generate_threads
+from saen.io.sources.threads import _follow, _kinds_of_answers, _Users, generate_threads
 from tests.io.refusals import refusal
 
 

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError
-from saen.io import archive, tu
-from saen.io.catalog import catalog
+from saen.io.formats import tu
+from saen.io.formats.tu import read_tu, write_tu
 from saen.io.loading import locate
-from saen.io.tu import read_tu, write_tu
+from saen.io.parsing import archive
+from saen.io.sources.catalog import catalog
 from tests.properties.plain import PlainGraphs, numbers, plain_graphs
 
 # A triangle, an edge and a node on its own.

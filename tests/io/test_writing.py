@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, load, load_dataset
-from saen.io.edge_tables import tables_of
+from saen.io.formats.edge_tables import tables_of
+from saen.io.formats.tu import read_tu, write_tu
 from saen.io.loading import read_graphs
 from saen.io.result_tables import write_table
-from saen.io.tu import read_tu, write_tu
 from saen.io.writing import write_graphs
 from tests.io.refusals import refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
@@ -201,7 +201,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("saen.io.jsonl.write_jsonl", full)
+    monkeypatch.setattr("saen.io.formats.jsonl.write_jsonl", full)
     monkeypatch.setattr("saen.io.writing.write_table", full)
     monkeypatch.setattr("saen.io.writing.write_tu", full)
     with pytest.raises(FileError, match=rf"{name}: cannot be written \(No space left on device\)"):

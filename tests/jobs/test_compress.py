@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from saen import Graphs, generate_threads, load
 from saen.decompositions import make_decomposition
 from saen.errors import FileError
-from saen.io import jsonl
-from saen.io.reading import ReadOptions
+from saen.io.formats import jsonl
+from saen.io.options import ReadOptions
 from saen.io.writing import write_graphs
 from saen.jobs.compress import CompressionReport, compress_dataset
 from tests.cli.commandline import invoke

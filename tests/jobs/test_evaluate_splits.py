@@ -11,7 +11,7 @@ import saen
 from saen import InputError
 from saen._util.json_files import write_json
 from saen.errors import FileError
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.jobs.evaluate import Protocol, evaluate_dataset
 from saen.jobs.job import Job
 from saen.report.summaries import describe_evaluation

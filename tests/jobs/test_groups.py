@@ -7,8 +7,8 @@ import pytest
 import saen
 from saen import InputError
 from saen.errors import FileError
-from saen.io.reading import ReadOptions
-from saen.io.records import skipped_records
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import skipped_records
 from saen.jobs.groups import load_groups
 
 THREADS = saen.generate_threads(24, average_nodes=8, seed=2)

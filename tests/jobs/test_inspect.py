@@ -12,9 +12,9 @@ import torch
 
 import saen
 from saen import Ego, FileError, Graphs, SAENClassifier, SAENRegressor, generate_threads
-from saen.io import container
-from saen.io.container import read_header
-from saen.io.shards import write_shards
+from saen.io.store import container
+from saen.io.store.container import read_header
+from saen.io.store.shards import write_shards
 from saen.jobs.inspect import inspect_file
 from tests.cli.commandline import fails, invoke, run
 

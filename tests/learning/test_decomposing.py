@@ -6,8 +6,8 @@ from sklearn.model_selection import GridSearchCV
 
 import saen
 from saen.errors import InputError
-from saen.io import container
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
+from saen.io.store import container
 from saen.jobs.compress import compress_dataset
 from saen.jobs.job import Job
 from saen.jobs.train import train_model

@@ -40,8 +40,8 @@ from saen import (
     compress,
     generate_threads,
 )
-from saen.io.coerce import as_data
-from saen.io.networkx import to_networkx
+from saen.io.libraries.coerce import as_data
+from saen.io.libraries.networkx import to_networkx
 from saen.learning import auto
 from saen.learning.calibration import tempered
 from tests.references.networks import assert_close, numbers

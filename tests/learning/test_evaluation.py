@@ -13,7 +13,7 @@ from saen._util.json_files import write_json
 from saen.cluster.executors import SerialExecutor
 from saen.data.nested import NestedData
 from saen.errors import FileError
-from saen.io.networkx import to_networkx
+from saen.io.libraries.networkx import to_networkx
 from saen.jobs.store import open_run
 from saen.learning.decomposing import Decompositions
 from saen.learning.presets import load_preset

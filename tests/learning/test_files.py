@@ -41,8 +41,8 @@ from saen import (
 from saen.data.documents import Documents
 from saen.data.nested import NestedData
 from saen.decompositions.registry import DECOMPOSITIONS
-from saen.io import container
 from saen.io.embeddings import read_embeddings
+from saen.io.store import container
 from saen.learning.models import forest
 from tests.refusals import refuses
 

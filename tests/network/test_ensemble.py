@@ -11,7 +11,7 @@ import torch
 from saen import SAENClassifier, generate_threads
 from saen._util.executor import Tasks
 from saen.cluster.executors import SerialExecutor
-from saen.io import container
+from saen.io.store import container
 from saen.network import ensemble
 from saen.network.architecture import join_models
 from saen.network.batches import seen_in_training

@@ -19,7 +19,7 @@ from saen import Graphs, generate_threads
 from saen._util.json_files import write_json
 from saen.cli import app
 from saen.errors import FileError, InputError
-from saen.io.tu import write_tu
+from saen.io.formats.tu import write_tu
 from saen.jobs.evaluate import Protocol
 from saen.jobs.job import Job
 from saen.learning.presets import load_preset

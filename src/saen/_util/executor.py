@@ -16,8 +16,8 @@ class Executor(Protocol):
     def put(self, value: Any) -> Any:
         """Share a value with all tasks, once per machine: pass what this returns as an argument.
 
-        The value is what `saen.io.container.save` writes: data, a hierarchy or a compressed one.
-        Tasks receive the value itself, with read-only arrays.
+        The value is what `saen.io.store.container.save` writes: data, a hierarchy or a compressed
+        one. Tasks receive the value itself, with read-only arrays.
         """
 
     def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:

@@ -10,7 +10,7 @@ import typer
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_levels, print_lines
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 
 @options.reads_data
@@ -43,7 +43,7 @@ def command(
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
     from saen.cluster.compress import compress_on_cluster
-    from saen.io.shards import is_shards
+    from saen.io.store.shards import is_shards
     from saen.jobs.compress import compress_dataset, dataset_decomposition
     from saen.report.charts import plot_levels
     from saen.report.figures import check_figure, save_figure

@@ -11,7 +11,7 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_line, print_lines, say
 from saen.errors import FileError
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 
 @options.reads_data

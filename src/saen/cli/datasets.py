@@ -28,8 +28,8 @@ def command(
 
 
 def _list(json: bool) -> None:
-    from saen.io.catalog import catalog
     from saen.io.loading import locate
+    from saen.io.sources.catalog import catalog
 
     places = {entry.name: locate(entry.name) for entry in catalog().values()}
     if json:
@@ -52,8 +52,8 @@ def _list(json: bool) -> None:
 
 
 def _describe(name: str, json: bool) -> None:
-    from saen.io.catalog import find_entry
     from saen.io.loading import load_dataset
+    from saen.io.sources.catalog import find_entry
 
     graphs = load_dataset(name)
     entry = find_entry(name)

@@ -10,7 +10,7 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_line
 from saen.errors import InputError, printable
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 
 @options.reads_data

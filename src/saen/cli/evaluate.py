@@ -10,7 +10,7 @@ import typer
 
 from saen.cli import options
 from saen.cli.output import command_line, heading, print_json, print_lines, print_tried, say
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.jobs.evaluate import EvaluationReport

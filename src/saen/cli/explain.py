@@ -12,7 +12,7 @@ import typer
 from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import console, heading, print_json, print_line, say, table
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.explanations.collection import CollectionExplanation

@@ -10,7 +10,7 @@ import typer
 from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import print_json, print_line
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 
 @options.reads_data
@@ -48,7 +48,7 @@ def command(
     options.import_estimators()
     from saen.errors import InputError
     from saen.explanations.exploration import explore
-    from saen.io.records import skipped_records
+    from saen.io.parsing.records import skipped_records
     from saen.jobs.predict import describe_use, load_examples, load_model
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer

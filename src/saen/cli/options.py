@@ -17,7 +17,7 @@ import typer
 from saen._util.strings import did_you_mean
 from saen.cli.output import report_skipped, say
 from saen.errors import FileError, InputError
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 PRESETS = ("best", "network", "paper", "counts")
 DEVICES = ("auto", "cpu", "cuda", "mps", "xpu")

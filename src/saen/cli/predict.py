@@ -10,7 +10,7 @@ import typer
 from saen.cli import options
 from saen.cli.output import print_json, print_lines, say
 from saen.errors import InputError
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.jobs.predict import PredictionReport

@@ -19,7 +19,7 @@ from saen.cli.output import (
     say,
 )
 from saen.errors import InputError
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.jobs.train import DataFacts

@@ -10,7 +10,7 @@ import typer
 from saen._util.strings import plural
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_line
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.data.documents import Documents

@@ -20,9 +20,9 @@ from saen.data.compression import merge
 from saen.decompositions import Decomposition
 from saen.decompositions.registry import decomposition_to_json
 from saen.errors import FileError, InputError
-from saen.io import container
-from saen.io.container import StoredExamples, load, save, save_examples
-from saen.io.shards import Shards, read_shards
+from saen.io.store import container
+from saen.io.store.container import StoredExamples, load, save, save_examples
+from saen.io.store.shards import Shards, read_shards
 from saen.jobs.compress import (
     CompressionReport,
     known_ceiling,
@@ -63,7 +63,7 @@ def compress_shards(
 
     >>> from saen import Ego, generate_threads
     >>> from saen.cluster.executors import SerialExecutor
-    >>> from saen.io.shards import split_graphs, write_shards
+    >>> from saen.io.store.shards import split_graphs, write_shards
     >>> folder = getfixture("tmp_path") / "threads"
     >>> _ = write_shards(split_graphs(generate_threads(40, seed=1), 4), folder)
     >>> report = compress_shards(folder, Ego(), SerialExecutor())

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from saen._util.executor import Executor
 from saen.errors import InputError, SaenError, WorkerError
-from saen.io import container
+from saen.io.store import container
 
 MAX_RETRIES = 3
 """How often a task whose worker died is run again."""

@@ -26,7 +26,7 @@ from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.identical import Rows, merge_objects, merge_rows
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
-from saen.io import container
+from saen.io.store import container
 
 INDEX = "partitions.json"
 

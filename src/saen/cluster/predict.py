@@ -15,12 +15,12 @@ from saen._util.progress import bar
 from saen.cluster.executors import open_executor
 from saen.cluster.work import work_folder
 from saen.errors import InputError
-from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
-from saen.io.packing import pack_column, unpack_column
 from saen.io.result_tables import FORMATS, check_format
-from saen.io.shards import Shards, file_checksum, read_shards
+from saen.io.store import container
+from saen.io.store.packing import pack_column, unpack_column
+from saen.io.store.shards import Shards, file_checksum, read_shards
 from saen.jobs.predict import (
     EmbeddingReport,
     PredictionReport,

@@ -15,7 +15,6 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
-from saen.data.word_vectors import VectorsFile, read_word_vectors
 from saen.decompositions.base import (
     FITTED,
     Anchors,
@@ -29,6 +28,7 @@ from saen.decompositions.ego import Ego
 from saen.decompositions.path_parts import Steps, path_relations
 from saen.decompositions.shortest_paths import Reader, shortest_paths
 from saen.errors import FileError, InputError
+from saen.io.word_vectors import VectorsFile, read_word_vectors
 
 
 @dataclass(frozen=True)

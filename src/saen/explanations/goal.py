@@ -15,7 +15,7 @@ from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
 from saen.explanations.describe import DecomposedExample
-from saen.io.coerce import as_data
+from saen.io.libraries.coerce import as_data
 from saen.learning.decomposing import Data, recode_like
 from saen.learning.models.base import Fitted
 

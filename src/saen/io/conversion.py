@@ -11,12 +11,12 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io import container
-from saen.io.any_json import read_any_json
+from saen.io.formats.any_json import read_any_json
+from saen.io.formats.nested import write_nested
 from saen.io.loading import data_kind, input_files, load_data
-from saen.io.nested import write_nested
-from saen.io.reading import ReadOptions
-from saen.io.shards import Shards, write_shards
+from saen.io.options import ReadOptions
+from saen.io.store import container
+from saen.io.store.shards import Shards, write_shards
 from saen.io.streaming import stream_data
 from saen.io.writing import output_files, write_graphs
 

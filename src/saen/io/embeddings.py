@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array, Floats
 from saen._util.atomic import atomic_write
 from saen.errors import FileError
-from saen.io import container
-from saen.io.packing import pack_column, unpack_column
+from saen.io.parsing.tables import read_table
 from saen.io.result_tables import check_format, open_table
-from saen.io.tables import read_table
+from saen.io.store import container
+from saen.io.store.packing import pack_column, unpack_column
 
 KIND = "embeddings"
 FORMATS = (".parquet", ".csv", ".npy", ".safetensors")

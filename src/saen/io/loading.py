@@ -28,8 +28,16 @@ from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import DatasetNotFoundError, FileError, InputError
-from saen.io import container, edge_lists, graphml, jsonl, tables
-from saen.io.catalog import (
+from saen.io.formats import edge_lists, graphml, jsonl
+from saen.io.formats.edge_tables import EDGES, read_edge_table, read_targets, warn_unknown
+from saen.io.formats.tu import ENDINGS, TargetFile, read_tu
+from saen.io.libraries.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_smiles
+from saen.io.options import ReadOptions
+from saen.io.parsing import tables
+from saen.io.parsing.records import BadGraphs, Records, bad_graphs, targets_for
+from saen.io.parsing.tables import split_names
+from saen.io.parsing.text_files import numbered_lines, unreadable
+from saen.io.sources.catalog import (
     CatalogEntry,
     DownloadError,
     cache_folder,
@@ -38,14 +46,8 @@ from saen.io.catalog import (
     download_path,
     find_entry,
 )
-from saen.io.edge_tables import EDGES, read_edge_table, read_targets, warn_unknown
-from saen.io.rdkit import MOLECULE_SUFFIXES, SMILES, read_molecule_file, read_smiles
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, Records, bad_graphs, targets_for
-from saen.io.shards import KINDS, is_shards, read_shards
-from saen.io.tables import split_names
-from saen.io.text_files import numbered_lines, unreadable
-from saen.io.tu import ENDINGS, TargetFile, read_tu
+from saen.io.store import container
+from saen.io.store.shards import KINDS, is_shards, read_shards
 
 GENERATED = "threads"
 STDLIB = "stdlib-functions"
@@ -116,7 +118,7 @@ def _load_graphs(name_or_path: str | os.PathLike[str], options: ReadOptions, cac
     entry = find_entry(str(name_or_path))
     name = entry.name if entry else str(name_or_path)
     if name.casefold() == GENERATED:
-        from saen.io.threads import generate_threads
+        from saen.io.sources.threads import generate_threads
 
         options.only(GENERATED)
         return generate_threads()
@@ -217,7 +219,7 @@ def load_data(
         stored: Any = _load_stored(path, takes, options)
         return _finished(stored, options)  # type: ignore[no-any-return]
     if takes == "documents":
-        from saen.io.conllu import read_conllu
+        from saen.io.formats.conllu import read_conllu
 
         if path.suffix != ".conllu":
             raise InputError(f"documents are read from .conllu files, not from {name_or_path}")
@@ -229,11 +231,11 @@ def load_data(
         return _finished(documents, options)
     if takes == "nested":
         if str(name_or_path) == STDLIB and not path.exists():
-            from saen.io.stdlib import stdlib_functions
+            from saen.io.sources.stdlib import stdlib_functions
 
             options.only(STDLIB)
             return stdlib_functions()
-        from saen.io.nested import read_nested
+        from saen.io.formats.nested import read_nested
 
         if path.suffix not in jsonl.SUFFIXES:
             raise InputError(

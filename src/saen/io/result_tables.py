@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
 from saen.errors import InputError
-from saen.io.tables import pyarrow
+from saen.io.parsing.tables import pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,15 +14,15 @@ from saen._util.atomic import expand_user
 from saen.data._collection import concatenate_values
 from saen.data.graphs import Graphs
 from saen.errors import FileError
-from saen.io import jsonl
-from saen.io.edge_tables import stream_edge_tables
+from saen.io.formats import jsonl
+from saen.io.formats.edge_tables import stream_edge_tables
+from saen.io.libraries.rdkit import SMILES, read_smiles
 from saen.io.loading import load_data, load_dataset, warn_repeated_ids, with_named_targets
-from saen.io.rdkit import SMILES, read_smiles
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, bad_graphs
-from saen.io.shards import is_shards, read_shards
-from saen.io.tables import SUFFIXES, ParquetRows, Table, read_table
-from saen.io.text_files import numbered_lines
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import BadGraphs, bad_graphs
+from saen.io.parsing.tables import SUFFIXES, ParquetRows, Table, read_table
+from saen.io.parsing.text_files import numbered_lines
+from saen.io.store.shards import is_shards, read_shards
 
 MOLECULES_PER_PART = 20_000
 

@@ -25,13 +25,15 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io import container, jsonl, tables
-from saen.io.edge_tables import beside, tables_of
-from saen.io.graphml import write_graphml
+from saen.io.formats import jsonl
+from saen.io.formats.edge_tables import beside, tables_of
+from saen.io.formats.graphml import write_graphml
+from saen.io.formats.tu import ENDINGS, NAMES_ENDING, write_tu
+from saen.io.libraries.plain_graphs import check_both_directions
 from saen.io.loading import TARGET_FILES
-from saen.io.plain_graphs import check_both_directions
+from saen.io.parsing import tables
 from saen.io.result_tables import write_table
-from saen.io.tu import ENDINGS, NAMES_ENDING, write_tu
+from saen.io.store import container
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,9 @@ from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, ceiling, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_to_json
-from saen.io.container import StoredExamples, file_bytes, original_bytes, save_examples
 from saen.io.loading import catalog_entry, data_kind, input_files, load_data
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
+from saen.io.store.container import StoredExamples, file_bytes, original_bytes, save_examples
 from saen.io.streaming import stream_dataset
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.decomposing import DifferentKindsError, fitted_fields, joined_fit

@@ -16,7 +16,7 @@ from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.records import skipped_records
+from saen.io.parsing.records import skipped_records
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
 from saen.jobs.job import Job, check_targets, named_targets
 from saen.jobs.overlap import overlap

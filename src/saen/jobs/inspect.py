@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from saen.errors import FileError
-from saen.io import container
-from saen.io.container import Header
 from saen.io.embeddings import open_npy
-from saen.io.shards import is_shards, read_shards
+from saen.io.store import container
+from saen.io.store.container import Header
+from saen.io.store.shards import is_shards, read_shards
 
 TABLES = (".csv", ".jsonl", ".parquet")
 
@@ -278,7 +278,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> tuple[list[str], int]:
-    from saen.io.tables import pyarrow
+    from saen.io.parsing.tables import pyarrow
 
     try:
         metadata = pyarrow()[1].read_metadata(path)

@@ -14,7 +14,7 @@ from saen._util.strings import some_of
 from saen.data._collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import catalog_entry, data_kind, load_data
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.io.streaming import stream_data
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator

@@ -9,7 +9,7 @@ from saen.data.graphs import Graphs
 from saen.data.overlap import DECOMPOSITION, Overlap, find_overlap
 from saen.decompositions import Decomposition, make_decomposition
 from saen.errors import InputError
-from saen.io.coerce import as_data
+from saen.io.libraries.coerce import as_data
 
 LABELLED = "neighbourhoods(depth=2)"
 """The decomposition for graphs with node labels."""

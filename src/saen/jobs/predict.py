@@ -16,12 +16,12 @@ from saen._util.progress import bar
 from saen._util.strings import did_you_mean
 from saen.data._collection import concatenate_values, known_targets
 from saen.errors import FileError, InputError
-from saen.io import container
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.loading import input_files
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.io.store import container
 from saen.jobs.job import load_input, stream_input
 from saen.jobs.scoring import Scored, score_predictions
 from saen.jobs.store import digest, versions

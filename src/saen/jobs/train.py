@@ -24,7 +24,7 @@ from saen._util.seeds import derive_seed
 from saen.data._collection import class_counts
 from saen.errors import FileError, InputError
 from saen.io.loading import input_files
-from saen.io.records import skipped_records, targets_for
+from saen.io.parsing.records import skipped_records, targets_for
 from saen.jobs.compress import known_ceiling
 from saen.jobs.groups import load_groups
 from saen.jobs.job import Job, check_targets, named_targets

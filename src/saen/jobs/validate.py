@@ -13,7 +13,7 @@ from saen.data.overlap import Overlap
 from saen.decompositions.real_attributes import real_attributes
 from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.jobs.overlap import overlap
 from saen.jobs.unused import unused_information
 

@@ -24,8 +24,8 @@ from saen.decompositions.registry import (
     decomposition_from_json,
 )
 from saen.errors import FileError, InputError
-from saen.io import container
-from saen.io.coerce import as_data
+from saen.io.libraries.coerce import as_data
+from saen.io.store import container
 from saen.learning import auto
 from saen.learning.parameters import HasMethods, Parameters, StrOptions, parameter
 

@@ -13,8 +13,8 @@ from saen._util.atomic import expand_user
 from saen._version import __version__
 from saen.decompositions.registry import UnknownDecompositionError
 from saen.errors import FileError, InputError
-from saen.io import container
-from saen.io.reading import REMEMBERED
+from saen.io.options import REMEMBERED
+from saen.io.store import container
 
 if TYPE_CHECKING:
     from saen.learning.estimators import Estimator

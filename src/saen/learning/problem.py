@@ -22,7 +22,7 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import human_bytes, plural
 from saen.data._collection import known_targets
 from saen.errors import InputError
-from saen.io.records import targets_for
+from saen.io.parsing.records import targets_for
 from saen.learning.calibration import Calibration, probabilities, temperature_of
 from saen.learning.metrics import (
     MIN_PROBABILITY,

@@ -19,7 +19,7 @@ from saen._util.arrays import Array, Floats, distinct_with_inverse, offsets, seg
 from saen._util.executor import Tasks
 from saen.data.compression import Compressed
 from saen.errors import FileError
-from saen.io import container
+from saen.io.store import container
 from saen.network.architecture import Architecture, take_model
 from saen.network.batches import generator, hierarchy_and_top, seen_in_training
 from saen.network.loss import Task

@@ -19,7 +19,7 @@ from saen._util.arrays import Array
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
-from saen.io import container
+from saen.io.store import container
 from saen.network.batches import (
     Batch,
     Batches,

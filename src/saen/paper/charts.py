@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saen.io.catalog import catalog
+from saen.io.sources.catalog import catalog
 from saen.report.charts import SLANTED
 from saen.report.figures import new_figure, open_frame
 from saen.report.palette import BLUE, GREEN, GREY, ORANGE, PALE, PINK, SKY

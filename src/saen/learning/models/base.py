@@ -25,7 +25,7 @@ from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import InputError
-from saen.io.packing import pack_hierarchy, under, unpack_hierarchy
+from saen.io.store.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.calibration import Calibration
 from saen.learning.decomposing import Decomposed, Decompositions, DecompositionSpec
 from saen.learning.metrics import Metric

@@ -22,7 +22,7 @@ from saen._util.caller import warn_caller
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
-from saen.io.packing import under
+from saen.io.store.packing import under
 from saen.learning import auto
 from saen.learning.decomposing import Decompositions, DecompositionSpec
 from saen.learning.metrics import Metric

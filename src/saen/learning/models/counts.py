@@ -35,8 +35,8 @@ from saen.data.hierarchy import Hierarchy, Relation
 from saen.decompositions import Decomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.errors import InputError
-from saen.io import container
-from saen.io.packing import under
+from saen.io.store import container
+from saen.io.store.packing import under
 from saen.learning.calibration import Calibration
 from saen.learning.decomposing import (
     Decomposed,

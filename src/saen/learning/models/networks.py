@@ -23,7 +23,7 @@ from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
-from saen.io.packing import under
+from saen.io.store.packing import under
 from saen.learning import auto
 from saen.learning.decomposing import (
     Decomposed,

@@ -12,7 +12,7 @@ import numpy as np
 
 from saen._util.arrays import Array
 from saen.errors import InputError
-from saen.io.text_files import check_text, check_width
+from saen.io.parsing.text_files import check_text, check_width
 
 _NUMBERS = {int, float, bool}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import FileError
-from saen.data.word_vectors import read_word_vectors
+from saen.io.word_vectors import read_word_vectors
 from tests.refusals import refuses
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)

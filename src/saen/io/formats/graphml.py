@@ -16,9 +16,9 @@ from saen._util.arrays import Array
 from saen._util.strings import first_duplicate
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.columns import Items
-from saen.io.records import Record
-from saen.io.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
+from saen.io.parsing.columns import Items
+from saen.io.parsing.records import Record
+from saen.io.parsing.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
 
 SUFFIXES = (".graphml", ".gml")
 
@@ -164,7 +164,7 @@ def write_graphml(graphs: Graphs, folder: Path) -> list[str]:
     """
     import networkx
 
-    from saen.io.networkx import to_networkx
+    from saen.io.libraries.networkx import to_networkx
 
     digits = len(str(max(len(graphs) - 1, 0)))
     names = [f"{number:0{digits}}.graphml" for number in range(len(graphs))]

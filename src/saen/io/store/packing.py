@@ -18,7 +18,7 @@ from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.nested import NestedData
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError, SaenError
-from saen.io.archive import FREE_BYTES, MAX_RATIO
+from saen.io.parsing.archive import FREE_BYTES, MAX_RATIO
 
 Storable = Graphs | Documents | NestedData | Hierarchy | Compressed
 Data = TypeVar("Data", Graphs, Documents, NestedData)

@@ -25,7 +25,7 @@ from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.data.vocabulary import Vocabulary
 from saen.errors import FileError, InputError
-from saen.io import container
+from saen.io.store import container
 
 INDEX = "shards.json"
 _VERSION = 1

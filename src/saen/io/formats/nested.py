@@ -15,10 +15,10 @@ from saen._util.atomic import atomic_write
 from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io.jsonl import all_keys, example_keys
-from saen.io.records import extra_columns, id_array
-from saen.io.records import partial_targets as target_array
-from saen.io.text_files import numbered_lines, parse_json_line
+from saen.io.formats.jsonl import all_keys, example_keys
+from saen.io.parsing.records import extra_columns, id_array
+from saen.io.parsing.records import partial_targets as target_array
+from saen.io.parsing.text_files import numbered_lines, parse_json_line
 
 
 def write_nested(data: NestedData, path: str | Path) -> None:

@@ -24,7 +24,7 @@ from saen._util.progress import bar
 from saen._util.strings import human_bytes
 from saen.data.graphs import Graphs
 from saen.errors import FileError
-from saen.io.tu import TargetFile, read_tu
+from saen.io.formats.tu import TargetFile, read_tu
 
 BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
 
@@ -77,7 +77,7 @@ def catalog() -> Mapping[str, CatalogEntry]:
     >>> entry.graphs, entry.classes, entry.radii, entry.node_labels
     (1500, 3, (0, 1, 2), 'degree')
     """
-    text = (files("saen.io") / "catalog.toml").read_text(encoding="utf-8")
+    text = (files("saen.io.sources") / "catalog.toml").read_text(encoding="utf-8")
     entries = {}
     for name, fields in tomllib.loads(text).items():
         paper = fields.pop("paper", None)

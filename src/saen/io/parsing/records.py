@@ -21,8 +21,8 @@ from saen._util.lazy import LazyModule
 from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.reading import ReadOptions, Task
-from saen.io.text_files import FREE_NODES, check_text, check_width
+from saen.io.options import ReadOptions, Task
+from saen.io.parsing.text_files import FREE_NODES, check_text, check_width
 
 if TYPE_CHECKING:
     from scipy import sparse

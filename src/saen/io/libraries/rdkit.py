@@ -17,11 +17,11 @@ from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError, MissingExtraError
-from saen.io.plain_graphs import check_both_directions, plain_graphs
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, with_targets
-from saen.io.tables import SUFFIXES, Table, Targets, column_name, find_column
-from saen.io.text_files import read_text
+from saen.io.libraries.plain_graphs import check_both_directions, plain_graphs
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import BadGraphs, with_targets
+from saen.io.parsing.tables import SUFFIXES, Table, Targets, column_name, find_column
+from saen.io.parsing.text_files import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +265,7 @@ def read_smiles(table: Table, options: ReadOptions, bad_graph: BadGraphs) -> Gra
     `options` name other columns. Ids are those of a column `id` or `name`, else the SMILES as
     written. All other columns become `extra`, and so do the SMILES where they are not the ids.
 
-    >>> from saen.io.tables import read_table
+    >>> from saen.io.parsing.tables import read_table
     >>> file = getfixture("tmp_path") / "acids.csv"
     >>> _ = file.write_text("smiles,target\\nCC(=O)O,acid\\nCCO,alcohol\\n")
     >>> read_smiles(read_table(file), ReadOptions(), BadGraphs(skip=False, report=print))

@@ -1,7 +1,8 @@
 """JSON lines as whole columns: many lines that are written alike, parsed at once by pyarrow.
 
 `read_block` gives up (None) on whatever it does not know, and on whatever looks wrong: then each
-line is parsed and checked by `saen.io.jsonl`, which accepts the same graphs and says what is wrong.
+line is parsed and checked by `saen.io.formats.jsonl`, which accepts the same graphs and says what
+is wrong.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array
 from saen._util.lazy import import_extra
 from saen.errors import InputError, MissingExtraError
-from saen.io.records import MAX_TARGET_LENGTH, Block
-from saen.io.text_files import BYTE_ORDER_MARK, check_text, check_width
+from saen.io.parsing.records import MAX_TARGET_LENGTH, Block
+from saen.io.parsing.text_files import BYTE_ORDER_MARK, check_text, check_width
 
 MIN_BYTES = 2**16
 """Text that is read line by line before pyarrow is imported."""

@@ -18,9 +18,9 @@ from saen._util.strings import plural
 from saen.data._collection import repeated_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, assemble
-from saen.io.tables import (
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import BadGraphs, assemble
+from saen.io.parsing.tables import (
     ROW_INDEX,
     SUFFIXES,
     ParquetRows,

@@ -30,9 +30,9 @@ from saen._util.strings import plural
 from saen.data._adjacency import EdgeBlock, Entries
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.archive import Member, members
-from saen.io.records import check_id, clashing_edges
-from saen.io.text_files import BYTE_ORDER_MARK, check_width, decoded, exact_floats
+from saen.io.parsing.archive import Member, members
+from saen.io.parsing.records import check_id, clashing_edges
+from saen.io.parsing.text_files import BYTE_ORDER_MARK, check_width, decoded, exact_floats
 
 if TYPE_CHECKING:
     import pandas as pd

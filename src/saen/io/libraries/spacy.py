@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from saen.data.documents import Documents, Word
 from saen.errors import InputError
-from saen.io.conllu import COLUMNS
-from saen.io.reading import WordColumn
+from saen.io.formats.conllu import COLUMNS
+from saen.io.options import WordColumn
 
 _ATTRIBUTES = {"form": "text", "lemma": "lemma_", "upos": "pos_"}
 

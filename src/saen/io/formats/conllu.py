@@ -12,8 +12,8 @@ from saen._util.lazy import import_extra
 from saen._util.strings import plural
 from saen.data.documents import Documents, Word
 from saen.errors import FileError, InputError
-from saen.io.reading import WordColumn
-from saen.io.text_files import decoded, read_bytes
+from saen.io.options import WordColumn
+from saen.io.parsing.text_files import decoded, read_bytes
 
 COLUMNS = ("form", "lemma", "upos")
 SPLITS = ("auto", "newdoc", "sentence")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from saen.errors import InputError
 
 if TYPE_CHECKING:
-    from saen.io.records import Report
+    from saen.io.parsing.records import Report
 
 Task = Literal["classification", "regression"]
 Chem = Literal["plain", "rich"]

@@ -1,4 +1,4 @@
-"""The `.saen` format: safetensors with JSON metadata, for whatever `saen.io.packing` packs.
+"""The `.saen` format: safetensors with JSON metadata, for whatever `saen.io.store.packing` packs.
 
 Files are written atomically, have a format version and a checksum, and are memory-mapped on load.
 Integers are stored in the narrowest type that fits. There is no pickle: loading a foreign or
@@ -27,7 +27,7 @@ from saen.data._collection import checked_names
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError
-from saen.io.packing import (
+from saen.io.store.packing import (
     KINDS,
     UNPACK_ERRORS,
     Storable,

@@ -18,13 +18,13 @@ from saen._util.progress import bar
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.columns import Items
-from saen.io.jsonl_blocks import read_block
-from saen.io.plain_graphs import plain_graphs
-from saen.io.reading import ReadOptions
-from saen.io.records import BadGraphs, Record, Records, as_target, check_id
-from saen.io.tables import split_names
-from saen.io.text_files import is_blank, parse_json_line, unreadable
+from saen.io.formats.jsonl_blocks import read_block
+from saen.io.libraries.plain_graphs import plain_graphs
+from saen.io.options import ReadOptions
+from saen.io.parsing.columns import Items
+from saen.io.parsing.records import BadGraphs, Record, Records, as_target, check_id
+from saen.io.parsing.tables import split_names
+from saen.io.parsing.text_files import is_blank, parse_json_line, unreadable
 
 SUFFIXES = (".jsonl", ".ndjson")
 

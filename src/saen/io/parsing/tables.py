@@ -22,10 +22,10 @@ from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule, import_extra
 from saen._util.strings import boolean_text, did_you_mean, plural
 from saen.errors import FileError, InputError
-from saen.io.archive import FREE_BYTES, MAX_RATIO
-from saen.io.reading import ReadOptions
-from saen.io.records import TargetValue
-from saen.io.text_files import (
+from saen.io.options import ReadOptions
+from saen.io.parsing.archive import FREE_BYTES, MAX_RATIO
+from saen.io.parsing.records import TargetValue
+from saen.io.parsing.text_files import (
     FREE_CHARACTERS,
     check_width,
     exact_floats,

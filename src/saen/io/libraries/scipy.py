@@ -13,7 +13,7 @@ from scipy import sparse
 from saen._util.arrays import index_dtype, offsets, segment_ids
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.records import one_way_nodes
+from saen.io.parsing.records import one_way_nodes
 
 
 def from_scipy(

@@ -12,7 +12,7 @@ import numpy as np
 
 from saen.data.nested import NestedData
 from saen.errors import DatasetNotFoundError, FileError, InputError
-from saen.io.text_files import read_bytes
+from saen.io.parsing.text_files import read_bytes
 
 PACKAGES = (
     *("asyncio", "email", "http", "importlib", "logging"),

@@ -12,7 +12,7 @@ from saen._util.arrays import Array, segment_ids
 from saen.data._adjacency import by_column
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.records import EDGE_COLUMNS
+from saen.io.parsing.records import EDGE_COLUMNS
 
 
 def check_both_directions(graphs: Graphs, library: str) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.io.columns import Items
-from saen.io.plain_graphs import check_both_directions, plain_graphs
+from saen.io.libraries.plain_graphs import check_both_directions, plain_graphs
+from saen.io.parsing.columns import Items
 
 _LABEL = "label"
 

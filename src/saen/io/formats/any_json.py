@@ -10,10 +10,10 @@ from typing import Any
 from saen._util.strings import boolean_text
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io.jsonl import SUFFIXES, example_keys
-from saen.io.reading import ReadOptions
-from saen.io.records import id_array
-from saen.io.text_files import numbered_lines, parse_json_line, read_text
+from saen.io.formats.jsonl import SUFFIXES, example_keys
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import id_array
+from saen.io.parsing.text_files import numbered_lines, parse_json_line, read_text
 
 CARRY = "carry"
 """The role of a value that is carried down to the level of the deepest ones."""

@@ -19,7 +19,7 @@ from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
-from saen.io.records import one_way_nodes
+from saen.io.parsing.records import one_way_nodes
 
 try:
     from torch_geometric.data import Data  # type: ignore[import-untyped]

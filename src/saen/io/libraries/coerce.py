@@ -34,17 +34,17 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         items = []
     first = items[0] if items else None
     if hasattr(first, "edge_index"):
-        from saen.io.pyg import from_pyg
+        from saen.io.libraries.pyg import from_pyg
 
         return from_pyg(items)
     if hasattr(first, "adjacency") and hasattr(first, "nodes"):
-        from saen.io.networkx import from_networkx
+        from saen.io.libraries.networkx import from_networkx
 
         graphs = from_networkx(items)
         _warn_unread(items)
         return graphs
     if hasattr(first, "GetAtoms"):
-        from saen.io.rdkit import from_rdkit
+        from saen.io.libraries.rdkit import from_rdkit
 
         return from_rdkit(items)
     if hasattr(X, "columns"):

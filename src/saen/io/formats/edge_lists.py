@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from saen.errors import FileError
-from saen.io.records import Record
-from saen.io.text_files import read_text
+from saen.io.parsing.records import Record
+from saen.io.parsing.text_files import read_text
 
 SUFFIXES = (".edgelist", ".edges", ".txt")
 

@@ -1,0 +1,1 @@
+"""The formats of files, one module each."""

@@ -1,0 +1,1 @@
+"""What the formats are read with: archives, text, tables, and graphs out of rows and records."""
