@@ -46,7 +46,6 @@ from saen.learning.models.counts import (
     FittedCounts,
 )
 from saen.learning.models.encoding import (
-    ROLE_BITS,
     Encoder,
     PartTable,
     count_parts,
@@ -487,11 +486,11 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
 
     Parameters
     ----------
-    decomposition, radii, node_labels, levels, encoding, max_count, max_thresholds, n_features,
-    norm, min_graphs : see `PartCounts`.
+    decomposition, radii, node_labels, encoding, max_thresholds, norm, min_graphs : see
+        `PartCounts`.
     model : `linear`, or `forest`: decision trees over the shares of the most frequent parts and the
         number of all (a regressor's: over plain counts), for which `encoding`, `norm` and `C` do
-        not apply, and `n_features` is not allowed.
+        not apply.
     depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
         `auto` chooses on inner folds, for a forest from 0, 1 and 2. Applies to `neighbourhoods` and
         `ego`.
@@ -676,18 +675,14 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
     ----------
     decomposition, radii, node_labels : as for `SAENClassifier`; the depth of `neighbourhoods`, if
         not given, is 5, or less for large collections.
-    levels : which levels' objects are counted, 0 being the bottom; `auto` is the level below the
-        top, whose parts are counted by role.
     encoding : `counts`, or `unary`: a count c becomes the features "at least 1", …, "at least c",
         whose inner product is Σ min(x, y). Thresholds that no example of `fit` tells apart share
         a column, without any change of the inner products.
-    max_count : larger counts are taken for this one.
     max_thresholds : at most about so many columns per part in unary: the first thresholds exact,
         then ever wider apart, with counts between them interpolated.
-    n_features : hash into so many columns, instead of one per part (and threshold).
     norm : `l2` divides rows by their length (in unary, that of the unary vector), None does not.
         Parts without a column count, so that inner products are those of the normalised kernel.
-    min_graphs : leave out parts that fewer examples of `fit` have (with hashing: columns).
+    min_graphs : leave out parts that fewer examples of `fit` have.
 
     After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`,
     `n_features_out_`, and `unseen_share_`: the share of part occurrences in the last `transform`
@@ -726,25 +721,18 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         check_is_fitted(self, "encoder_")
         data = Decompositions.of(X, self._spec.takes)
         compressed = data.like(self.decomposition_, self.schema_)
-        return self._features(count_parts(compressed, self.levels))
+        return self._features(count_parts(compressed))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """What every column counts: a role (or level), a part by its key, and a threshold."""
         check_is_fitted(self, "encoder_")
         encoder = self.encoder_
-        if encoder.occupied is not None:
-            return np.array([f"hash {i}" for i in range(encoder.n_columns)], dtype=np.object_)
-        names = [self._part_name(*part) for part in encoder.ids.tolist()]
+        roles = self.schema_.relations[-1].alphabet
+        names = [f"{roles[role]} > {a:016x}{b:016x}" for role, a, b in encoder.ids.tolist()]
         if self.encoding == "unary":
             pairs = zip(segment_ids(encoder.starts), encoder.thresholds.tolist(), strict=True)
             names = [f"{names[part]} ≥ {threshold}" for part, threshold in pairs]
         return np.array(names, dtype=np.object_)
-
-    def _part_name(self, place: int, one: int, other: int) -> str:
-        level, role = divmod(place, 1 << ROLE_BITS)
-        top = level == self.schema_.depth - 1
-        where = self.schema_.relations[-1].alphabet[role] if top else self.schema_.names[level]
-        return f"{where} > {one:016x}{other:016x}"
 
     def _fit(self, X: Data) -> PartTable:
         self.validate()
@@ -752,7 +740,7 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         if len(data) == 0:
             raise InputError("nothing to fit: the data are empty")
         decomposed = data.decomposed(self._spec, np.arange(len(data)))
-        table = count_parts(decomposed.compressed, self.levels)
+        table = count_parts(decomposed.compressed)
         self.decomposition_, self.schema_ = decomposed.decomposition, decomposed.schema
         self.encoder_ = self._encoder(table, np.bincount(table.top, minlength=table.n_rows))
         self.n_features_out_ = self.encoder_.n_columns

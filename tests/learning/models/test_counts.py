@@ -128,8 +128,6 @@ def test_a_forest_chooses_a_small_depth_and_learns():
     assert model.score(THREADS, KINDS) > 0.8
     again = fitted(KINDS, decomposition="neighbourhoods(depth=4)", encoding="counts", **FOREST)
     np.testing.assert_array_equal(again.predict_proba(THREADS), model.predict_proba(THREADS))
-    with pytest.raises(InputError, match="omit n_features"):
-        fitted(n_features=64, **FOREST)
 
 
 def test_a_forest_of_classes_reads_shares_and_the_number_of_parts_and_one_of_numbers_counts():
@@ -335,7 +333,7 @@ def test_a_class_that_a_training_part_lacks_is_improbable():
 # -- saving and explaining ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}, FOREST])
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, FOREST])
 def test_models_are_the_same_after_saving(settings, tmp_path):
     model = fitted(KINDS, **settings)
     model.save(tmp_path / "model.saen")
@@ -353,7 +351,7 @@ def test_models_are_the_same_after_saving(settings, tmp_path):
         PartCountsRegressor.load(tmp_path / "model.saen")
 
 
-@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, {"n_features": 64}, FOREST])
+@pytest.mark.parametrize("settings", [{}, {"encoding": "counts"}, FOREST])
 @pytest.mark.parametrize("y", [THREADS.targets, KINDS], ids=["two classes", "three"])
 def test_contributions_add_up_to_the_decision_value(settings, y):
     model = fitted(y, **settings)
@@ -421,9 +419,6 @@ def test_numbers_are_explained_too():
     explanation = explain(model, THREADS, 5)
     assert explanation.output == pytest.approx(model.predict(THREADS[5:6])[0])
     assert explanation.gap < 1e-9
-    lower = PartCountsRegressor(**SMALL, levels=[0, 1]).fit(THREADS, THREADS.sizes)
-    with pytest.raises(InputError, match="levels='auto'"):
-        explain(lower, THREADS, 5)
 
 
 def test_embeddings_keep_inner_products():

@@ -280,14 +280,6 @@ def test_grakel_agrees_on_optimal_assignments():
         np.testing.assert_allclose((found @ found.T).toarray(), kernel.fit_transform(plain))
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_max_count_caps_the_counts(encoding):
-    graphs = stars(1, 4, 9)
-    capped = counts("nodes", encoding, max_count=5).fit_transform(graphs)
-    expected = {"counts": [[4, 10, 10], [10, 25, 25]], "unary": [[2, 2, 2], [2, 5, 5]]}[encoding]
-    np.testing.assert_allclose((capped @ capped.T).toarray()[:2], expected)
-
-
 def test_max_thresholds_keeps_products_of_counts_that_have_one():
     graphs = stars(*range(60))
     exact = counts("nodes", "unary").fit_transform(graphs)
@@ -310,38 +302,6 @@ def test_min_graphs_leaves_rare_parts_out(encoding):
     assert features.unseen_share_ == pytest.approx(1 / 6)
     parts = {name.partition(" ≥ ")[0] for name in features.get_feature_names_out()}
     assert len(parts) == 2
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_hashing_keeps_products_where_nothing_collides(encoding):
-    threads = generate_threads(30, average_nodes=10, seed=1)
-    plain = counts("neighbourhoods(depth=1)", encoding).fit_transform(threads)
-    features = counts("neighbourhoods(depth=1)", encoding, n_features=1 << 20)
-    hashed = features.fit_transform(threads)
-    assert hashed.shape == (30, 1 << 20)
-    np.testing.assert_allclose((hashed @ hashed.T).toarray(), (plain @ plain.T).toarray())
-    few = PartCounts("neighbourhoods(depth=1)", encoding=encoding, n_features=7)
-    rows = few.fit_transform(threads)
-    assert rows.shape == (30, 7)
-    raw = counts("neighbourhoods(depth=1)", encoding, n_features=7).fit_transform(threads)
-    lengths = np.sqrt(plain.multiply(plain).sum(axis=1))  # before hashing
-    np.testing.assert_allclose(rows.toarray() * lengths[:, None], raw.toarray(), atol=1e-12)
-    assert few.get_feature_names_out().tolist()[-1] == "hash 6"
-    later = features.transform(stars(40))
-    assert 0 < features.unseen_share_ <= 1
-    assert later.shape == (1, 1 << 20)
-
-
-def test_levels_below_are_counted_through_all_levels_between():
-    graphs = stars(2, 3)
-    both = counts("ego(radii=(0, 1))", levels=[0, 1]).fit(graphs)
-    names = both.get_feature_names_out().tolist()
-    rows = both.transform(graphs).toarray()
-    below = [i for i, name in enumerate(names) if name.startswith("nodes > ")]
-    # A star with n leaves: n + 1 ego graphs of one node, n of two, one of n + 1.
-    assert rows[:, below].tolist() == [[3 + 4 + 3], [4 + 6 + 4]]
-    upper = counts("ego(radii=(0, 1))").fit_transform(graphs)
-    assert np.array_equal(np.delete(rows, below, axis=1), upper.toarray())
 
 
 # -- a transformer among others ----------------------------------------------------------------
@@ -484,9 +444,7 @@ def test_both_halves_of_a_key_must_agree(masks, monkeypatch):
     ("settings", "message"),
     [
         ({"encoding": "binary"}, "The 'encoding' parameter of PartCounts must be"),
-        ({"levels": [7]}, r"levels of parts are 0 … 1, not \[7\]"),
         ({"min_graphs": 0}, "The 'min_graphs' parameter of PartCounts must be"),
-        ({"n_features": 2**62}, "The 'n_features' parameter of PartCounts must be"),
     ],
 )
 def test_wrong_arguments_are_refused(settings, message):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from time import perf_counter
@@ -60,7 +60,6 @@ from saen.learning.models.base import (
 )
 from saen.learning.models.encoding import (
     ENCODINGS,
-    MAX_ROLE,
     SHARES,
     Encoded,
     Encoder,
@@ -85,8 +84,6 @@ from saen.learning.splits import Fold, Split
 
 USUAL_C = 1.0
 MAX_THRESHOLDS = 32
-MAX_FEATURES = 1 << 26
-"""Columns that parts are hashed to: a linear model keeps half a gigabyte of weights for them."""
 MIN_PARALLEL_ENTRIES = 2_000_000
 """Entries of all fits together from which on several processes are worth their start."""
 MAX_FOREST_DEPTH = 2
@@ -106,13 +103,8 @@ class EncodingArguments(DecompositionArguments):
         "neighbourhoods", str, HasMethods(["fit", "decompose", "costs"])
     )
     _: KW_ONLY
-    levels: str | Sequence[int] = parameter("auto", StrOptions({"auto"}), "array-like")
     encoding: str = parameter("unary", StrOptions(set(ENCODINGS)))
-    max_count: int | None = parameter(None, _AT_LEAST_ONE, None)
     max_thresholds: int | None = parameter(None, _AT_LEAST_ONE, None)
-    n_features: int | None = parameter(
-        None, Interval(Integral, 1, MAX_FEATURES, closed="both"), None
-    )
     norm: str | None = parameter("l2", StrOptions({"l2"}), None)
     min_graphs: int = parameter(1, _AT_LEAST_ONE)
 
@@ -120,7 +112,7 @@ class EncodingArguments(DecompositionArguments):
 
     def _encoder(self, table: PartTable, uses: Ints, **changes: Any) -> Encoder:
         """The columns that the examples which are used fix."""
-        names = ("encoding", "max_count", "max_thresholds", "min_graphs", "n_features")
+        names = ("encoding", "max_thresholds", "min_graphs")
         return Encoder.fit(table, uses, **{name: getattr(self, name) for name in names} | changes)
 
 
@@ -140,12 +132,6 @@ class CountsArguments(EncodingArguments):
     inner_folds: int | str = parameter(
         "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
     )
-
-    def validate(self) -> None:
-        """Raise `InputError` for an argument of the wrong type or out of range."""
-        super().validate()
-        if self.model == "forest" and self.n_features is not None:
-            raise InputError("a forest reads one column per part: omit n_features")
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +175,8 @@ class CountsLearner(Learner):
     ) -> list[FoldResult]:
         files: list[Path | None] = []
         jobs: list[tuple[_FoldProblem, Decomposed]] = []
-        tables, made = _Tables(self.arguments.levels), list[FoldResult | None]()
+        tables: dict[int, PartTable] = {}
+        made = list[FoldResult | None]()
         for fold in folds:
             decomposed = work.decomposed(data, self.spec, fold.train)
             file = self._file(problem, fold, decomposed, work)
@@ -199,8 +186,10 @@ class CountsLearner(Learner):
                 work.advance(1)
                 continue
             made.append(None)
-            table = tables.of(decomposed)
-            own = _FoldProblem.of(self, problem, fold, table, decomposed.graded)
+            place = id(decomposed.compressed.hierarchy)
+            if place not in tables:
+                tables[place] = count_parts(decomposed.compressed)
+            own = _FoldProblem.of(self, problem, fold, tables[place], decomposed.graded)
             jobs.append((own, decomposed))
         cost = sum(len(job.table.parts) for job, _ in jobs)
         cost *= FOREST_WORK if self.arguments.model == "forest" else 1
@@ -216,8 +205,9 @@ class CountsLearner(Learner):
             if made[place] is None:
                 decomposed = next(pending)
                 model, tested, held_out = next(solved)
-                kept = self.arguments.levels if work.keep else None
-                result = _finished(problem, folds[place], decomposed, model, tested, held_out, kept)
+                result = _finished(
+                    problem, folds[place], decomposed, model, tested, held_out, work.keep
+                )
                 made[place] = result
                 if file is not None:
                     _write_result(file, result)
@@ -244,22 +234,6 @@ class CountsLearner(Learner):
         return work.folder / f"counts-{name}.saen"
 
 
-@dataclass
-class _Tables:
-    """The parts of hierarchies, counted once for all folds that share one."""
-
-    levels: str | Sequence[int]
-    known: list[tuple[Compressed, PartTable]] = field(default_factory=list)
-
-    def of(self, decomposed: Decomposed) -> PartTable:
-        compressed = decomposed.compressed
-        for other, table in self.known:
-            if other.hierarchy is compressed.hierarchy:
-                return table
-        self.known.append((compressed, count_parts(compressed, self.levels)))
-        return self.known[-1][1]
-
-
 def _finished(
     problem: Problem,
     fold: Fold,
@@ -267,7 +241,7 @@ def _finished(
     model: CountsModel,
     tested: Floats,
     held_out: Floats,
-    levels: str | Sequence[int] | None,
+    keep: bool,
 ) -> FoldResult:
     """The result of a fold from outputs, which are calibrated but for the errors of numbers."""
     targets = problem.targets
@@ -275,14 +249,13 @@ def _finished(
     tested, held_out = targets.read(tested, unit), targets.read(held_out, unit)
     calibration = replace(calibrated(problem, fold, tested, held_out)[0], temperature=1.0)
     fitted = None
-    if levels is not None:
+    if keep:
         fitted = FittedCounts(
             targets=targets,
             calibration=calibration,
             decomposition=decomposed.decomposition,
             schema=decomposed.schema,
             model=model,
-            levels=levels,
         )
     return FoldResult(fold, calibration, tested, held_out, chosen=model.choices, fitted=fitted)
 
@@ -380,11 +353,10 @@ class FittedCounts(Fitted):
     kind = "counts"
 
     model: CountsModel
-    levels: str | Sequence[int] = "auto"
 
     def table(self, data: Decompositions) -> PartTable:
         """The parts of new data, counted per example."""
-        return count_parts(self.compress(data), self.levels)
+        return count_parts(self.compress(data))
 
     def outputs(self, data: Decompositions) -> Floats:
         """Of every example, calibrated, (n, outputs)."""
@@ -434,20 +406,15 @@ class FittedCounts(Fitted):
 
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
         """Exact; an example without parts that the model reads is its own baseline."""
-        if not isinstance(self.levels, str) and [*self.levels] != [self.schema.depth - 1]:
-            raise InputError("only counts of the level below the top are explained: levels='auto'")
-        table, model, found = count_parts(compressed, self.levels), self.model, []
-        inside = table.ids[:, 0] <= table.last_place(model.depth)
-        counts = np.where(inside[table.parts], table.counts, 0)
+        table, model, found = count_parts(compressed), self.model, []
+        counts = table.inside(model.depth) * table.counts
         sizes, raw = table.sizes(model.depth), model.outputs(table)
         for each in weights:
             outputs, baseline = raw @ each, float(each @ model.typical)
             own = model.entry_outputs(table, each)
-            rest = outputs - baseline - np.bincount(table.rows, own, minlength=table.n_rows)
+            rest = outputs - baseline - table.summed(own)
             own += counts * (rest / np.maximum(sizes, 1))[table.rows]
-            entries = np.zeros(compressed.hierarchy.relations[-1].n_entries)
-            entries[table.source] = own
-            found.append((outputs, np.where(sizes > 0, baseline, outputs), entries))
+            found.append((outputs, np.where(sizes > 0, baseline, outputs), own))
         return found
 
     def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
@@ -504,18 +471,14 @@ class FittedCounts(Fitted):
         model, encoder = self.model, self.model.encoder
         document["counts"] = {
             "encoding": encoder.encoding,
-            "max_count": encoder.max_count,
             "norm": model.norm,
             "depth": model.depth,
             "C": model.C,
             "score": model.score,
-            "levels": self.levels if isinstance(self.levels, str) else list(self.levels),
         }
         tensors["counts.ids"] = encoder.ids.view(np.int64)
         tensors["counts.starts"] = encoder.starts
         tensors["counts.thresholds"] = encoder.thresholds
-        if encoder.occupied is not None:
-            tensors["counts.occupied"] = encoder.occupied
         function, name = model.function, model.function.name
         tensors |= {
             f"{name}.{each.name}": getattr(function, each.name) for each in fields(function)
@@ -528,14 +491,8 @@ class FittedCounts(Fitted):
         """Checked against schema and targets."""
         common, known = unpack_common(document, tensors), document["counts"]
         own = {key: np.array(array) for key, array in under("counts.", dict(tensors)).items()}
-        encoder = Encoder(
-            known["encoding"],
-            known["max_count"],
-            own["ids"].view(np.uint64),
-            own["starts"],
-            own["thresholds"],
-            own.get("occupied"),
-        )
+        ids = own["ids"].view(np.uint64)
+        encoder = Encoder(known["encoding"], ids, own["starts"], own["thresholds"])
         encoder.check()
         trees, linear = (under(f"{kind.name}.", dict(tensors)) for kind in (Forest, Linear))
         function: Linear | Forest = Forest(**trees) if trees else Linear(**linear)
@@ -547,7 +504,7 @@ class FittedCounts(Fitted):
             or not np.isfinite(typical).all()
             or known["norm"] not in ((None, SHARES) if trees else (None, "l2"))
             or type(known["depth"]) not in (int, type(None))
-            or not 0 <= (known["depth"] or 0) <= MAX_ROLE
+            or (known["depth"] or 0) < 0
             or not isinstance(known["C"], int | float | None)
             or (known["C"] is None) != bool(trees)
             or not isinstance(known["score"], int | float | None)
@@ -556,7 +513,7 @@ class FittedCounts(Fitted):
             raise InputError("the model does not match its columns")
         rest = known["depth"], known["C"], known["score"], typical
         model = CountsModel(encoder, known["norm"], function, *rest)
-        return cls(**common, model=model, levels=known["levels"])
+        return cls(**common, model=model)
 
 
 # -- fitting one fold ----------------------------------------------------------------------------
@@ -723,9 +680,9 @@ class _FoldProblem:
     def _depths(self) -> list[int | None]:
         """The depths to choose from; None stands for all parts."""
         wanted = self.arguments.depth
-        if wanted is None or not self.graded or self.encoder.occupied is not None:
+        if wanted is None or not self.graded:
             return [None]
-        n_roles = int(self.encoder.ids[:, 0].max(initial=0) & np.uint64(MAX_ROLE)) + 1
+        n_roles = int(self.encoder.ids[:, 0].max(initial=0)) + 1
         if isinstance(wanted, str):
             return list(range(n_roles))
         return [min(wanted, n_roles - 1)]
@@ -734,9 +691,8 @@ class _FoldProblem:
         """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
         encoder, features = self.encoder, self.features
         if depth is not None:
-            # Sorted by level and role, so that smaller depths are the first parts and columns.
-            limit = self.table.last_place(depth)
-            encoder = encoder.first_parts(int(np.searchsorted(encoder.ids[:, 0], limit, "right")))
+            # Sorted by role, so that smaller depths are the first parts and columns.
+            encoder = encoder.first_parts(int((encoder.ids[:, 0] <= depth).sum()))
             features = features[:, : encoder.n_columns]
         norm = self.arguments.norm
         X = scaled_rows(features, encoder, self.table, norm, depth)[self.table.top]
