@@ -11,6 +11,7 @@ from saen.errors import InputError
 from saen.io import streaming
 from saen.io.options import ReadOptions
 from saen.jobs.predict import predict_dataset
+from tests.cli.commandline import fails, invoke
 
 
 def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
@@ -135,3 +136,21 @@ def test_keep_copies_targets_of_a_folder_and_of_nested_data(tmp_path, paths):
     lines = tmp_path / "pets.jsonl"
     lines.write_text('{"parts": {"word": ["dog"]}, "kind": "a", "note": "x"}\n')
     assert kept(model, lines, "all", target="kind") == (["id", "kind", "note"], [["0", "a", "x"]])
+
+
+def test_evaluate_writes_its_predictions_with_kept_columns(tmp_path):
+    lines = [
+        {"nodes": 2 + n % 2, "edges": [[0, 1]], "target": "ab"[n % 2], "lab": n} for n in range(8)
+    ]
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.csv"
+    data.write_text("\n".join(map(json.dumps, lines)))
+    options = ["evaluate", data, "--preset", "counts", "--repeats", 1, "--folds", 2]
+    options += ["--predictions", out]
+    assert "no column 'bach' to keep" in fails(*options, "--keep", "bach")
+    assert not out.exists()
+    invoke(*options, "--keep", "lab")
+    rows = [row.split(",")[:5] for row in out.read_text().splitlines()]
+    assert rows[0] == ["id", "lab", "repeat", "fold", "target"]
+    assert [[row[1], row[4]] for row in rows[1:]] == [[str(n), "ab"[n % 2]] for n in range(8)]
+    assert "already exists" in fails(*options)
+    assert "cannot write" in fails(*options[:-1], tmp_path / "out.xlsx")

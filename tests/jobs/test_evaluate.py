@@ -6,11 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import saen
 from saen import InputError
+from saen.io.libraries.networkx import to_networkx
+from saen.io.options import ReadOptions
 from saen.jobs.evaluate import Protocol, evaluate_dataset
 from saen.jobs.job import Job
 from saen.jobs.store import open_run
@@ -96,3 +101,57 @@ def test_an_evaluation_killed_again_and_again_ends_with_the_identical_table(tmp_
     for report in (whole, killed):
         del report["seconds"], report["checksum"]  # which covers the seconds
     assert killed == whole
+
+
+def table_of(run, report):
+    """The predictions of a run directory, which are those of the evaluation, by repeat and id."""
+    table = pd.read_csv(run / "predictions.csv")
+    frame = report.evaluation.to_frame()
+    assert [name for name in table if name in frame] == [*frame]
+    for name in frame:
+        pd.testing.assert_series_equal(table[name], frame[name].astype(table[name].dtype))
+    assert not table.duplicated(["repeat", "id"]).any()
+    return table
+
+
+def test_predictions_of_a_run_are_those_that_its_scores_are_about(tmp_path):
+    threads = saen.generate_threads(24, average_nodes=8, seed=2)
+    lines = [
+        {"id": f"t{n}", "nodes": len(g.nodes), "edges": [*g.edges], "target": str(y), "lab": n % 3}
+        for n, (g, y) in enumerate(zip(to_networkx(threads), threads.targets, strict=True))
+    ]
+    file, run = tmp_path / "threads.jsonl", tmp_path / "run"
+    lines[4]["edges"] = [[0, 99]]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    reading = ReadOptions(skip_bad=True, report=lambda error: None)
+    job = Job(str(file), "counts", reading=reading)
+    report = evaluate_dataset(job, Protocol(repeats=2, folds=3), run, keep=["lab"])
+    table = table_of(run, report)
+    assert [*table][:5] == ["id", "lab", "repeat", "fold", "target"]
+    assert len(table) == 2 * 23
+    assert (
+        table.id == "t" + table.index.map(lambda row: str([*range(4), *range(5, 24)][row % 23]))
+    ).all()
+    assert (table.lab == table.id.str[1:].astype(int) % 3).all()
+    right = (table.target == table.prediction).groupby([table.repeat, table.fold]).mean()
+    np.testing.assert_allclose(right, report.evaluation.accuracies().ravel())
+    (run / "predictions.csv").unlink()
+    evaluate_dataset(job, Protocol(repeats=2, folds=3), run, keep=["lab"])
+    pd.testing.assert_frame_equal(pd.read_csv(run / "predictions.csv"), table)
+
+
+def test_predictions_of_a_hold_out_of_several_targets_with_gaps_are_a_table(tmp_path):
+    graphs = saen.generate_threads(40, average_nodes=8, seed=2)
+    gaps = np.where(np.arange(40) % 5 == 0, np.nan, np.arange(40) % 2)
+    values = np.column_stack([np.arange(40) % 2, gaps])
+    own = {"classification": {"p_x", "p_y"}, "regression": {"lower_x", "upper_y"}}
+    for task, columns in own.items():
+        file, run = tmp_path / "data.saen", tmp_path / task
+        saen.save(replace(graphs, targets=values, target_names=("x", "y")), file)
+        job = Job(str(file), "counts", reading=ReadOptions(task=task))
+        report = evaluate_dataset(job, Protocol(repeats=2, test_size=0.25), run)
+        table = table_of(run, report)
+        assert {"target_x", "prediction_x", "prediction_y", *columns} <= {*table}
+        assert (table.fold == 0).all()
+        assert len(table) == (report.evaluation.fold_of >= 0).sum() == 20
+        np.testing.assert_array_equal(table.target_y, values[table.id, 1])

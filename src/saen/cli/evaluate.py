@@ -64,6 +64,13 @@ def command(
     cluster: options.Cluster = None,
     plot: Annotated[Path | None, typer.Option(help="Plot learning curves and confusion.")] = None,
     page: options.ReportPage = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a table of all predictions for test folds: a file (.csv, .jsonl, .parquet)."
+        ),
+    ] = None,
+    keep: options.Keep = None,
     force: options.Force = False,
     json: options.AsJson = False,
     *,
@@ -74,7 +81,9 @@ def command(
     Example: saen evaluate MUTAG --repeats 3 --out runs/mutag
     """
     options.import_estimators()
+    from saen._util.atomic import check_output
     from saen.cluster.executors import open_executor
+    from saen.io.result_tables import FORMATS, check_format
     from saen.jobs.evaluate import Protocol, evaluate_dataset
     from saen.jobs.job import Job
     from saen.report.charts import plot_evaluation
@@ -86,13 +95,19 @@ def command(
         check_report(page, force=force, inputs=[name, splits])
     if plot is not None:
         check_figure(plot, force=force, inputs=[name, splits])
+    if predictions is not None:
+        check_format(predictions, FORMATS)
+        check_output(predictions, force=force, inputs=[name, splits])
     overrides = options.overrides(decomposition, node_labels, radii, epochs, n_models, budget)
     job = Job(name, preset, overrides, seed, device, reading)
     protocol = Protocol(
         selection, repeats, folds, splits, parallel_models, metric, test_size, groups
     )
     with open_executor(cluster) if cluster else nullcontext() as executor:
-        report = evaluate_dataset(job, protocol, out, executor, notify=say)
+        columns = options.split_columns(keep)
+        report = evaluate_dataset(job, protocol, out, executor, keep=columns, notify=say)
+    if predictions is not None:
+        report.write_predictions(predictions)
     if json:
         print_json(report.to_json())
     else:

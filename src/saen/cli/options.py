@@ -141,6 +141,10 @@ VectorsFile = Annotated[
     Path | None,
     typer.Option("--vectors", help="The file of word vectors that the model was trained with."),
 ]
+Keep = Annotated[
+    str | None,
+    typer.Option(help="Columns of the input to copy to the table, separated by commas, or all."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 
 
@@ -156,6 +160,11 @@ def parse_radii(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(radius) for radius in text.split(","))
     except ValueError:
         raise InputError(f"radii are integers such as 0,1, not {text!r}") from None
+
+
+def split_columns(keep: str | None) -> list[str]:
+    """The names of the columns to copy."""
+    return keep.split(",") if keep else []
 
 
 def overrides(

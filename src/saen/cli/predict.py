@@ -29,10 +29,7 @@ def command(
             "--out", "-o", help="A file (.csv, .jsonl, .parquet), or - for CSV on standard output."
         ),
     ] = "-",
-    keep: Annotated[
-        str | None,
-        typer.Option(help="Columns of the input to copy, separated by commas, or all."),
-    ] = None,
+    keep: options.Keep = None,
     vectors: options.VectorsFile = None,
     force: options.Force = False,
     device: options.Device = "auto",
@@ -61,7 +58,7 @@ def command(
         raise InputError("--json needs --out FILE: predictions go to standard output")
     if cluster is not None and (keep or reading.skip_bad):
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
-    columns = keep.split(",") if keep else ()
+    columns = options.split_columns(keep)
     result = (
         predict_shards(model, data, cluster, path, device=device, force=force)
         if cluster is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from saen._util.arrays import Array
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.parsing.records import skipped_records
+from saen.io.result_tables import open_table
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
-from saen.jobs.job import Job, check_targets, named_targets
+from saen.jobs.job import Job, check_targets, kept_columns, named_targets
 from saen.jobs.overlap import overlap
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.jobs.unused import unused_by
@@ -31,6 +33,8 @@ from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.network.devices import choose_device, device_name
 
 N_REPEATS, N_FOLDS = 10, 10
+PREDICTIONS = "predictions.csv"
+"""In a run directory: what `Evaluation.to_frame` has."""
 _EXCLUDE = {"splits": ("test_size", "groups", "repeats", "folds"), "test_size": ("folds",)}
 """Options of a `Protocol` that decide the same thing."""
 
@@ -76,6 +80,7 @@ class EvaluationReport:
     device: str
     data: Any = field(repr=False)
     estimator: Estimator = field(repr=False)
+    kept: dict[str, Array] = field(repr=False, default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Settings, protocol, scores, versions and times."""
@@ -86,6 +91,11 @@ class EvaluationReport:
             "seconds": self.seconds,
         }
 
+    def write_predictions(self, path: Path) -> None:
+        """Write the out-of-fold predictions as a table, see `Evaluation.to_frame`."""
+        with open_table(path) as write:
+            write(self.evaluation.columns(self.kept))
+
 
 def evaluate_dataset(
     job: Job,
@@ -94,6 +104,7 @@ def evaluate_dataset(
     executor: Executor | None = None,
     *,
     known: Decompositions | None = None,
+    keep: Sequence[str] = (),
     progress: Progress | None = None,
     notify: Callable[[str], object] | None = None,
 ) -> EvaluationReport:
@@ -101,6 +112,7 @@ def evaluate_dataset(
 
     With an `executor`, groups of networks are trained in tasks; the results are the same.
     `known` are the data that the job loads, if they are there already, and what was made of them.
+    `keep` names columns of the input that the table of predictions has, too (`["all"]`: all).
     `progress` is called instead of showing a bar, `notify` with one note for everything in the data
     that is ignored.
 
@@ -119,8 +131,10 @@ def evaluate_dataset(
     skipped: list[int | None] = []
     if known is None:
         with skipped_records(job.reading) as (reading, skipped):
+            reading = replace(reading, all_columns=reading.all_columns or bool(keep))
             known = Decompositions(replace(job, reading=reading).load())
     data = known.data
+    kept = kept_columns(data, keep)
     loaded = perf_counter() - start
     targets = check_targets(data, data.name or job.data)
     estimator = job.estimator(targets)
@@ -203,8 +217,10 @@ def evaluate_dataset(
             device_name(choose_device(getattr(estimator, "device", "cpu"))),
             data,
             estimator,
+            kept,
         )
         if folder is not None:
+            report.write_predictions(folder / PREDICTIONS)
             write_json(folder / "summary.json", report.to_json(), sealed=True)
     return report
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
-from saen._util.strings import some_of
+from saen._util.strings import did_you_mean, some_of
 from saen.data._collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import catalog_entry, data_kind, load_data
@@ -125,6 +125,20 @@ def stream_input(
         yield load_data(name, takes, reading)
     else:
         yield from stream_data(name, takes, reading)
+
+
+def kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
+    """Columns of the input, by name, in any case; `["all"]` are all of them."""
+    columns = getattr(examples, "extra", None) or {}
+    in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
+    wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
+    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
+    names = [name for name in names if name in columns or name != "id"]  # which is there anyway
+    for name in names:
+        if name not in columns:
+            known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
+            raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
+    return {name: columns[name] for name in names}
 
 
 def named_targets(y: Array, names: Sequence[str]) -> Any:

@@ -13,16 +13,15 @@ import numpy as np
 from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.progress import bar
-from saen._util.strings import did_you_mean
 from saen.data._collection import concatenate_values, known_targets
-from saen.errors import FileError, InputError
+from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.loading import input_files
 from saen.io.options import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
 from saen.io.store import container
-from saen.jobs.job import load_input, stream_input
+from saen.jobs.job import kept_columns, load_input, stream_input
 from saen.jobs.scoring import Scored, score_predictions
 from saen.jobs.store import digest, versions
 from saen.learning.estimators import Estimator
@@ -228,7 +227,7 @@ def _predicted_rows(
 ) -> Iterator[tuple[Predicted, Array | None, tuple[str, ...]]]:
     done = 0
     for part in parts:
-        kept = _kept_columns(part, keep)
+        kept = kept_columns(part, keep)
         try:
             for chunk in predict_chunks(model.fitted_, part):
                 stop = chunk.start + len(next(iter(chunk.columns.values())))
@@ -241,20 +240,6 @@ def _predicted_rows(
         except NotFiniteError as error:  # numbered within the part
             raise NotFiniteError(done + error.first, error.count) from None
         done += len(part)
-
-
-def _kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
-    """Columns of the input, by name, in any case."""
-    columns = getattr(examples, "extra", None) or {}
-    in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
-    wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
-    names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]
-    names = [name for name in names if name in columns or name != "id"]  # which is there anyway
-    for name in names:
-        if name not in columns:
-            known = f"choose from {', '.join(columns)}" if columns else "there are none to keep"
-            raise InputError(f"no column {name!r} to keep{did_you_mean(name, columns)}: {known}")
-    return {name: columns[name] for name in names}
 
 
 def chosen_level(model: Estimator, level: str | None) -> tuple[int, str, bool]:

@@ -154,6 +154,12 @@ class Decompositions(Collection):
         return self._same[0] if self.rows is None else self._same[0][self.rows]
 
     @property
+    def ids(self) -> Array | None:
+        """Of the examples, where the data have any."""
+        ids: Array | None = getattr(self.data, "ids", None)
+        return ids if ids is None or self.rows is None else ids[self.rows]
+
+    @property
     def is_ready(self) -> bool:
         """Whether anything has been decomposed."""
         return bool(self._made)

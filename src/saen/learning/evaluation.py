@@ -11,11 +11,11 @@ Three ways to select settings:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ from saen.learning.metrics import (
 from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Work
 from saen.learning.models.blend import BlendLearner
 from saen.learning.parameters import clone_with
-from saen.learning.problem import Problem, checked_groups
+from saen.learning.problem import Classes, Numbers, Problem, checked_groups
 from saen.learning.splits import (
     Fold,
     Split,
@@ -53,6 +53,9 @@ from saen.learning.splits import (
     splits_to_json,
 )
 from saen.network.settings import join_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SELECTIONS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]
@@ -80,6 +83,7 @@ class Evaluation:
     - `tried`: every candidate with its mean inner score and mean weight over the folds;
     - `target_names`: of several targets;
     - `radius`: of the intervals around predicted numbers, shaped as `outputs`, if there are any;
+    - `ids` (n,): of the examples, by default their numbers;
     - `validation_loss` (epochs, networks): curves on inner folds of the training parts, if any.
     """
 
@@ -100,6 +104,7 @@ class Evaluation:
     validation_loss: Floats | None = None
     same: NDArray[np.int64] | None = None
     overlapping: NDArray[np.int64] | None = None
+    ids: Array | None = None
 
     @cached_property
     def fold_of(self) -> NDArray[np.int64]:
@@ -144,6 +149,45 @@ class Evaluation:
         """All tests in a row: the repeat and the example of each."""
         repeats, examples = np.nonzero(self.fold_of >= 0)
         return repeats, examples
+
+    def columns(self, kept: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """All tests in a row, as the columns of `to_frame`; `kept` (n,) each follow the id."""
+        repeats, examples = self.tested()
+        names = tuple(self.target_names)
+        kind = Numbers(names) if self.classes is None else Classes(names, self.classes)
+        truth = kind.decoded(self.targets[examples])
+        ids = np.arange(len(self.targets)) if self.ids is None else self.ids
+        return {
+            "id": ids[examples],
+            **{name: column[examples] for name, column in (kept or {}).items()},
+            "repeat": repeats,
+            "fold": self.fold_of[repeats, examples],
+            **{f"target_{name}": truth[:, k] for k, name in enumerate(names)},
+            **({} if names else {"target": truth}),
+            **kind.columns(
+                self.outputs[repeats, examples],
+                None if self.radius is None else self.radius[repeats, examples],
+            ),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per test, by repeat: the out-of-fold predictions as a table.
+
+        The columns are `id`, `repeat` and `fold` (from 0), `target`, `prediction`, and `p_CLASS`,
+        the probability of each class, or `lower` and `upper`, the ends of the interval around a
+        number. Of several targets: `target_NAME`, `prediction_NAME`, and `p_NAME`, the probability
+        of the second class, or `lower_NAME` and `upper_NAME`.
+
+        >>> import saen
+        >>> threads = saen.generate_threads(40, seed=1)
+        >>> counts = saen.PartCountsClassifier(inner_folds=0)
+        >>> frame = cross_validate(counts, threads, threads.targets, n_folds=4).to_frame()
+        >>> [*frame], len(frame)
+        (['id', 'repeat', 'fold', 'target', 'prediction', 'p_discussion', 'p_questions'], 400)
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -482,6 +526,7 @@ def cross_validate(
         radius=radius,
         validation_loss=_validation(results),
         same=data.same_data().astype(np.int64),
+        ids=data.ids,
     )
 
 
@@ -509,6 +554,7 @@ def out_of_fold(
         tried=result.tried,
         target_names=list(problem.targets.names),
         validation_loss=result.validation if result.validation.size else None,
+        ids=data.ids,
     )
 
 

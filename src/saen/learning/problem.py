@@ -268,6 +268,10 @@ class Targets(ABC):
         return values
 
     @abstractmethod
+    def decoded(self, values: Array) -> Array:
+        """The values of a problem as they were given; None, or NaN, where unknown."""
+
+    @abstractmethod
     def losses(self, truth: Array, predicted: Floats) -> Floats:
         """How bad several predictions, (k, n, …), are for their known targets, (k, n)."""
 
@@ -369,6 +373,15 @@ class Classes(Targets):
         """Classes by their names; several targets as they are."""
         named: Array = values if self.several else self.classes.astype(str)[values]
         return named
+
+    def decoded(self, values: Array) -> Array:
+        """The classes of the codes."""
+        if not self.several:
+            one: Array = self.classes[values]
+            return one
+        several = self.classes[np.arange(len(self.names)), values].astype(object)
+        several[values < 0] = None
+        return several
 
     def losses(self, truth: Array, predicted: Floats) -> Floats:
         """Log losses; of several targets, the mean over the known ones."""
@@ -473,6 +486,10 @@ class Numbers(Targets):
     def decide(self, predictions: Floats) -> Array:
         """The numbers themselves."""
         return predictions
+
+    def decoded(self, values: Array) -> Array:
+        """The numbers themselves."""
+        return values
 
     def losses(self, truth: Array, predicted: Floats) -> Floats:
         """Squared errors; of several numbers, the mean over the known ones, standardised."""
