@@ -127,4 +127,9 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
         listed.add_column(header, justify="left")
     for part, *cells in rows:
         listed.add_row(*cells, ", ".join(part.roles), part.what)
+    if isinstance(explanation, Explanation):
+        for feature in explanation.features[: explanation.k]:
+            evidence = explanation.evidence(feature.contribution)
+            made_of = f"{feature.name} = {feature.value:.4g}"
+            listed.add_row(f"{feature.contribution:+.4f}", "", "", evidence, "feature", made_of)
     console().print(listed)

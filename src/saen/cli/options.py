@@ -200,6 +200,13 @@ READING: dict[str, Any] = {
     "smiles": Annotated[
         str | None, typer.Option(help="The column with molecules. [default: smiles]")
     ],
+    "features": Annotated[
+        str | None,
+        typer.Option(
+            help="Columns or keys with numbers that models read beside the parts, separated by "
+            "commas; rdkit adds descriptors of molecules. [default: none, or the model's]"
+        ),
+    ],
     "task": Annotated[
         Literal["classification", "regression"] | None,
         typer.Option(

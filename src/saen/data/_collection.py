@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, owned
-from saen._util.strings import plural
+from saen._util.strings import did_you_mean, plural
 from saen.errors import InputError
 
 Rows = slice | NDArray[np.int64]
 """Positions within a collection, none negative; a slice has both ends and step 1."""
+
+COMPUTED = ("rdkit",)
+"""Names of features that are computed from the examples: no columns of `extra`."""
+MISSING = ("", "na", "n/a", "nan", "none", "null", "-")
+"""What stands in columns of text, in lower case, for a feature that is not known."""
 
 _KINDS = dict.fromkeys("iub", "integers") | {"f": "real numbers", "U": "strings"}
 
@@ -59,8 +64,9 @@ class Dataset(Collection):
     `ids`, shape (n,), name the examples in every output: integers or strings, by default the
     position of each in its input. They go along through indexing and concatenation; like the name
     of a collection, they say nothing about its content, so `==` and digests do not look at them.
-    Nor do they look at `extra`, other columns of the input by name, (n,) each, which no model
-    reads, and at `target_names`, one per target where the input names them, else none.
+    Nor do they look at `extra`, other columns of the input by name, (n,) each, and at
+    `target_names`, one per target where the input names them, else none. Models read no column of
+    `extra` but those that `feature_names` names: these are numbers about whole examples.
     """
 
     targets: Array | None
@@ -68,6 +74,7 @@ class Dataset(Collection):
     ids: Array
     extra: Mapping[str, Array] | None
     target_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
 
     @classmethod
     def _unchecked(cls, **fields: Any) -> Self:
@@ -118,7 +125,47 @@ class Dataset(Collection):
                 raise InputError(
                     f"column {name!r}: expected {len(self)} values, found shape {column.shape}"
                 )
-        return self._with(extra={name: frozen(column) for name, column in columns.items()} or None)
+        names = tuple(name for name in self.feature_names if name in (*columns, *COMPUTED))
+        frozen_columns = {name: frozen(column) for name, column in columns.items()}
+        return self._with(extra=frozen_columns or None, feature_names=names)
+
+    @property
+    def features(self) -> NDArray[np.float64] | None:
+        """The columns that `feature_names` name, (n, k), NaN where unknown; None without any."""
+        extra = self.extra or {}
+        columns = [extra[name] for name in self.feature_names if name in extra]
+        return np.stack(columns, axis=1).astype(np.float64) if columns else None
+
+    def with_features(self, features: Mapping[str, ArrayLike] | Sequence[str] | Array) -> Self:
+        """The same examples with numbers about each that models read beside its parts.
+
+        `features` are columns by name (also as a data frame), an array of shape (n, k), or the
+        names of columns that `extra` has; `rdkit` stands for the descriptors of molecules. An
+        empty list takes all features away. Missing numbers are NaN.
+
+        Raises `InputError` for a column of text, and where there is none of that name.
+
+        >>> from saen import Graphs
+        >>> pair = Graphs.from_edge_lists([[(0, 1)]] * 2).with_features({"pH": [7.4, np.nan]})
+        >>> pair.features.tolist(), pair[1:].feature_names
+        ([[7.4], [nan]], ('pH',))
+        """
+        columns, names = dict(self.extra or {}), list[str]()
+        if isinstance(features, np.ndarray) and features.dtype.kind != "U":
+            table = features.reshape(len(features), -1).T
+            features = {f"feature {number}": column for number, column in enumerate(table)}
+        new = dict(features.items()) if hasattr(features, "items") else None
+        for name in map(str, features):
+            values = columns.get(name) if new is None else new[name]
+            if values is None and name not in COMPUTED:
+                known = f": choose from {', '.join(columns)}" if columns else ""
+                hint = did_you_mean(name, [*columns]) or known
+                raise InputError(f"no column {name!r} to read as a feature{hint[:200]}")
+            names.append(name)
+            if values is not None:
+                columns[name] = _feature_column(name, as_column(name, values))
+        changed = self.with_extra(columns)
+        return self._with(extra=changed.extra, feature_names=tuple(dict.fromkeys(names)))
 
     def _per_example(self, rows: Rows) -> dict[str, Any]:
         """Targets, ids and extra columns of some examples."""
@@ -144,7 +191,44 @@ def concatenated(parts: Sequence[Dataset]) -> dict[str, Any]:
         "ids": concatenate_values([part.ids for part in parts]),
         "extra": _joined_extra([part.extra or {} for part in parts]),
         "target_names": common_names([part.target_names for part in parts]),
+        "feature_names": _common_features(parts),
     }
+
+
+def _common_features(parts: Sequence[Dataset]) -> tuple[str, ...]:
+    """The features of all parts, which must be the same."""
+    names = parts[0].feature_names
+    for number, part in enumerate(parts):
+        if part.feature_names != names:
+            raise InputError(f"collection {number} has other features than the first")
+    return names
+
+
+def _feature_column(name: str, column: Array) -> Array:
+    """Numbers, NaN where there is none; text that is a number counts as one."""
+    if column.dtype.kind == "U":
+        texts = np.char.strip(column)
+        texts = np.where(np.isin(np.char.lower(texts), MISSING), "nan", texts)
+        wrong = [text for text in np.unique(texts).tolist() if not _is_number(text)]
+        if wrong:
+            raise InputError(
+                f"column {name!r} cannot be a feature: {wrong[0]!r:.40} is not a number (write "
+                "categories as one column of 0 and 1 each)"
+            )
+        return texts.astype(np.float64)
+    if column.dtype.kind == "O":
+        column = np.array([np.nan if value is None else value for value in column.tolist()])
+    if column.dtype.kind not in "iufb":
+        raise InputError(f"column {name!r} cannot be a feature: it does not hold numbers")
+    return column.astype(np.float64)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _joined_extra(parts: list[Mapping[str, Array]]) -> dict[str, Array] | None:

@@ -60,6 +60,7 @@ class Documents(Dataset):
     ids: Array = None  # type: ignore[assignment]  # filled with row numbers
     extra: Mapping[str, Array] | None = None
     target_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.sentences, Graphs):

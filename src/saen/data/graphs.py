@@ -68,7 +68,8 @@ class Graphs(Dataset):
     - `edge_labels`: (E,) or (E, k) integers or strings; `edge_attributes`: (E, k) floats
     - `targets`: (G,) classes (integers or strings) or (G,) or (G, k) floats
     - `ids`: (G,) integers or strings, the name of every graph in outputs; by default 0 … G - 1
-    - `extra`: other columns of the input by name, (G,) each, which no model reads
+    - `extra`: other columns of the input by name, (G,) each, which no model reads, except for
+      those that `feature_names` names: see `with_features`
     - `target_names`: one per target, where the input names them
 
     Raises `InputError` for arrays that do not describe graphs.
@@ -93,6 +94,7 @@ class Graphs(Dataset):
     ids: Array = None  # type: ignore[assignment]  # filled with row numbers
     extra: Mapping[str, Array] | None = None
     target_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key in _COLUMNS:
@@ -447,8 +449,9 @@ class Graphs(Dataset):
         """Same graphs in the same order with equal columns (names, ids and extra do not matter)."""
         if not isinstance(other, Graphs):
             return NotImplemented
-        return self.directed == other.directed and all(
-            equal_columns(getattr(self, key), getattr(other, key)) for key in _COLUMNS
+        return (self.directed, self.feature_names) == (other.directed, other.feature_names) and all(
+            equal_columns(getattr(self, key), getattr(other, key))
+            for key in (*_COLUMNS, "features")
         )
 
     # -- indexing ----------------------------------------------------------------------------

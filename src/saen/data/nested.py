@@ -73,6 +73,7 @@ class NestedData(Dataset):
     ids: Array
     extra: Mapping[str, Array] | None = None
     target_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __init__(
         self,

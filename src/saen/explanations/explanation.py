@@ -26,7 +26,7 @@ from saen.explanations.goal import (
     plain,
 )
 from saen.learning.decomposing import Data, Decompositions
-from saen.learning.models.base import Fitted
+from saen.learning.models.base import FeatureContribution, Fitted
 
 
 class ExplainedMember(NamedTuple):
@@ -46,7 +46,8 @@ class LevelBalance(NamedTuple):
     """How the output divides on one level: the two numbers add up to it.
 
     - `attributed`: the sum of the contributions of the objects of this level;
-    - `not_attributed`: the baseline, and contributions of objects without parts further up.
+    - `not_attributed`: the baseline, and contributions of features and of objects without parts
+      further up.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Explanation:
     - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
       objects inside them; identical ones are one part with a count;
     - `steps`: of the integrals; `settings`: those of the decomposition;
+    - `features`: what numbers about the whole example contribute, the strongest first;
     - `members`: of a blend, its models, largest weight first. `prediction`, `target` and
       `probability` are the blend's, and so is `on_graph`; everything else is about the first.
 
@@ -101,6 +103,7 @@ class Explanation:
     settings: dict[str, Any]
     target_names: tuple[str, ...] = ()
     members: tuple[ExplainedMember, ...] = ()
+    features: tuple[FeatureContribution, ...] = ()
 
     def on_graph(self) -> tuple[Floats, Floats]:
         """What nodes (of documents: words), (N,), and edges, (E,), contribute.
@@ -139,7 +142,8 @@ class Explanation:
 
     def balance(self) -> list[LevelBalance]:
         """How the output divides on every level below the top, from the top down."""
-        hierarchy, not_attributed, levels = self.decomposed.hierarchy, self.baseline, []
+        hierarchy, levels = self.decomposed.hierarchy, list[LevelBalance]()
+        not_attributed = self.baseline + sum(each.contribution for each in self.features)
         for level in range(hierarchy.depth - 1, -1, -1):
             values = self.contributions[level]
             levels.append(LevelBalance(hierarchy.names[level], float(values.sum()), not_attributed))
@@ -211,6 +215,7 @@ class Explanation:
             "decomposition": self.settings,
             "labels": [self.decomposed.label(i) for i in range(hierarchy.sizes[0])],
             "parts": [part.to_json() for part in self.parts],
+            "features": [each._asdict() for each in self.features],
             "levels": levels,
             "members": [
                 {
@@ -297,7 +302,7 @@ def _explained(
     prediction = plain(model.targets.decide(row)[0])
     decomposed = decompose_one(model, one.data)
     goal = Goal.of(model, target, prediction)
-    found = model.explained(decomposed.hierarchy, goal.weights)
+    found = model.explained(decomposed.hierarchy, goal.weights, one)
     shifts = [0.0] * decomposed.hierarchy.depth + [goal.shift]
     levels = list(zip(found.objects, found.empty, shifts, strict=True))
     average = f"the average {singular(model.schema.names[-1])} of the training data"
@@ -322,6 +327,7 @@ def _explained(
         steps=found.steps,
         settings=decomposition_settings(model),
         target_names=model.targets.names,
+        features=tuple(sorted(found.features, key=lambda each: -abs(each.contribution))),
     )
     check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return replace(explanation, probability=_probability(explanation, row))

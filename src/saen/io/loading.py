@@ -314,11 +314,23 @@ def input_files(*sources: object) -> list[object]:
 def _finished(data: AnyData, options: ReadOptions) -> AnyData:
     """The data with targets as asked for; warns if two examples have the same id."""
     warn_repeated_ids(data.ids, {Graphs: "graph", Documents: "document"}.get(type(data), "example"))
-    return with_named_targets(data, options)
+    return with_named_columns(data, options)
 
 
-def with_named_targets(data: AnyData, options: ReadOptions) -> AnyData:
-    """The data with targets for the task, and with the names that the options choose them by."""
+def with_named_columns(data: AnyData, options: ReadOptions) -> AnyData:
+    """The data with the features that the options name, and with targets for the task."""
+    names = options.chosen_features()
+    if names:
+        spelling = {each.casefold(): each for each in data.extra or ()}
+        own = [
+            each if each in (data.extra or ()) else spelling.get(each.casefold(), each)
+            for each in names
+        ]
+        data = data.with_features(own)
+    return _with_named_targets(data, options)
+
+
+def _with_named_targets(data: AnyData, options: ReadOptions) -> AnyData:
     if data.targets is None:
         return data
     targets = data.targets

@@ -42,6 +42,8 @@ class ReadOptions:
         default the labels, or else the attributes.
     id : the column or key with the ids, by default `id` or `name`.
     smiles : the column of a table with molecules, by default `smiles`.
+    features : other columns or keys, separated by commas, with numbers about each example that
+        models read beside its parts; `rdkit` stands for the descriptors of molecules.
     task : whether targets are classes or real numbers; by default integers and text are
         classes.
     directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
@@ -58,13 +60,15 @@ class ReadOptions:
         targets and ids.
     notify : called with one line for what was found by name.
     progress : whether to show a progress bar; by default on terminals.
-    like : how the data of a model were read (its `reading_`): `chem` and `word` are the same.
-    remember : called with the name and choice of `chem` or `word`, where the data have it.
+    like : how the data of a model were read (its `reading_`): `chem`, `word` and `features` are the
+        same.
+    remember : called with the name and choice of `chem`, `word` or `features`, where there is one.
     """
 
     target: str | None = None
     id: str | None = None
     smiles: str | None = None
+    features: str | None = None
     task: Task | None = None
     directed: bool = False
     chem: Chem | None = None
@@ -118,6 +122,17 @@ class ReadOptions:
         if self.remember is not None:
             self.remember(option, choice)
         return choice
+
+    def chosen_features(self) -> list[str]:
+        """The names of features: as given, or as a model's were.
+
+        >>> ReadOptions(like={"features": "pH, rdkit"}).chosen_features()
+        ['pH', 'rdkit']
+        """
+        names = self.like.get("features", "") if self.features is None else self.features
+        if names and self.remember is not None:
+            self.remember("features", names)
+        return [name.strip() for name in names.split(",") if name.strip()]
 
     def found(self, file: str, **columns: str | None) -> None:
         """Say which columns were found by name, where `notify` wants to know.

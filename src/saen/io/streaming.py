@@ -17,7 +17,7 @@ from saen.errors import FileError
 from saen.io.formats import jsonl
 from saen.io.formats.edge_tables import stream_edge_tables
 from saen.io.libraries.rdkit import SMILES, read_smiles
-from saen.io.loading import load_data, load_dataset, warn_repeated_ids, with_named_targets
+from saen.io.loading import load_data, load_dataset, warn_repeated_ids, with_named_columns
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import BadGraphs, bad_graphs
 from saen.io.parsing.tables import SUFFIXES, ParquetRows, Table, read_table
@@ -50,7 +50,7 @@ def stream_dataset(
         parts = _parts(path, quiet, bad_graph)
         for part in () if parts is None else ahead(parts):
             ids.append(part.ids)
-            yield with_named_targets(part, options)
+            yield with_named_columns(part, options)
     if parts is None:
         yield load_dataset(name_or_path, options)
     else:

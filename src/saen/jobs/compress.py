@@ -134,11 +134,12 @@ def compress_dataset(
     else:
         reading = reading or ReadOptions()
         result = _compress_parts(chain([first, second], parts), name, decomposition, reading, times)
-    fitted, compressed, targets, names, title = result
+    fitted, compressed, targets, names, title, features, feature_names = result
     times.append(perf_counter())
     if out is not None:
         document = decomposition_to_json(fitted)
-        save_examples(StoredExamples(compressed, document, targets, names), out)
+        stored = StoredExamples(compressed, document, targets, names, features, feature_names)
+        save_examples(stored, out)
         times.append(perf_counter())
     return CompressionReport(
         title or name,
@@ -150,8 +151,11 @@ def compress_dataset(
     )
 
 
-_Result = tuple[Decomposition, Compressed, Array | None, tuple[str, ...], str]
-"""The fitted decomposition, the compressed data, their targets with names, and their name."""
+_Result = tuple[
+    Decomposition, Compressed, Array | None, tuple[str, ...], str, Array | None, tuple[str, ...]
+]
+"""The fitted decomposition, the compressed data, their targets with names, their name, and their
+features with names."""
 
 
 def _stream(name: str, takes: str, reading: ReadOptions | None) -> Iterator[Any]:
@@ -166,7 +170,8 @@ def _compress_whole(data: Any, decomposition: Decomposition, times: list[float])
     times.append(perf_counter())
     with bar("compressing", len(data)) as update:
         compressed = compress_graphs(data, fitted, lower_inverse=False, progress=update)
-    return fitted, compressed, data.targets, data.target_names, data.name
+    about = (data.targets, data.target_names, data.name, data.features, data.feature_names)
+    return fitted, compressed, *about
 
 
 def _compress_parts(
@@ -183,7 +188,9 @@ def _compress_parts(
     """
     again = replace(reading, notify=None, report=lambda _: None)  # what was said is not repeated
     targets: list[Array] = []
+    features: list[Array] = []
     names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
     title = ""
     try:
         first = next(parts)
@@ -195,13 +202,15 @@ def _compress_parts(
         times.append(perf_counter())
 
         def shards() -> Iterator[Compressed]:
-            nonlocal names, title
+            nonlocal names, title, feature_names
             done = 0
             with bar("compressing", None) as update:
                 for part in parts:
                     joined_fit(fitted, decomposition.resolved(part))  # or it is of another kind
                     yield compress_graphs(part, fitted, lower_inverse=False)
                     targets.extend([] if part.targets is None else [part.targets])
+                    features.extend([] if part.features is None else [part.features])
+                    feature_names = part.feature_names
                     names, title, done = part.target_names, part.name, done + len(part)
                     update(done)
 
@@ -210,7 +219,9 @@ def _compress_parts(
         return _compress_whole(load_data(name, decomposition.takes, again), decomposition, times)
     vocabulary = compressed.hierarchy.attributes.vocabulary
     joined = concatenate_values(targets) if targets else None
-    return replace(fitted, vocabulary=vocabulary), compressed, joined, names, title
+    numbers = concatenate_values(features) if features else None
+    about = (joined, names, title, numbers, feature_names)
+    return replace(fitted, vocabulary=vocabulary), compressed, *about
 
 
 def peak_memory() -> int | None:

@@ -141,8 +141,9 @@ def _columns(thing: Any) -> Iterator[NDArray[Any]]:
         yield thing
     elif is_dataclass(thing):
         for field in fields(thing):
-            if field.name not in ("name", "ids", "extra", "target_names"):
+            if field.name not in ("name", "ids", "extra", "target_names", "feature_names"):
                 yield from _columns(getattr(thing, field.name))
+        yield from _columns(getattr(thing, "features", None))
     elif isinstance(thing, list | tuple | Vocabulary):
         for part in thing:
             yield from _columns(part)

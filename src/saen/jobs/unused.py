@@ -42,7 +42,8 @@ def unused_information(
     if isinstance(data, Graphs) and isinstance(decomposition, GraphDecomposition):
         lines = [*_edges(data, decomposition), *_nodes(data, decomposition, vectors)]
     columns = (data.extra or {}) if isinstance(data, Dataset) else {}
-    read = {(smiles or SMILES).casefold(), (groups or "").casefold()}
+    features = data.feature_names if isinstance(data, Dataset) else ()
+    read = {(smiles or SMILES).casefold(), (groups or "").casefold(), *map(str.casefold, features)}
     extra = [name for name in columns if name.casefold() not in read]
     if extra:
         lines.append(f"{plural(len(extra), 'column')} not used: {some_of(extra)}")
@@ -73,9 +74,28 @@ def unused_by(
         decomposition = candidate.learner.spec.resolve(whole, every).resolved(data)
         vectors = candidate.learner.vectors
         exact = _exact_vectors(decomposition) if vectors == ATTRIBUTE_BINS else []
+        if data.feature_names and not candidate.learner.reads_features:
+            exact.append("features are not used: networks do not read them (use --preset counts)")
         lines.append([*exact, *says(decomposition, vectors=vectors)])
     first, *others = lines
-    return [line for line in first if all(line in each for each in others)]
+    unused = [line for line in first if all(line in each for each in others)]
+    return [*unused, *_missing_features(data)]
+
+
+def _missing_features(data: Dataset) -> list[str]:
+    """One line about numbers that are not known, with the feature that lacks most."""
+    values = data.features
+    if values is None or not np.isnan(values).any():
+        return []
+    missing = np.isnan(values).sum(axis=0)
+    most = int(missing.argmax())
+    names = [name for name in data.feature_names if name in (data.extra or ())]
+    others = int((missing > 0).sum()) - 1
+    more = f", and some in {plural(others, 'other feature')}" if others else ""
+    return [
+        f"feature {names[most]!r}: {missing[most]:,} of {len(data):,} values are missing{more} "
+        "(medians of the training data stand for them)"
+    ]
 
 
 def _exact_vectors(decomposition: Decomposition) -> list[str]:

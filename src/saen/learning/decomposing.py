@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import expand_user
-from saen.data._collection import Collection, Rows
+from saen.data._collection import COMPUTED, Collection, Rows
 from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, compress
 from saen.data.duplicates import identical_examples
@@ -25,8 +25,10 @@ from saen.decompositions.registry import (
 )
 from saen.errors import FileError, InputError
 from saen.io.libraries.coerce import as_data
+from saen.io.libraries.rdkit import descriptors
 from saen.io.store import container
 from saen.learning import auto
+from saen.learning.features import GIVEN, RDKIT, Features, with_features
 from saen.learning.parameters import HasMethods, Parameters, StrOptions, parameter
 
 Data = Any
@@ -122,6 +124,7 @@ class Decompositions(Collection):
     _made: list[tuple[Any, Decomposed]] = field(default_factory=list)
     _facts: list[auto.GraphFacts] = field(default_factory=list)
     _same: list[Ints] = field(default_factory=list)
+    _descriptors: list[Features] = field(default_factory=list)
 
     @staticmethod
     def of(X: Data, takes: str = "graphs") -> Decompositions:
@@ -144,13 +147,44 @@ class Decompositions(Collection):
             self._facts.append(auto.GraphFacts.of(self.data))
         return self._facts[0], train if self.rows is None else self.rows[train]
 
+    def features(self, source: str = GIVEN) -> Features | None:
+        """The numbers about whole examples that the data have; of `rdkit`, with descriptors."""
+        names = tuple(name for name in self._feature_names if name not in COMPUTED)
+        given = self._feature_values
+        found = [] if given is None else [Features(names, given)]
+        if source == RDKIT or RDKIT in self._feature_names:
+            if not self._descriptors:
+                self._descriptors.append(Features(*descriptors(self._molecules)))
+            found.append(self._descriptors[0])
+        if not found:
+            return None
+        values = np.hstack([each.values for each in found])
+        own = values if self.rows is None else values[self.rows]
+        return Features(sum((each.names for each in found), ()), own)
+
+    @property
+    def _feature_names(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = getattr(self.data, "feature_names", ())
+        return names
+
+    @property
+    def _feature_values(self) -> Floats | None:
+        values: Floats | None = getattr(self.data, "features", None)
+        return values
+
+    @property
+    def _molecules(self) -> Graphs:
+        if self.graphs is None:
+            raise InputError("only molecules have descriptors: leave out the feature 'rdkit'")
+        return self.graphs
+
     def same_data(self) -> Ints:
         """Equal numbers for examples that are identical as data, (n,).
 
         Of compressed examples, for those that look identical.
         """
         if not self._same:
-            self._same.append(identical_examples(self.data))
+            self._same.append(with_features(identical_examples(self.data), self._feature_values))
         return self._same[0] if self.rows is None else self._same[0][self.rows]
 
     @property
@@ -236,6 +270,7 @@ class CompressedExamples(Decompositions):
     targets: Array | None = None
     name: str = ""
     target_names: tuple[str, ...] = ()
+    stored: Features | None = None
 
     @property
     def only(self) -> Decomposed:
@@ -246,12 +281,23 @@ class CompressedExamples(Decompositions):
         subset = super()._take(rows)
         assert isinstance(subset, CompressedExamples)
         subset.name, subset.target_names = self.name, self.target_names
+        subset.stored = self.stored
         subset.targets = None if self.targets is None else self.targets[rows]
         return subset
 
+    @property
+    def _feature_names(self) -> tuple[str, ...]:
+        return () if self.stored is None else self.stored.names
+
+    @property
+    def _feature_values(self) -> Floats | None:
+        return None if self.stored is None else self.stored.values
+
     def same_data(self) -> Ints:
         """By the only decomposition."""
-        return self.only.take(self.rows).compressed.top
+        values = None if self.stored is None else self.stored.values
+        top = with_features(self.only.compressed.top, values)
+        return top if self.rows is None else top[self.rows]
 
     def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
         """The only one, whatever is asked for."""
@@ -302,6 +348,8 @@ def load_compressed(source: str | Path) -> CompressedExamples:
     examples = CompressedExamples(stored.compressed, _made=[(decomposition, decomposed)])
     examples.targets, examples.target_names = stored.targets, stored.target_names
     examples.name = path.stem
+    if stored.features is not None:
+        examples.stored = Features(stored.feature_names, stored.features)
     return examples
 
 

@@ -109,7 +109,8 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     estimator.validate()
     estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
     reading = document["reading"]
-    if any(choice not in REMEMBERED[option] for option, choice in reading.items()):
+    known = {**REMEMBERED, "features": (reading.get("features"),)}
+    if any(choice not in known[option] for option, choice in reading.items()):
         raise InputError("the way in which the data were read is unknown")
     estimator.reading_, estimator.about_ = reading, document["about"]
     return estimator

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from saen._util.arrays import Array, Ints, segment_ids
+from saen._util.arrays import Array, Floats, Ints, segment_ids
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
@@ -140,37 +141,77 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
     """
     rdkit = _rdkit()
     _check_molecules(graphs)
-    types = rdkit.Chem.BondType.names
-    out = []
     with rdkit.rdBase.BlockLogs():
-        labels = [] if graphs.node_labels is None else np.unique(graphs.node_labels).tolist()
-        atoms = {label: _atom(rdkit.Chem, label) for label in labels}
-        for number, graph in enumerate(plain_graphs(graphs)):
-            symbols, bonds = graph.nodes.get("label", []), graph.edges.get("label", [])
-            for node, label in enumerate(symbols):
-                if atoms[label] is None:
-                    raise InputError(
-                        f"graph {number}, node {node}: {label!r} is neither the symbol of an "
-                        "element nor an atom in SMILES"
-                    )
-            for bond in set(bonds) - set(types):
+        return list(_molecules(graphs))
+
+
+def _molecules(graphs: Graphs) -> Iterator[Any]:
+    """A molecule for every graph; `InputError` for the first that is none."""
+    chem = _rdkit().Chem
+    types = chem.BondType.names
+    labels = [] if graphs.node_labels is None else np.unique(graphs.node_labels).tolist()
+    atoms = {label: _atom(chem, label) for label in labels}
+    for number, graph in enumerate(plain_graphs(graphs)):
+        symbols, bonds = graph.nodes.get("label", []), graph.edges.get("label", [])
+        for node, label in enumerate(symbols):
+            if atoms[label] is None:
                 raise InputError(
-                    f"{bond!r} is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)"
+                    f"graph {number}, node {node}: {label!r} is neither the symbol of an "
+                    "element nor an atom in SMILES"
                 )
-            molecule = rdkit.Chem.RWMol()
-            for label in symbols:
-                molecule.AddAtom(atoms[label])
-            for (begin, end), bond in zip(graph.pairs, bonds, strict=True):
-                molecule.AddBond(begin, end, types[bond])  # aromatic bonds make atoms aromatic
-            try:
-                rdkit.Chem.SanitizeMol(molecule)
-            except rdkit.Chem.MolSanitizeException as error:
-                raise InputError(
-                    f"graph {number} is not a molecule: {' '.join(str(error).split())} "
-                    "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)"
-                ) from None
-            out.append(molecule.GetMol())
-    return out
+        for bond in set(bonds) - set(types):
+            raise InputError(
+                f"{bond!r} is not a bond type of RDKit (such as SINGLE, DOUBLE or AROMATIC)"
+            )
+        molecule = chem.RWMol()
+        for label in symbols:
+            molecule.AddAtom(atoms[label])
+        for (begin, end), bond in zip(graph.pairs, bonds, strict=True):
+            molecule.AddBond(begin, end, types[bond])  # aromatic bonds make atoms aromatic
+        try:
+            chem.SanitizeMol(molecule)
+        except chem.MolSanitizeException as error:
+            raise InputError(
+                f"graph {number} is not a molecule: {' '.join(str(error).split())} "
+                "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)"
+            ) from None
+        yield molecule.GetMol()
+
+
+_NO_DESCRIPTORS = ("Ipc", "SPS")
+"""The first grows beyond all numbers, the second looks at stereochemistry."""
+
+
+def descriptors(graphs: Graphs) -> tuple[tuple[str, ...], Floats]:
+    """RDKit's 2D descriptors of molecules: their names, and numbers (n, k).
+
+    What cannot be computed is NaN, such as all descriptors of a graph that is not a molecule.
+
+    >>> names, values = descriptors(from_smiles(["CCO", "c1ccccc1"]))
+    >>> round(float(values[0, names.index("MolWt")]), 1)
+    46.1
+    """
+    rdkit = _rdkit()
+    from rdkit.Chem import Descriptors
+
+    _check_molecules(graphs)
+    listed = [each for each in Descriptors.descList if each[0] not in _NO_DESCRIPTORS]
+    values = np.full((len(graphs), len(listed)), np.nan)
+    with rdkit.rdBase.BlockLogs(), bar("descriptors", len(graphs)) as update:
+        for number in range(len(graphs)):
+            with suppress(InputError):
+                [molecule] = _molecules(graphs[number : number + 1])
+                values[number] = [_descriptor(function, molecule) for _, function in listed]
+            if number % _MOLECULES_PER_UPDATE == 0:
+                update(number)
+    return tuple(name for name, _ in listed), values
+
+
+def _descriptor(function: Callable[[Any], float], molecule: Any) -> float:
+    try:
+        return float(function(molecule))
+    except (ArithmeticError, ValueError, RuntimeError):
+        return np.nan
 
 
 def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:

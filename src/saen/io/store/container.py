@@ -90,13 +90,15 @@ class StoredExamples:
     """A compressed hierarchy with what training on it needs.
 
     `targets` (n,) or (n, t) are those of the examples, with their names, if they have any;
-    `decomposition` is the fitted one as JSON.
+    `decomposition` is the fitted one as JSON; `features` (n, k) are numbers about the examples.
     """
 
     compressed: Compressed
     decomposition: Mapping[str, Any]
     targets: Array | None
     target_names: tuple[str, ...] = ()
+    features: Array | None = None
+    feature_names: tuple[str, ...] = ()
 
 
 def save_examples(examples: StoredExamples, path: Path) -> int:
@@ -109,6 +111,8 @@ def save_examples(examples: StoredExamples, path: Path) -> int:
     pack_column("targets", examples.targets, document, tensors)
     if examples.target_names:
         document["target_names"] = list(examples.target_names)
+    if examples.features is not None:
+        document["features"], tensors["features"] = list(examples.feature_names), examples.features
     return write(path, kind, document, tensors)
 
 
@@ -128,7 +132,10 @@ def load_examples(path: str | Path) -> StoredExamples:
         if targets is not None and (targets.ndim not in (1, 2) or len(targets) != len(compressed)):
             raise InputError(f"{len(compressed)} examples, but targets of shape {targets.shape}")
         names = checked_names(document.get("target_names", ()), targets)
-    return StoredExamples(compressed, document["decomposition"], targets, names)
+        features, known = tensors.get("features"), tuple(map(str, document.get("features", ())))
+        if features is not None and features.shape != (len(compressed), len(known)):
+            raise InputError(f"{len(known)} features, but numbers of shape {features.shape}")
+    return StoredExamples(compressed, document["decomposition"], targets, names, features, known)
 
 
 def file_bytes(data: Hierarchy | Compressed) -> int:

@@ -89,6 +89,8 @@ def _pack_columns(
         document["extra"] = [*data.extra]
         for number, column in enumerate(data.extra.values()):
             tensors |= _pack_values(f"extra.{number}", column)
+    if data.feature_names:
+        document["features"] = list(data.feature_names)
 
 
 def pack_column(
@@ -185,7 +187,8 @@ def _completed(data: Data, document: dict[str, Any], tensors: dict[str, Array]) 
         for number, name in enumerate(document.get("extra", ()))
         for column in [_unpack_values(tensors, f"extra.{number}")]
     }
-    return data.with_extra(extra) if extra else data
+    data = data.with_extra(extra) if extra else data
+    return data.with_features(document["features"]) if "features" in document else data
 
 
 def _pack_documents(documents: Documents) -> tuple[dict[str, Any], dict[str, Array]]:

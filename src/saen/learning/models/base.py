@@ -28,6 +28,7 @@ from saen.errors import InputError
 from saen.io.store.packing import pack_hierarchy, under, unpack_hierarchy
 from saen.learning.calibration import Calibration
 from saen.learning.decomposing import Decomposed, Decompositions, DecompositionSpec
+from saen.learning.features import with_features
 from saen.learning.metrics import Metric
 from saen.learning.problem import Problem, Targets, targets_from_json
 from saen.learning.splits import Fold
@@ -109,6 +110,8 @@ class Learner(ABC):
     """The label by which node attributes are best read."""
     cheap: ClassVar[bool] = False
     """Whether it takes seconds where others take minutes."""
+    reads_features: ClassVar[bool] = False
+    """Whether numbers about whole examples are read beside their parts."""
 
     def first_stage(self, data: Decompositions, train: Ints) -> Learner | None:
         """A cheaper learner whose work is part of this one's, if there is any."""
@@ -171,7 +174,9 @@ class Learner(ABC):
 
     def identical(self, data: Decompositions, train: Ints) -> Ints:
         """Equal numbers for examples that look identical to the models, (n,)."""
-        return data.decomposed(self.spec, train).compressed.top
+        top = data.decomposed(self.spec, train).compressed.top
+        known = data.features()
+        return with_features(top, None if known is None else known.values)
 
     @abstractmethod
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
@@ -205,13 +210,22 @@ TopEntries = tuple[Floats, Floats, Floats]
 """Outputs and baselines of unique examples, (rows,), and what the entries of the top add."""
 
 
+class FeatureContribution(NamedTuple):
+    """What a number about a whole example contributes; `value` is NaN where it is not known."""
+
+    name: str
+    value: float
+    contribution: float
+
+
 class Explained(NamedTuple):
     """What all objects of one example contribute to a linear function of a model's outputs.
 
     - `output`, and the `baseline` that it is compared with;
     - `objects`, `empty`: per level, bottom first; `entries`: per relation (see `Explanation`);
     - `inside`: from the number of a part, what the bottom objects inside it contribute;
-    - `steps`: of integrals.
+    - `steps`: of integrals;
+    - `features`: numbers about the whole example, whose contributions are none of objects.
     """
 
     output: float
@@ -221,6 +235,7 @@ class Explained(NamedTuple):
     entries: list[Floats]
     inside: Callable[[int], Floats]
     steps: int
+    features: Sequence[FeatureContribution] = ()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -267,8 +282,13 @@ class Fitted(ABC):
         """Vectors of the objects of a level, None for the examples."""
 
     @abstractmethod
-    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
-        """Of one example what its objects contribute to Σ weights · outputs."""
+    def explained(
+        self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
+    ) -> Explained:
+        """Of one example what its objects contribute to Σ weights · outputs.
+
+        `data` are the example, for its features; without it, these are average.
+        """
 
     @abstractmethod
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:

@@ -342,9 +342,11 @@ class FittedBlend(Fitted):
         """As the first member."""
         return self.blended[0].model.unit
 
-    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+    def explained(
+        self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
+    ) -> Explained:
         """By the first member."""
-        return self.blended[0].model.explained(hierarchy, weights)
+        return self.blended[0].model.explained(hierarchy, weights, data)
 
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
         """By the first member."""

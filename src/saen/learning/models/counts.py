@@ -44,9 +44,11 @@ from saen.learning.decomposing import (
     Decompositions,
     DecompositionSpec,
 )
+from saen.learning.features import GIVEN, RDKIT, FeatureReader, Features
 from saen.learning.models.base import (
     Candidate,
     Explained,
+    FeatureContribution,
     Fitted,
     FoldResult,
     Learner,
@@ -66,6 +68,7 @@ from saen.learning.models.encoding import (
     PartTable,
     count_parts,
     feature_rows,
+    narrow,
     row_scales,
     scaled_rows,
 )
@@ -129,6 +132,7 @@ class CountsArguments(EncodingArguments):
     C: float | str = parameter(
         "auto", Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})
     )
+    features: str = parameter(GIVEN, StrOptions({GIVEN, RDKIT}))
     inner_folds: int | str = parameter(
         "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
     )
@@ -140,6 +144,7 @@ class CountsLearner(Learner):
 
     vectors: ClassVar[str] = ATTRIBUTE_BINS
     cheap: ClassVar[bool] = True
+    reads_features: ClassVar[bool] = True
 
     arguments: CountsArguments
     class_weight: Any = None
@@ -177,9 +182,10 @@ class CountsLearner(Learner):
         jobs: list[tuple[_FoldProblem, Decomposed]] = []
         tables: dict[int, PartTable] = {}
         made = list[FoldResult | None]()
+        features = data.features(self.arguments.features)
         for fold in folds:
             decomposed = work.decomposed(data, self.spec, fold.train)
-            file = self._file(problem, fold, decomposed, work)
+            file = self._file(problem, fold, decomposed, work, features)
             files.append(file)
             if file is not None and file.exists():
                 made.append(_read_result(file, fold))
@@ -189,7 +195,8 @@ class CountsLearner(Learner):
             place = id(decomposed.compressed.hierarchy)
             if place not in tables:
                 tables[place] = count_parts(decomposed.compressed)
-            own = _FoldProblem.of(self, problem, fold, tables[place], decomposed.graded)
+            table, graded = tables[place], decomposed.graded
+            own = _FoldProblem.of(self, problem, fold, table, graded, features)
             jobs.append((own, decomposed))
         cost = sum(len(job.table.parts) for job, _ in jobs)
         cost *= FOREST_WORK if self.arguments.model == "forest" else 1
@@ -216,7 +223,12 @@ class CountsLearner(Learner):
         return [result for result in made if result is not None]
 
     def _file(
-        self, problem: Problem, fold: Fold, decomposed: Decomposed, work: Work
+        self,
+        problem: Problem,
+        fold: Fold,
+        decomposed: Decomposed,
+        work: Work,
+        features: Features | None,
     ) -> Path | None:
         if work.folder is None:
             return None
@@ -227,6 +239,7 @@ class CountsLearner(Learner):
             work.keep,
             problem.targets.to_json(),
             *problem_arrays(problem, decomposed.compressed),
+            *([] if features is None else [features.names, features.values]),
             fold.train,
             fold.test,
             *inner,
@@ -296,7 +309,8 @@ class CountsModel:
     - `depth`, `C`: as given or chosen (a forest has no C); `score`: of the inner folds, None
       without any;
     - `typical` (outputs,): the mean output over the training examples, by weight, which is for a
-      linear model that of the average of their features.
+      linear model that of the average of their features;
+    - `reader`: of numbers about whole examples, whose columns follow those of parts.
     """
 
     encoder: Encoder
@@ -306,24 +320,41 @@ class CountsModel:
     C: float | None
     score: float | None
     typical: Floats
+    reader: FeatureReader | None = None
 
     @property
     def choices(self) -> dict[str, Any]:
         """The settings that were left open, as they were decided."""
         return {"depth": self.depth} if self.C is None else {"depth": self.depth, "C": self.C}
 
-    def outputs(self, table: PartTable) -> Floats:
-        """Of every unique example of a table, (rows, outputs)."""
-        return self.function.outputs(self._features(self.encoder.encode(table), table))
+    def outputs(self, table: PartTable, features: Floats | None) -> Floats:
+        """Of every example of a table with these features, (n, outputs)."""
+        X = self._columns(self.encoder.encode(table), table)
+        if self.reader is None:
+            return self.function.outputs(X)[table.top]
+        return self.function.outputs(self._beside(X[table.top], features))
 
-    def entry_outputs(self, table: PartTable, weights: Floats) -> Floats:
-        """What every entry of a table adds to Σ weights · outputs, (entries,)."""
+    def added(
+        self, table: PartTable, features: Floats | None, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        """What entries of a table, (entries,), and features, (n, k), add to Σ weights · outputs.
+
+        Of tables in which every example has a row of its own.
+        """
         encoded = self.encoder.encode(table)
         rows = table.rows[encoded.entries]
         scales = row_scales(self.encoder, table, self.norm, self.depth)
-        entries = (rows, encoded.columns, encoded.values * scales[rows])
-        values = self.function.entry_outputs(self._features(encoded, table), entries, weights)
-        return np.bincount(encoded.entries, values, minlength=len(table.parts)).astype(np.float64)
+        columns, values = encoded.columns, encoded.values * scales[rows]
+        X, n_parts = self._columns(encoded, table), len(rows)
+        k = 0 if self.reader is None else len(self.reader.names)
+        if self.reader is not None:
+            X = self._beside(X, features)
+            own = np.repeat(np.arange(table.n_rows), k)
+            rows, values = np.r_[rows, own], np.r_[values, self._read(features).ravel()]
+            columns = np.r_[columns, np.tile(np.arange(X.shape[1] - k, X.shape[1]), table.n_rows)]
+        adds = self.function.entry_outputs(X, (rows, columns, values), weights)
+        parts = np.bincount(encoded.entries, adds[:n_parts], minlength=len(table.parts))
+        return parts.astype(np.float64), adds[n_parts:].reshape(table.n_rows, k)
 
     def embedding(self, table: PartTable) -> Floats:
         """Dense features of the unique examples: as they are if few, else hashed, (rows, width).
@@ -331,7 +362,7 @@ class CountsModel:
         Without the number of all parts, which a forest reads, too: no other column would count.
         """
         n = self.encoder.n_columns
-        features = self._features(self.encoder.encode(table), table)[:, :n]
+        features = self._columns(self.encoder.encode(table), table)[:, :n]
         if n > EMBEDDING_WIDTH:
             rng = np.random.default_rng(n)
             places = rng.integers(EMBEDDING_WIDTH, size=n)
@@ -341,9 +372,21 @@ class CountsModel:
         dense: Floats = features.toarray()
         return dense
 
-    def _features(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
+    def _columns(self, encoded: Encoded, table: PartTable) -> sparse.csr_array:
         rows = feature_rows(encoded, table, self.encoder.n_columns)
         return scaled_rows(rows, self.encoder, table, self.norm, self.depth)
+
+    def _read(self, features: Floats | None) -> Floats:
+        """Features as the function takes them; those that are not given are average."""
+        assert self.reader is not None
+        k = len(self.reader.names)
+        return np.zeros((1, k)) if features is None else self.reader.read(features)
+
+    def _beside(self, X: sparse.csr_array, features: Floats | None) -> sparse.csr_array:
+        """The columns of parts, then those of features."""
+        read = self._read(features)
+        rows = np.broadcast_to(read, (X.shape[0], read.shape[1]))
+        return narrow(sparse.hstack([X, sparse.csr_array(rows)], format="csr"))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -360,8 +403,15 @@ class FittedCounts(Fitted):
 
     def outputs(self, data: Decompositions) -> Floats:
         """Of every example, calibrated, (n, outputs)."""
-        table = self.table(data)
-        return self.model.outputs(table)[table.top]
+        return self.model.outputs(self.table(data), self.features(data))
+
+    def features(self, data: Decompositions) -> Floats | None:
+        """The features of new data that the model reads, (n, k)."""
+        reader = self.model.reader
+        if reader is None:
+            return None
+        known = data.features(reader.source)
+        return (known or Features((), np.empty((len(data), 0)))).named(reader.names)
 
     def each(self, data: Decompositions) -> Floats:
         """What the only model predicts, (n, 1, …)."""
@@ -405,22 +455,38 @@ class FittedCounts(Fitted):
         return True
 
     def top_entries(self, compressed: Compressed, weights: Sequence[Floats]) -> list[TopEntries]:
-        """Exact; an example without parts that the model reads is its own baseline."""
+        """Exact; an example without parts that the model reads is its own baseline.
+
+        Features are those of the average training example.
+        """
+        return [each for each, _ in self._top(compressed, weights, None)]
+
+    def _top(
+        self, compressed: Compressed, weights: Sequence[Floats], features: Floats | None
+    ) -> list[tuple[TopEntries, Floats]]:
+        """What entries of unique examples and their features add, see `CountsModel.added`."""
         table, model, found = count_parts(compressed), self.model, []
+        table = replace(table, top=np.arange(table.n_rows))
         counts = table.inside(model.depth) * table.counts
-        sizes, raw = table.sizes(model.depth), model.outputs(table)
+        sizes, raw = table.sizes(model.depth), model.outputs(table, features)
         for each in weights:
             outputs, baseline = raw @ each, float(each @ model.typical)
-            own = model.entry_outputs(table, each)
-            rest = outputs - baseline - table.summed(own)
+            own, beside = model.added(table, features, each)
+            rest = outputs - baseline - table.summed(own) - beside.sum(axis=1)
             own += counts * (rest / np.maximum(sizes, 1))[table.rows]
-            found.append((outputs, np.where(sizes > 0, baseline, outputs), own))
+            alone = np.where(sizes > 0, baseline, outputs - beside.sum(axis=1))
+            found.append(((outputs, alone, own), beside))
         return found
 
-    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+    def explained(
+        self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
+    ) -> Explained:
         """Exact, down to the parts; shared equally below."""
         compressed = compress(hierarchy)
-        [(outputs, baselines, unique_entries)] = self.top_entries(compressed, [weights])
+        features = None if data is None else self.features(data)
+        [((outputs, baselines, unique_entries), beside)] = self._top(
+            compressed, [weights], features
+        )
         top, unique = hierarchy.relations[-1], compressed.hierarchy.relations[-1]
         per_occurrence = unique_entries / unique.multiplicity
         codes = unique.roles.astype(np.int64) * unique.n_parts + unique.parts
@@ -457,13 +523,24 @@ class FittedCounts(Fitted):
             entries[::-1],
             inside,
             1,
+            self._named(features, beside),
         )
+
+    def _named(self, features: Floats | None, beside: Floats) -> list[FeatureContribution]:
+        """What every feature of the only example contributes."""
+        reader = self.model.reader
+        if reader is None or features is None:
+            return []
+        rows = zip(reader.names, features[0].tolist(), beside[0].tolist(), strict=True)
+        return [FeatureContribution(*row) for row in rows]
 
     # -- files ------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
-        """Columns, depth and C."""
-        return {"columns": self.model.encoder.n_columns, **self.model.choices}
+        """Columns, features, depth and C."""
+        model = self.model
+        features = {} if model.reader is None else {"features": len(model.reader.names)}
+        return {"columns": model.encoder.n_columns, **features, **model.choices}
 
     def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Columns, and the function of them."""
@@ -484,6 +561,9 @@ class FittedCounts(Fitted):
             f"{name}.{each.name}": getattr(function, each.name) for each in fields(function)
         }
         tensors["counts.typical"] = model.typical
+        if model.reader is not None:
+            document["features"], numbers = model.reader.pack()
+            tensors |= numbers
         return document, tensors
 
     @classmethod
@@ -496,7 +576,11 @@ class FittedCounts(Fitted):
         encoder.check()
         trees, linear = (under(f"{kind.name}.", dict(tensors)) for kind in (Forest, Linear))
         function: Linear | Forest = Forest(**trees) if trees else Linear(**linear)
-        function.check(encoder.n_columns + (known["norm"] == SHARES))
+        reader = None
+        if "features" in document:
+            reader = FeatureReader.unpack(document["features"], np.array(tensors["features"]))
+        k = 0 if reader is None else len(reader.names)
+        function.check(encoder.n_columns + (known["norm"] == SHARES) + k)
         typical = own["typical"]
         if (
             typical.shape != function.intercept.shape
@@ -511,7 +595,7 @@ class FittedCounts(Fitted):
             or function.n_outputs != common["targets"].n_outputs
         ):
             raise InputError("the model does not match its columns")
-        rest = known["depth"], known["C"], known["score"], typical
+        rest = known["depth"], known["C"], known["score"], typical, reader
         model = CountsModel(encoder, known["norm"], function, *rest)
         return cls(**common, model=model)
 
@@ -548,10 +632,17 @@ class _FoldProblem:
     n_train: int
     folds: list[Split]
     graded: bool
+    features: Features | None
+    test_features: Floats | None
 
     @staticmethod
     def of(
-        learner: CountsLearner, problem: Problem, fold: Fold, table: PartTable, graded: bool
+        learner: CountsLearner,
+        problem: Problem,
+        fold: Fold,
+        table: PartTable,
+        graded: bool,
+        features: Features | None,
     ) -> _FoldProblem:
         """The part of the data that a fold needs."""
         arguments, targets = learner.arguments, problem.targets
@@ -583,6 +674,8 @@ class _FoldProblem:
             len(fold.train),
             [(places(fit), places(check)) for fit, check in fold.inner or ()],
             graded,
+            None if features is None else replace(features, values=features.values[rows]),
+            None if features is None else features.values[fold.test],
         )
 
     @quiet()
@@ -593,7 +686,12 @@ class _FoldProblem:
         self.uses = np.bincount(self.table.top[train], minlength=self.table.n_rows)
         self.encoder = self.arguments._encoder(self.table, self.uses)  # noqa: SLF001
         encoded = self.encoder.encode(self.table)
-        self.features = feature_rows(encoded, self.table, self.encoder.n_columns)
+        self.parts = feature_rows(encoded, self.table, self.encoder.n_columns)
+        self.reader, self.read = None, None
+        if self.features is not None:
+            known = replace(self.features, values=self.features.values[train])
+            self.reader = FeatureReader.fit(self.arguments.features, known)
+            self.read = sparse.csr_array(self.reader.read(self.features.values))
         depths, given = self._depths(), self.arguments.C
         C, depth, best, held_out = USUAL_C, depths[-1], None, None
         if not isinstance(given, str):
@@ -620,8 +718,9 @@ class _FoldProblem:
             C if self.solver.costs else None,
             None if best is None else best.score,
             typical,
+            self.reader,
         )
-        tested = model.outputs(self.tests)[self.tests.top]
+        tested = model.outputs(self.tests, self.test_features)
         return model, tested, tested[:0] if held_out is None else held_out
 
     def _cross_fitted(self, trials: Sequence[_Trial]) -> Floats:
@@ -687,21 +786,29 @@ class _FoldProblem:
             return list(range(n_roles))
         return [min(wanted, n_roles - 1)]
 
-    def _at(self, depth: int | None) -> tuple[Encoder, Any, float]:
-        """Columns and features (n, columns) up to a depth, and the scale common to all rows."""
-        encoder, features = self.encoder, self.features
+    def _at(self, depth: int | None) -> tuple[Encoder, Any, Floats]:
+        """The columns up to a depth, their values (n, columns), and the scale of each column."""
+        encoder, parts = self.encoder, self.parts
         if depth is not None:
             # Sorted by role, so that smaller depths are the first parts and columns.
             encoder = encoder.first_parts(int((encoder.ids[:, 0] <= depth).sum()))
-            features = features[:, : encoder.n_columns]
+            parts = parts[:, : encoder.n_columns]
         norm = self.arguments.norm
-        X = scaled_rows(features, encoder, self.table, norm, depth)[self.table.top]
+        X = scaled_rows(parts, encoder, self.table, norm, depth)[self.table.top]
         if norm is not None or not self.solver.costs:  # trees compare counts as they are
-            return encoder, X, 1.0
+            return encoder, self._beside(X), np.ones(1)
         # Without a norm of their own, rows have length 1 on average: C means the same.
         squares = encoder.squared_lengths(self.table, depth)[self.uses > 0]
         scale = 1 / float(np.sqrt(squares.mean() if squares.any() else 1.0))
-        return encoder, X * scale, scale
+        factors = np.full(X.shape[1], scale)
+        X = self._beside(X * scale)
+        return encoder, X, np.r_[factors, np.ones(X.shape[1] - len(factors))]
+
+    def _beside(self, X: Any) -> Any:
+        """The columns of parts, then those of features, if there are any."""
+        if self.read is None:
+            return X
+        return narrow(sparse.hstack([X, self.read], format="csr"))
 
 
 def _mean_output(outputs: Floats, weights: Floats) -> Floats:

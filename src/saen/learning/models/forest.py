@@ -129,8 +129,8 @@ class Forest:
         arrays |= {"value": self.value * factor, "intercept": self.intercept * factor}
         return type(self)(**arrays)
 
-    def with_columns_scaled(self, factor: float) -> Forest:
-        """Trees compare features as they are: the factor is 1."""
+    def with_columns_scaled(self, factors: Floats) -> Forest:
+        """Trees compare features as they are: all factors are 1."""
         return self
 
     def outputs(self, X: sparse.csr_array) -> Floats:

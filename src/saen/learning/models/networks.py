@@ -477,7 +477,9 @@ class FittedNetworks(Fitted):
         """With respect to all outputs of Σ weights · their mean, (M, outputs)."""
         return (torch.from_numpy(weights) / network.n_models).expand(network.n_models, -1)
 
-    def explained(self, hierarchy: Hierarchy, weights: Floats) -> Explained:
+    def explained(
+        self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
+    ) -> Explained:
         """By integrated gradients, see `saen.network.attribution`."""
         network = self._exact()
         passed = attribution.Passed.through(network, hierarchy)

@@ -65,9 +65,9 @@ class Linear:
         """With all outputs multiplied."""
         return Linear(self.coef * factor, self.intercept * factor)
 
-    def with_columns_scaled(self, factor: float) -> Linear:
-        """For features that are not multiplied by this factor."""
-        return Linear(self.coef * factor, self.intercept)
+    def with_columns_scaled(self, factors: Floats) -> Linear:
+        """For columns that are not multiplied by these factors."""
+        return Linear(self.coef * factors, self.intercept)
 
     def outputs(self, X: sparse.csr_array) -> Floats:
         """Of every row of X (n, columns), (n, outputs)."""
