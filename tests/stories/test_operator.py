@@ -1,8 +1,7 @@
-"""An operator serves a model: the FastAPI example, and a model that loads without any extra."""
+"""An operator uses a model where there is no extra: it loads, predicts and explains."""
 
 from __future__ import annotations
 
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 
 import saen
-from tests.docs.pages import ROOT
 
-EXTRAS = "matplotlib bokeh rdkit pyarrow conllu spacy torch_geometric fastapi ray"
+EXTRAS = "matplotlib bokeh rdkit pyarrow conllu spacy torch_geometric fastapi uvicorn ray"
 """What prediction does not need: everything beyond the dependencies."""
 
 BLOCKED = """
@@ -56,29 +54,3 @@ def test_model_loads_and_predicts_without_any_extra(model_file: Path) -> None:
     assert name == "SAENClassifier"
     expected = saen.load(model_file).predict(saen.generate_threads(4, average_nodes=12, seed=5))
     assert predicted == expected.tolist()
-
-
-def test_handler_predicts_graphs_and_names_mistakes(
-    model_file: Path, threads: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client_class = pytest.importorskip("fastapi.testclient").TestClient
-    monkeypatch.setenv("SAEN_MODEL", str(model_file))
-    client = client_class(runpy.run_path(str(ROOT / "examples" / "serve.py"))["app"])
-    body = [
-        {"id": f"t{n}", "nodes": int(graph.n_nodes), "edges": graph.edges().tolist()}
-        for n, graph in enumerate(threads[i : i + 1] for i in range(3))
-    ]
-    answer = client.post("/predict", json=body)
-    assert answer.status_code == 200, answer.text
-    model = saen.load(model_file)
-    assert [each["prediction"] for each in answer.json()] == model.predict(threads[:3]).tolist()
-    assert [each["id"] for each in answer.json()] == ["t0", "t1", "t2"]
-    assert sum(answer.json()[0]["probabilities"].values()) == pytest.approx(1)
-    wrong = client.post("/predict", json=[{"nodes": 2, "edges": [[0, 5]]}])
-    assert wrong.status_code == 422
-    assert "an edge names 5" in wrong.json()["detail"]
-    mixed = client.post("/predict", json=[body[0], {"nodes": ["C"], "edges": []}])
-    assert "either all graphs have node labels" in mixed.json()["detail"]
-    for huge in ({"nodes": 10**12, "edges": []}, {"nodes": -1, "edges": []}):
-        assert client.post("/predict", json=[huge]).status_code == 422
-    assert client.post("/predict", json=[{"nodes": 1, "edges": []}] * 1001).status_code == 422

@@ -26,6 +26,7 @@ class Commands(LazyGroup):
         "cross-validation.",
         "train": "Train a model on your data, estimate how good it is, and write it to one file.",
         "predict": "Predict graphs or other data, with or without targets, with a trained model.",
+        "serve": "Serve a trained model over HTTP: predictions and explanations as JSON.",
         "embed": "Write the learned vectors (embeddings) of graphs or other data, or of their "
         "parts.",
         "inspect": "Describe a file: its kind, versions, sizes and settings.",
