@@ -23,9 +23,9 @@ from saen._util.strings import plural
 from saen._version import __version__
 from saen.errors import FileError, InputError, MissingExtraError, SaenError
 from saen.explanations.explanation import explain
+from saen.io.libraries.rdkit import SMILES, from_smiles
 from saen.io.loading import load_data
-from saen.io.rdkit import SMILES, from_smiles
-from saen.io.reading import ReadOptions
+from saen.io.options import ReadOptions
 from saen.jobs.predict import load_model, model_takes
 from saen.learning.estimators import Estimator
 from saen.learning.prediction import predict_chunks
