@@ -15,7 +15,7 @@ from saen.io.store import container
 from saen.network import ensemble
 from saen.network.architecture import join_models
 from saen.network.batches import seen_in_training
-from saen.network.ensemble import MIN_GROUP_SIZE, Training, choose_group_size
+from saen.network.ensemble import Training, choose_group_size
 from saen.network.loss import Task
 from saen.network.settings import DivergenceWarning, Run
 from saen.network.training import outputs, train
@@ -213,10 +213,10 @@ def test_curves_on_held_out_examples_are_measured_on_request():
 def test_group_size_follows_the_activations_of_a_step(monkeypatch):
     plan = make_plan()
     assert choose_group_size(plan, 300, 1) == 300
-    monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 1)
-    assert choose_group_size(plan, 4, 1) == 4
-    assert choose_group_size(plan, 300, 1) == MIN_GROUP_SIZE
     objects = sum(plan.compressed.hierarchy.sizes)
     monkeypatch.setattr(ensemble, "MAX_STEP_ACTIVATIONS", 40 * 32 * objects)
     assert choose_group_size(plan, 100, 1) == 34  # three groups, about equal
+    assert choose_group_size(plan, 100, 6) > 34
+    monkeypatch.setattr(ensemble, "MAX_SHARED_ACTIVATIONS", 32 * objects - 1)
+    assert choose_group_size(plan, 100, 1) == 1
     assert choose_group_size(plan, 100, 6) > 34
