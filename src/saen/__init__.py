@@ -37,7 +37,6 @@ if _TYPE_CHECKING:
     from saen.io.sources.catalog import catalog as catalog
     from saen.io.sources.threads import generate_threads as generate_threads
     from saen.io.store.container import save as save
-    from saen.jobs.overlap import overlap as overlap
     from saen.learning.estimators import Classifier as Classifier
     from saen.learning.estimators import PartCounts as PartCounts
     from saen.learning.estimators import PartCountsClassifier as PartCountsClassifier
@@ -48,6 +47,7 @@ if _TYPE_CHECKING:
     from saen.learning.estimators import SAENTransformer as SAENTransformer
     from saen.learning.evaluation import cross_validate as cross_validate
     from saen.learning.files import load as load
+    from saen.learning.overlap import overlap as overlap
     from saen.network.architecture import Architecture as Architecture
     from saen.network.loss import Task as Task
     from saen.network.model import SAEN as SAEN
@@ -76,7 +76,7 @@ _ROOMS = {
     "io.libraries.pyg": "from_pyg",
     "io.libraries.rdkit": "from_smiles",
     "io.sources.threads": "generate_threads",
-    "jobs.overlap": "overlap",
+    "learning.overlap": "overlap",
     "learning.estimators": (
         "Classifier Regressor SAENClassifier SAENRegressor SAENTransformer "
         "PartCounts PartCountsClassifier PartCountsRegressor"

@@ -147,6 +147,26 @@ class Collection:
         )
         return self.evidence(one, other) / chance
 
+    def strength_of_new(self, new: Counter[Hashable], known: Counter[Hashable], alpha: float):
+        """Of a new example, which can share what one training example has."""
+        chance = max(
+            self.by_chance(new, self.bin(size(known)), alpha, 1),
+            self.by_chance(known, self.bin(size(new)), alpha),
+        )
+        return self.evidence(new, known) / chance
+
+    def typical(self) -> float:
+        """A twentieth of the examples are less similar to the most similar other one."""
+        known = [items for items, _ in self.examples]
+        best = [
+            1.0
+            if known.count(one) > 1
+            else max((self.similarity(one, other) for other in known if other != one), default=0.0)
+            for one in known
+            if self.content(one)
+        ]
+        return sorted(best)[math.floor((len(best) - 1) * 0.05)] if best else 0.0
+
 
 def size(items: Counter[Hashable]) -> float:
     return math.sqrt(items.total() * len(items))

@@ -43,8 +43,10 @@ def command(
     Writes one row per example: its id, the prediction, one probability per class, and the
     agreement, which is the share of the model's networks that predict the same class; for numbers
     the prediction and the ends of an interval that holds nine of ten true numbers; of several
-    targets, these columns for each. If the data have targets, the score is printed on standard
-    error; several targets are matched by their names.
+    targets, these columns for each. With a model of saen train --nearest: the nearest training
+    graph, its similarity, whether they overlap, and whether nothing like this graph was in
+    training. If the data have targets, the score is printed on standard error; several targets are
+    matched by their names.
 
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
@@ -80,6 +82,12 @@ def command(
         say(f"{scores} on {count_examples(result.scored, result.takes)} with targets{own}")
         for line in targets:
             say(line)
+    if result.nearest:
+        overlaps, unlike = (100 * result.nearest[key] for key in sorted(result.nearest))
+        say(
+            f"{overlaps:.1f} % of graphs share rare parts with a training graph, {unlike:.1f} % "
+            "are unlike all of them"
+        )
     if result.not_scored:
         say(f"not scored: {result.not_scored}")
     if path is not None:

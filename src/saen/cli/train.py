@@ -45,6 +45,14 @@ def command(
         float | None,
         typer.Option(help="Also train without this share of the data, and test on it."),
     ] = None,
+    nearest: Annotated[
+        bool,
+        typer.Option(
+            "--nearest",
+            help="Keep ids and content keys of the training graphs in the model: predict then "
+            "names the nearest one of each graph.",
+        ),
+    ] = False,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     force: options.Force = False,
@@ -85,7 +93,9 @@ def command(
             print_lines(describe_estimate(part))
 
     job = Job(data, preset, overrides, seed, device, reading)
-    result = train_model(job, out, groups=groups, hold_out=hold_out, force=force, notify=show)
+    result = train_model(
+        job, out, groups=groups, hold_out=hold_out, nearest=nearest, force=force, notify=show
+    )
     if page is not None:
         write_training_report(page, result, command_line(), preset)
     if json:

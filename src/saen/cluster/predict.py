@@ -27,6 +27,7 @@ from saen.jobs.predict import (
     chosen_level,
     load_model,
     model_takes,
+    nearest_columns,
     write_predictions,
 )
 from saen.jobs.store import versions
@@ -157,7 +158,7 @@ def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> 
     columns = {
         key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
     }
-    columns = {"id": graphs.ids, **columns}
+    columns = {"id": graphs.ids, **columns, **nearest_columns(model, graphs)}
     document: dict[str, Any] = {"columns": list(columns)}
     tensors: dict[str, Array] = {}
     for key, column in columns.items():

@@ -34,7 +34,7 @@ COPIES_EXPONENT = 2 / 3
 """How many independent copies c equal parts of one example are worth: c to this power."""
 
 _THETAS = np.array([0.1, 0.2, 0.35, 0.5, 0.7])
-_MAX_LEVELS = 64
+MAX_LEVELS = 64
 _BLOCK_PRODUCTS = 1 << 24
 _BLOCK_ENTRIES = 1 << 20
 
@@ -101,7 +101,7 @@ class Rare:
         entry, level = _up_to(self.levels)
         steps = copies(level) - np.where(level > 0, copies(level - 1), 0.0)
         values = np.sqrt(self.weights[entry] * steps)
-        return self.rows[entry], columns[self.items[entry]] * _MAX_LEVELS + level, values
+        return self.rows[entry], columns[self.items[entry]] * MAX_LEVELS + level, values
 
 
 def copies(levels: Ints) -> Floats:
@@ -205,16 +205,6 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.content)
 
-    def take(self, rows: Ints) -> Evidence:
-        """Some of the examples."""
-        return Evidence(
-            self.features[rows],
-            self.content[rows],
-            self.thresholds[rows],
-            self.bins[rows],
-            self.keys[rows],
-        )
-
     def compare(self, other: Evidence, shared: Shared) -> Compared:
         """How alike pairs are that share so much evidence."""
         mine, theirs, evidence = shared
@@ -279,6 +269,15 @@ class Evidence:
             row[rows[new]], similarity[rows[new]] = first[new], best[new]
             containment[rows[new]] = compared.containment[places[new]]
         return row, similarity, containment, overlapping
+
+    def to_others(self) -> Floats:
+        """The similarity of each of these examples to the most similar other one, (rows,)."""
+        out = np.zeros(len(self))
+        for shared in self.shared(self):
+            other = shared.mine != shared.theirs
+            compared = self.compare(self, Shared(*(each[other] for each in shared)))
+            np.maximum.at(out, shared.mine[other], compared.similarity)
+        return out
 
     def _blocks(self, columns: sparse.csr_array) -> Iterator[tuple[int, int]]:
         """Spans of examples whose products with all others take so much work and memory."""

@@ -46,18 +46,18 @@ and 2.7 GB on two cores, 12,000 of 390 nodes (REDDIT-MULTI-12K) 8 seconds and 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from saen._util.arrays import Array, Floats, Ints, codes_in_order, distinct, offsets, ranges
+from saen._util.arrays import Array, Floats, Ints, codes_in_order, distinct, narrow, offsets, ranges
 from saen._util.lazy import LazyModule
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys
-from saen.data.evidence import Evidence, Rare, Rule, Shared, chance, matrix, rare_limit
+from saen.data.evidence import MAX_LEVELS, Evidence, Rare, Rule, Shared, chance, matrix, rare_limit
 from saen.data.rarity import Items, Rarity, Rates, find_keys
 from saen.errors import InputError
 
@@ -75,6 +75,9 @@ MIN_STRENGTH = 2.0
 FALSE_POSITIVES = 0.01
 MAX_PARTS = 1024
 """Items of one example that an index keeps."""
+UNLIKE = 0.05
+"""Of the training examples, so many are less similar to another one than an example has to be that
+is like them."""
 _CUT = 16  # of the links of a group that is too large, one in so many goes at a time
 
 
@@ -106,13 +109,16 @@ class Nearest:
 
     - `example`: its number, -1 where nothing rare is shared with any;
     - `similarity` and `containment`: with it, as in `Pairs`: 1 for an identical one, 0 for none;
-    - `overlapping`: whether any of the others overlaps, be it the most similar one or not.
+    - `overlapping`: whether any of the others overlaps, be it the most similar one or not;
+    - `unlike`: whether there is something rare in it, and the similarity is less than that of all
+      but a twentieth of the others to their most similar ones.
     """
 
     example: Ints
     similarity: Floats
     containment: Floats
     overlapping: NDArray[np.bool_]
+    unlike: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,21 +194,6 @@ class Overlap:
             kept = np.ones(len(first), dtype=np.bool_)
             kept[order[ranges(starts, -(-lengths // _CUT))]] = False
             first, second, containment = first[kept], second[kept], containment[kept]
-
-    def nearest(self, train: ArrayLike, test: ArrayLike) -> Nearest:
-        """The most similar one of the examples `train` for each of the examples `test`.
-
-        Also where they do not overlap, as long as anything rare is shared. Of equally similar ones
-        the first unique example counts, and of identical ones the first of `train`.
-
-        Raises `InputError` for numbers that are not those of examples.
-        """
-        known, asked = (_numbers(each, len(self)) for each in (train, test))
-        rows, first = np.unique(self._unique[known], return_index=True)
-        tested, places = np.unique(self._unique[asked], return_inverse=True)
-        rule = Rule(self.min_containment, self.min_strength)
-        found = self._evidence.take(tested).nearest(self._evidence.take(rows), rule)
-        return _nearest(*found, known[first], places)
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, without those of single examples."""
@@ -312,6 +303,7 @@ class OverlapIndex:
     rarity: Rarity
     limit: int
     false_positives: float
+    typical: float  # a twentieth of the examples are less similar to the most similar other one
     examples: Ints  # the first of every unique one
     keys: Keys  # of the unique examples
     content: Floats
@@ -338,7 +330,7 @@ class OverlapIndex:
             raise InputError(f"max_parts must be an integer ≥ 1, not {max_parts}")
         _check_share("false_positives", false_positives)
         items = Items.of(compressed)
-        rarity, n_rows = Rarity.of(compressed, items), len(items.sizes)
+        rarity, n_rows = Rarity.of(compressed, items).rounded(), len(items.sizes)
         limit = _limit(rarity, items)
         rare = Rare.of(compressed, items, rarity, limit)
         thresholds = chance(rare.only(rarity.items.find(items.keys) >= 0), rarity, false_positives)
@@ -352,10 +344,11 @@ class OverlapIndex:
         # The evidence has the square root of the weight of this side.
         scale = (lengths / np.maximum(kept_lengths, 1)) ** 2
         used, numbers = np.unique(rank[rare.items[kept]], return_inverse=True)
-        return OverlapIndex(
+        index = OverlapIndex(
             rarity,
             limit,
             false_positives,
+            0.0,
             _first_examples(compressed.top, n_rows),
             compressed.keys[-1],
             rare.content,
@@ -367,6 +360,7 @@ class OverlapIndex:
             (rare.weights[kept] * scale[rare.rows[kept]]).astype(np.float32),
             items.keys[sorted_items[used]],
         )
+        return replace(index, typical=index._typical(compressed.top, items.uses))
 
     def nearest(
         self,
@@ -394,58 +388,111 @@ class OverlapIndex:
             self.rarity.bins(items.sizes),
             compressed.keys[-1],
         )
-        rule = Rule(min_containment, min_strength)
-        found = asked.nearest(self._evidence(columns, known), rule)
-        return _nearest(*found, self.examples, compressed.top)
+        train = self._evidence(columns[columns >= 0], known)
+        row, similarity, containment, overlapping = asked.nearest(
+            train, Rule(min_containment, min_strength)
+        )
+        unlike = (similarity < self.typical) & (rare.content > 0)
+        example, top = np.append(self.examples, -1)[row], compressed.top
+        return Nearest(
+            example[top], similarity[top], containment[top], overlapping[top], unlike[top]
+        )
+
+    def _typical(self, top: Ints, uses: Ints) -> float:
+        columns = np.arange(len(self.item_keys))
+        known = distinct(self._entries(columns).codes(columns)[1])
+        similarity = self._evidence(columns, known).to_others()
+        similarity[uses > 1] = 1.0
+        each = similarity[top][self.content[top] > 0]
+        return float(np.quantile(each, UNLIKE, method="lower")) if len(each) else 0.0
+
+    def _entries(self, columns: Ints) -> Rare:
+        """What the training examples have of some items."""
+        asked = np.zeros(len(self.item_keys), dtype=np.bool_)
+        asked[columns] = True
+        rows = np.repeat(np.arange(len(self.content)), np.diff(self.indptr))
+        levels, weights = self.levels.astype(np.int64), self.weights.astype(np.float64)
+        return Rare(rows, self.items, levels, weights, self.items, self.content).only(asked)
 
     def _evidence(self, columns: Ints, known: Ints) -> Evidence:
         """Of the training examples, with the columns that others share."""
-        asked = np.zeros(len(self.item_keys), dtype=np.bool_)
-        asked[columns[columns >= 0]] = True
-        rows = np.repeat(np.arange(len(self.content)), np.diff(self.indptr))
-        entries = Rare(
-            rows,
-            self.items,
-            self.levels.astype(np.int64),
-            self.weights.astype(np.float64),
-            self.items,
-            self.content,
-        ).only(asked)
-        codes = entries.codes(np.arange(len(self.item_keys)))
+        codes = self._entries(columns).codes(np.arange(len(self.item_keys)))
         features = matrix(codes, known, len(self.content))
         return Evidence(features, self.content, self.thresholds, self.bins, self.keys)
 
     def arrays(self) -> dict[str, Array]:
-        """Everything as named arrays, as they can be stored."""
+        """Everything as named arrays, in the narrowest types that hold them."""
         rarity = self.rarity
         out: dict[str, Array] = {
             "numbers": np.array([rarity.n, self.limit]),
-            "false_positives": np.array([self.false_positives]),
+            "shares": np.array([self.false_positives, self.typical]),
             "edges": rarity.edges,
         }
-        names = _rate_names(len(rarity.levels))
-        for name, rates in zip(names, (rarity.items, *rarity.levels), strict=True):
-            out |= {f"{name}.{each.name}": getattr(rates, each.name) for each in fields(Rates)}
-        return out | {name: getattr(self, name) for name in _INDEX_ARRAYS}
+        for name, rates in zip(
+            _rate_names(len(rarity.levels)), (rarity.items, *rarity.levels), strict=True
+        ):
+            out |= {
+                f"{name}.keys": rates.keys,
+                f"{name}.examples": narrow(rates.examples),
+                f"{name}.logs": rates.logs.astype(np.float32),
+            }
+        for name in _INDEX_ARRAYS:
+            column = getattr(self, name)
+            out[name] = narrow(column) if column.dtype.kind == "i" else column
+        return out
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Array]) -> OverlapIndex:
-        """The index that `arrays` gave."""
+        """The index that `arrays` gave; raises `InputError` for arrays that do not fit together."""
         n_levels = sum(name.endswith(".logs") for name in arrays) - 1
         items, *levels = (
-            Rates(*(arrays[f"{name}.{each.name}"] for each in fields(Rates)))
+            Rates(
+                arrays[f"{name}.keys"],
+                arrays[f"{name}.examples"].astype(np.int64),
+                arrays[f"{name}.logs"].astype(np.float64),
+            )
             for name in _rate_names(n_levels)
         )
         n, limit = arrays["numbers"].tolist()
-        return OverlapIndex(
+        false_positives, typical = arrays["shares"].tolist()
+        columns = {name: arrays[name] for name in _INDEX_ARRAYS}
+        for name in _INTEGERS:
+            columns[name] = columns[name].astype(np.int64)
+        index = OverlapIndex(
             Rarity(n, arrays["edges"], items, tuple(levels)),
             limit,
-            float(arrays["false_positives"][0]),
-            *(arrays[name] for name in _INDEX_ARRAYS),
+            false_positives,
+            typical,
+            **columns,
         )
+        index._check()
+        return index
+
+    def _check(self) -> None:
+        n_rows, n_bins = len(self.examples), self.rarity.n_bins
+        n_entries, rates = len(self.items), (self.rarity.items, *self.rarity.levels)
+        fits = (
+            self.keys.shape == (n_rows, 2)
+            and self.content.shape == self.bins.shape == (n_rows,)
+            and self.thresholds.shape == (n_rows, n_bins)
+            and self.indptr.shape == (n_rows + 1,)
+            and self.indptr[0] == 0
+            and self.indptr[-1] == n_entries
+            and (np.diff(self.indptr) >= 0).all()
+            and self.levels.shape == self.weights.shape == (n_entries,)
+            and self.item_keys.shape[1:] == (2,)
+            and self.items.max(initial=-1) < len(self.item_keys)
+            and self.bins.max(initial=0) < n_bins
+            and self.levels.max(initial=0) < MAX_LEVELS
+            and all(len(each.examples) == len(each.keys) + 1 for each in rates)
+            and all(each.logs.shape == (len(each.examples), n_bins) for each in rates)
+        )
+        if not fits:
+            raise InputError("the index of training examples does not fit together")
 
 
-_INDEX_ARRAYS = tuple(each.name for each in fields(OverlapIndex))[3:]
+_INDEX_ARRAYS = tuple(each.name for each in fields(OverlapIndex))[4:]
+_INTEGERS = ("examples", "bins", "indptr", "items")
 
 
 def _rate_names(n_levels: int) -> tuple[str, ...]:
@@ -477,30 +524,6 @@ def _first_examples(unique: Ints, n_rows: int) -> NDArray[np.int64]:
     first = np.full(n_rows, -1)
     first[unique[::-1]] = np.arange(len(unique))[::-1]
     return first
-
-
-def _nearest(
-    row: Ints,
-    similarity: Floats,
-    containment: Floats,
-    overlapping: Array,
-    examples: Ints,
-    places: Ints,
-) -> Nearest:
-    """For every example, by the place of its unique one, with the examples that rows stand for."""
-    example = np.where(row >= 0, examples[row], -1) if len(examples) else row
-    return Nearest(example[places], similarity[places], containment[places], overlapping[places])
-
-
-def _numbers(examples: ArrayLike, n: int) -> NDArray[np.int64]:
-    numbers = np.asarray(examples)
-    if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
-        raise InputError("examples must be given by their numbers, in a flat array of integers")
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n:
-        raise InputError(
-            f"examples are numbered 0 … {n - 1}, found {numbers.min()} … {numbers.max()}"
-        )
-    return numbers.astype(np.int64)
 
 
 def _check_share(name: str, value: float) -> None:

@@ -168,6 +168,14 @@ class Rarity:
             tuple(levels[::-1]),
         )
 
+    def rounded(self) -> Rarity:
+        """With rates as they are stored, in 32 bits."""
+        items, *levels = (
+            Rates(each.keys, each.examples, each.logs.astype(np.float32).astype(np.float64))
+            for each in (self.items, *self.levels)
+        )
+        return Rarity(self.n, self.edges, items, tuple(levels))
+
     @property
     def n_bins(self) -> int:
         """Bins of sizes."""

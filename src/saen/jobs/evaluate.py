@@ -21,7 +21,6 @@ from saen.io.parsing.records import skipped_records
 from saen.io.result_tables import open_table
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
 from saen.jobs.job import Job, check_targets, kept_columns, named_targets
-from saen.jobs.overlap import overlap
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.jobs.unused import unused_by
 from saen.learning.decomposing import Decompositions
@@ -29,6 +28,7 @@ from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.metrics import find_metric
 from saen.learning.models.base import Progress
+from saen.learning.overlap import overlap
 from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.network.devices import choose_device, device_name
 

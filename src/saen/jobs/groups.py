@@ -16,7 +16,7 @@ from saen.errors import FileError, InputError
 from saen.io.libraries.rdkit import SMILES, murcko_scaffolds
 from saen.io.options import ReadOptions
 from saen.io.parsing.tables import SUFFIXES, column_name, read_table
-from saen.jobs.overlap import overlap
+from saen.learning.overlap import overlap
 from saen.learning.splits import remaining_records
 
 SCAFFOLD, NO_SCAFFOLD = "scaffold", "(no rings)"

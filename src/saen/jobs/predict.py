@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -30,6 +31,9 @@ from saen.learning.models.networks import NotFiniteError
 from saen.learning.prediction import Predicted, embed_chunks, level_number, predict_chunks
 from saen.network.devices import choose_device
 
+SHARES = {"overlaps_training", "unlike_training"}
+"""Columns of which a report has the shares."""
+
 
 @dataclass(frozen=True)
 class PredictionReport:
@@ -42,6 +46,8 @@ class PredictionReport:
     - `not_scored`: which targets were not compared, and why, in one line;
     - `training`: whether the model was trained on these examples, so that scores are no estimate;
       of files that are read in parts, this is not known;
+    - `nearest`: the shares of examples that overlap with training graphs, and that are unlike them,
+      of a model that knows these;
     - `seconds`: what reading, predicting and writing took.
     """
 
@@ -55,6 +61,7 @@ class PredictionReport:
     not_scored: str = ""
     scored: int = 0
     training: bool = False
+    nearest: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Output, number of examples, share of unseen labels, seconds and scores."""
@@ -62,7 +69,7 @@ class PredictionReport:
         scores = {**self.scores, "scored": self.scored} if self.scores else {}
         scores |= {"training": True} if self.training else {}
         reason = {"not_scored": self.not_scored} if self.not_scored else {}
-        return {**counts, "seconds": self.seconds, **scores, **reason}
+        return {**counts, "seconds": self.seconds, **scores, **reason, **self.nearest}
 
 
 @dataclass(frozen=True)
@@ -192,11 +199,13 @@ def write_predictions(
     targets: list[Array] = []
     names: tuple[str, ...] = ()
     done = unseen = objects = 0
+    nearest: Counter[str] = Counter()
     with open_table(out) as write:
         for each, known, own_names in rows:
             write(each.columns)
             done += len(each.columns["id"])
             unseen, objects = unseen + each.unseen, objects + each.objects
+            nearest.update({key: int(each.columns[key].sum()) for key in SHARES & {*each.columns}})
             if known is not None and {*compared} <= {*each.columns}:
                 some = known_targets(known).any(axis=tuple(range(1, known.ndim)))
                 if some.any() and (not targets or known.shape[1:] == targets[0].shape[1:]):
@@ -219,6 +228,7 @@ def write_predictions(
         perf_counter() - start,
         scored.not_scored,
         scored.n_scored,
+        nearest={key: nearest[key] / done for key in sorted(nearest)},
     )
 
 
@@ -234,12 +244,18 @@ def _predicted_rows(
                 rows = slice(chunk.start, stop)
                 copies = {name: column[rows] for name, column in kept.items()}
                 targets = None if part.targets is None else part.targets[rows]
-                columns = {"id": part.ids[rows], **copies, **chunk.columns}
+                nearest = nearest_columns(model, part[rows])
+                columns = {"id": part.ids[rows], **copies, **chunk.columns, **nearest}
                 yield replace(chunk, columns=columns), targets, part.target_names
                 update(done + stop)
         except NotFiniteError as error:  # numbered within the part
             raise NotFiniteError(done + error.first, error.count) from None
         done += len(part)
+
+
+def nearest_columns(model: Estimator, examples: Any) -> dict[str, Array]:
+    """The nearest training graph of each of some examples, if the model knows these."""
+    return {} if model.training_ is None else model.training_.nearest(examples).columns()
 
 
 def chosen_level(model: Estimator, level: str | None) -> tuple[int, str, bool]:

@@ -41,6 +41,7 @@ from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.metrics import find_metric
 from saen.learning.models.base import Learner, Work
+from saen.learning.overlap import TrainingGraphs
 from saen.learning.problem import Problem
 from saen.learning.splits import make_splits
 
@@ -131,6 +132,7 @@ def train_model(
     *,
     groups: str | None = None,
     hold_out: float | None = None,
+    nearest: bool = False,
     force: bool = False,
     notify: Notify | None = None,
 ) -> FitReport:
@@ -146,6 +148,7 @@ def train_model(
     out : the file to write the model to; what an interrupted run has done is kept beside it.
     groups : as for `Protocol`: examples of one group stay together in inner folds.
     hold_out : also train on all but this share of the data, and test on it.
+    nearest : keep what the model needs to find the nearest training graph, see `saen.overlap`.
     force : overwrite `out`, and discard an interrupted run with other settings.
     notify : called with messages, and with results as soon as they are known.
 
@@ -186,6 +189,7 @@ def train_model(
         "settings": settings,
         "seed": job.seed,
         "hold_out": hold_out,
+        "nearest": nearest,
         "device": job.device,
         "versions": versions(),
     }
@@ -218,7 +222,11 @@ def train_model(
                     progress=lambda done, total: update(done, total=total),
                 )
             say(Estimate("held out", learner.spec.takes, held_out))
-        about = partial(_finish, name=name, data=data, prepared=prepared, read=read)
+        known = None
+        if nearest:
+            with _timed(seconds, "nearest"):
+                known = TrainingGraphs.of(data)
+        about = partial(_finish, name=name, data=data, prepared=prepared, read=read, known=known)
         if first is not None:
             with _timed(seconds, "part counts"):
                 model = about(_fit(estimator, prepared, problem, folder, first))
@@ -265,13 +273,20 @@ def _fit(
 
 
 def _finish(
-    model: Estimator, *, name: str, data: Any, prepared: Decompositions, read: dict[str, str]
+    model: Estimator,
+    *,
+    name: str,
+    data: Any,
+    prepared: Decompositions,
+    read: dict[str, str],
+    known: TrainingGraphs | None,
 ) -> Estimator:
     """The model with what its file says beside its weights."""
     if model.evaluation_ is not None:
         same = prepared.same_data().astype(np.int64)
         model.evaluation_ = replace(model.evaluation_, same=same)
     model.reading_, model.about_ = read, _about(name, data, model.evaluation_)
+    model.training_ = known
     return model
 
 

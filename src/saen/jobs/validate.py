@@ -14,8 +14,8 @@ from saen.decompositions.real_attributes import real_attributes
 from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data
 from saen.io.options import ReadOptions
-from saen.jobs.overlap import overlap
 from saen.jobs.unused import unused_information
+from saen.learning.overlap import overlap
 
 MIN_OVERLAP = 20
 """Graphs that overlap is looked for in: what two of fewer share is not rare."""

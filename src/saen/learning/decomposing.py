@@ -194,6 +194,11 @@ class Decompositions(Collection):
         return ids if ids is None or self.rows is None else ids[self.rows]
 
     @property
+    def selected(self) -> Any:
+        """The data; of a subset, its examples alone."""
+        return self.data if self.rows is None else self.data[self.rows]
+
+    @property
     def is_ready(self) -> bool:
         """Whether anything has been decomposed."""
         return bool(self._made)

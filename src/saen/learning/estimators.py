@@ -54,6 +54,7 @@ from saen.learning.models.encoding import (
     scaled_rows,
 )
 from saen.learning.models.networks import FittedNetworks, NetworkArguments, NetworkLearner
+from saen.learning.overlap import NearestTraining, TrainingGraphs
 from saen.learning.parameters import Interval, Parameters, StrOptions, parameter
 from saen.learning.problem import Problem, as_numbers, given
 from saen.learning.splits import Fold
@@ -81,6 +82,8 @@ class Estimator(Parameters, BaseEstimator, ABC):
     """How the data were read that `saen train` fitted to: new data are read in the same way."""
     about_: Mapping[str, Any] = field(init=False)
     """What `saen train` says of a model in its file: data, score, date."""
+    training_: TrainingGraphs | None = field(init=False)
+    """What `remember` keeps of the training graphs."""
     regression: ClassVar[bool]
     """Whether real numbers are predicted."""
 
@@ -129,7 +132,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
             [result] = learner.fit(data, problem, [Fold(train, train[:0])], seed, work)
         assert result.fitted is not None
         self.fitted_, self.tried_ = result.fitted, result.tried
-        self.reading_, self.about_ = {}, {}
+        self.reading_, self.about_, self.training_ = {}, {}, None
         self.evaluation_ = out_of_fold(problem, result, data, learner)
         return self
 
@@ -207,6 +210,37 @@ class Estimator(Parameters, BaseEstimator, ABC):
         3
         """
         return explanation.explain(self, X, index, target=target, k=k)
+
+    def remember(self, X: Data) -> Self:
+        """Keep what `nearest` needs of the training graphs `X`, also in the model's file.
+
+        These are the ids and content keys of rare parts, from which no graph can be read, but with
+        which anybody can test whether a graph was among them.
+        """
+        check_is_fitted(self, "fitted_")
+        self.training_ = TrainingGraphs.of(self._data(X).selected)
+        return self
+
+    def nearest(self, X: Data) -> NearestTraining:
+        """The most similar training graph for each of some graphs, once `remember` has seen them.
+
+        Raises `InputError` without them.
+
+        >>> import saen
+        >>> threads = saen.generate_threads(60, seed=1)
+        >>> train, test = threads[:50], threads[45:]
+        >>> model = saen.PartCountsClassifier().fit(train, train.targets).remember(train)
+        >>> nearest = model.nearest(test)
+        >>> nearest.ids[:5].tolist(), nearest.similarity[:5].min()
+        (['45', '46', '47', '48', '49'], 1.0)
+        """
+        check_is_fitted(self, "fitted_")
+        if self.training_ is None:
+            raise InputError(
+                "this model does not know its training graphs: call remember(X) after fit, or use "
+                "saen train --nearest"
+            )
+        return self.training_.nearest(self._data(X).selected)
 
     def save(self, path: str | Path) -> int:
         """Write the fitted estimator to one file (no pickle); its size in bytes."""

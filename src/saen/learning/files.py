@@ -64,6 +64,9 @@ def save_estimator(estimator: Estimator, path: str | Path) -> int:
         "reading": dict(estimator.reading_),
         "about": dict(estimator.about_),
     }
+    if estimator.training_ is not None:
+        document["training"], arrays = estimator.training_.pack()
+        tensors = {**tensors, **arrays}
     return container.write(path, KIND, document, tensors)
 
 
@@ -89,6 +92,7 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
 def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     from saen.learning import estimators
     from saen.learning.models.blend import unpack_fitted
+    from saen.learning.overlap import TrainingGraphs
     from saen.learning.parameters import setting_names
 
     if document["estimator"] not in ESTIMATORS:
@@ -113,6 +117,8 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     if any(choice not in known[option] for option, choice in reading.items()):
         raise InputError("the way in which the data were read is unknown")
     estimator.reading_, estimator.about_ = reading, document["about"]
+    training = document.get("training")
+    estimator.training_ = None if training is None else TrainingGraphs.unpack(training, tensors)
     return estimator
 
 
