@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.settings import Settings
 from saen import Graphs, generate_threads, load_dataset
-from saen.io.loading import locate
+from saen.io.sources.local import locate
 
 if TYPE_CHECKING:
     from saen import Task

@@ -14,7 +14,7 @@ from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
 from saen import Ego, Graphs, PartCounts, compress_graphs, load_dataset
 from saen.decompositions import Neighbourhoods, Paths
-from saen.io.loading import locate
+from saen.io.sources.local import locate
 
 TITLE = "Very large graphs"
 

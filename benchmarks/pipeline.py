@@ -15,9 +15,9 @@ from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
 from saen import Ego, compress_graphs, load_dataset
 from saen._util.strings import plural
-from saen.io.loading import locate
 from saen.io.parsing.archive import members
 from saen.io.sources.catalog import find_entry
+from saen.io.sources.local import locate
 
 TITLE = "From a zip to a compressed hierarchy"
 

@@ -23,7 +23,7 @@ from saen import Ego, compress, compress_graphs, generate_threads, load_dataset,
 from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.errors import MissingExtraError
-from saen.io.loading import locate
+from saen.io.sources.local import locate
 from saen.report.figures import new_figure, open_frame
 from saen.report.palette import BLUE, GREY
 

@@ -39,12 +39,12 @@ IMPORT = ("-c", "import torch")
 def prepare(folder: str) -> dict[str, Any]:
     """Save a small model, and one small graph."""
     from saen import SAENClassifier, generate_threads
-    from saen.io.writing import write_graphs
+    from saen.io.writing import write_data
 
     threads, watch = generate_threads(40, average_nodes=20, seed=1), Stopwatch()
     model = SAENClassifier(epochs=1, inner_folds=0)
     watch("fit", model.fit, threads, threads.targets)
-    write_graphs(threads[:1], Path(folder) / GRAPH)
+    write_data(threads[:1], Path(folder) / GRAPH)
     return {"seconds": watch.seconds, "bytes": model.save(Path(folder) / MODEL)}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.measure import MeasurementError, Stopwatch, measure, peak_memory
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
-from saen.io.loading import locate
+from saen.io.sources.local import locate
 
 TITLE = "Many small graphs"
 
@@ -100,7 +100,7 @@ def generate_tables(path: str, n_graphs: int) -> dict[str, Any]:
 
 def reading(path: str, repeats: int) -> dict[str, Any]:
     """CPU time to read a file, and of a loop that parses its lines and keeps nothing."""
-    from saen.io.loading import read_graphs
+    from saen.io.loading import load_dataset
 
     lines = Path(path).read_bytes().splitlines()
 
@@ -108,10 +108,10 @@ def reading(path: str, repeats: int) -> dict[str, Any]:
         for line in lines:
             json.loads(line)
 
-    read_graphs(path)  # imports
+    load_dataset(path)  # imports
     seconds = {
         "loop of json.loads": median(_cpu(loop) for _ in range(repeats)),
-        "read_graphs": median(_cpu(lambda: read_graphs(path)) for _ in range(repeats)),
+        "read_graphs": median(_cpu(lambda: load_dataset(path)) for _ in range(repeats)),
     }
     return {"seconds": seconds, "graphs": len(lines)}
 

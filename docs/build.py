@@ -23,8 +23,9 @@ import typer
 from saen._util.strings import human_bytes, plural
 from saen.cli import app
 from saen.decompositions import make_decomposition
-from saen.io.loading import load_dataset, locate
+from saen.io.loading import load_dataset
 from saen.io.sources.catalog import catalog
+from saen.io.sources.local import locate
 from saen.paper import reproduce, tables
 
 DOCS = Path(__file__).parent

@@ -80,7 +80,8 @@ def _auto_is_a_cpu() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def dataset(_own_cache: None) -> Callable[[str], Graphs]:
     """`dataset("MUTAG")`: a benchmark dataset from `SAEN_DATA`; skips where it is missing."""
-    from saen.io.loading import load_dataset, locate
+    from saen.io.loading import load_dataset
+    from saen.io.sources.local import locate
 
     def load(name: str) -> Graphs:
         if locate(name) is None:

@@ -23,7 +23,8 @@ from saen._util.strings import plural
 from saen._version import __version__
 from saen.errors import FileError, InputError, MissingExtraError, SaenError
 from saen.explanations.explanation import explain
-from saen.io.libraries.rdkit import SMILES, from_smiles
+from saen.io.formats.molecules import SMILES
+from saen.io.libraries.rdkit import from_smiles
 from saen.io.loading import load_data
 from saen.io.options import ReadOptions
 from saen.jobs.predict import load_model, model_takes

@@ -119,7 +119,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
         "import sys, saen.io.sources.threads as d, saen.jobs.compress as c\n"
         "def stream(*_):\n    print('ready', flush=True)\n"
         "    while True:\n        yield d.generate_threads(4000, average_nodes=200)\n"
-        "c.stream_dataset = stream\n"
+        "c.stream_data = stream\n"
         "from saen.cli import main\n"
         f"sys.argv = ['saen', 'compress', 'threads', '--out', {str(out)!r}]\n"
         "main()\n"

@@ -12,7 +12,7 @@ from saen.data.nested import NestedData
 from saen.errors import FileError
 from saen.io.formats.nested import write_nested
 from saen.io.loading import load_data
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from tests.cli.commandline import fails, invoke, run
 
 TWO = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]], targets=["long", "short"])
@@ -20,7 +20,7 @@ TWO = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]], targets=["long", "sho
 
 def test_a_newcomer_converts_checks_and_compresses_a_folder(tmp_path: Path) -> None:
     threads = generate_threads(20, average_nodes=8, seed=1)
-    write_graphs(threads, tmp_path / "mine", format="graphml")
+    write_data(threads, tmp_path / "mine", format="graphml")
     shown = invoke("convert", tmp_path / "mine", tmp_path / "mine.jsonl")
     assert f"written    {tmp_path / 'mine.jsonl'}" in shown.stdout
     assert load_dataset(tmp_path / "mine.jsonl") == threads
@@ -67,7 +67,7 @@ def test_validate_names_offending_lines_with_exit_code_2(tmp_path: Path) -> None
 
 
 def test_json_lines_on_standard_input(tmp_path: Path) -> None:
-    write_graphs(TWO, tmp_path / "x.jsonl")
+    write_data(TWO, tmp_path / "x.jsonl")
     text = (tmp_path / "x.jsonl").read_text()
     assert "2 graphs, 5 nodes, 3 edges" in invoke("validate", "-", input=text).stdout
     invoke("convert", "-", tmp_path / "y.saen", input=text)
@@ -98,7 +98,7 @@ def test_documents_and_nested_data_are_converted_to_what_can_hold_them(tmp_path:
     invoke("convert", tmp_path / "n.saen", tmp_path / "m.jsonl")
     assert (tmp_path / "m.jsonl").read_bytes() == (tmp_path / "n.jsonl").read_bytes()
     error = fails("convert", tmp_path / "n.jsonl", tmp_path / "n.csv")
-    assert "nested data are written as .saen or .jsonl, or as shards" in error
+    assert "nested data are written as .saen, .jsonl, .ndjson, or as shards" in error
     error = fails("validate", tmp_path / "n.jsonl", "--word", "lemma")
     assert error == "n.jsonl: option 'word' applies only to CoNLL-U"
 
@@ -113,7 +113,7 @@ def test_validate_takes_a_file_that_cannot_be_read_at_all(tmp_path: Path) -> Non
 def test_validate_looks_at_structures_and_real_targets_too(tmp_path: Path) -> None:
     write_nested(NestedData([{"word": ["the", "dog"]}]), tmp_path / "notes.jsonl")
     assert "no problems" in invoke("validate", tmp_path / "notes.jsonl").stdout
-    write_graphs(TWO.with_targets([0.5, -2]), tmp_path / "x.jsonl")
+    write_data(TWO.with_targets([0.5, -2]), tmp_path / "x.jsonl")
     shown = invoke("validate", tmp_path / "x.jsonl").stdout
     assert "targets             real numbers from -2 to 0.5" in shown
 
@@ -131,9 +131,9 @@ def test_tables_are_named_by_options(tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_graphs(TWO, tmp_path / "x.jsonl")
+    write_data(TWO, tmp_path / "x.jsonl")
     assert fails("convert", "no.jsonl", "x.jsonl") == "no.jsonl: no such file or folder"
-    write_graphs(TWO, tmp_path / "z.jsonl")
+    write_data(TWO, tmp_path / "z.jsonl")
     error = fails("convert", "z.jsonl", "x.jsonl")
     assert error == "x.jsonl: already exists (use --force to overwrite)"
     error = fails("convert", "x.jsonl", "out")
@@ -149,7 +149,7 @@ def test_an_input_by_its_name_is_never_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SAEN_DATA", str(tmp_path))
-    write_graphs(TWO, tmp_path / "toy.zip")
+    write_data(TWO, tmp_path / "toy.zip")
     before = (tmp_path / "toy.zip").read_bytes()
     for command in (("convert", "toy", tmp_path / "toy.zip"), ("compress", "toy", "-o", "toy.zip")):
         monkeypatch.chdir(tmp_path)
@@ -160,7 +160,7 @@ def test_an_input_by_its_name_is_never_overwritten(
 def test_an_input_inside_the_output_folder_is_never_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_graphs(TWO, tmp_path / "mine", format="graphml")
+    write_data(TWO, tmp_path / "mine", format="graphml")
     file = next((tmp_path / "mine").glob("*.graphml"))
     words = ("convert", file, tmp_path / "mine", "--format", "graphml", "--force")
     assert "is an input of this command" in fails(*words)
@@ -169,7 +169,7 @@ def test_an_input_inside_the_output_folder_is_never_overwritten(
 
 def test_convert_streams_into_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = generate_threads(20, average_nodes=8, seed=1)
-    write_graphs(threads, tmp_path / "big.jsonl")
+    write_data(threads, tmp_path / "big.jsonl")
     parts: list[int] = []
     monkeypatch.setattr("saen.io.formats.jsonl.PART_BYTES", 1000)
     monkeypatch.setattr("saen.io.formats.jsonl._BLOCK_BYTES", 1000)

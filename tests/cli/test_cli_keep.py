@@ -45,7 +45,7 @@ def test_tables_of_molecules_in_parts_name_the_rows_of_the_table(tmp_path, monke
     table = tmp_path / "m.csv"
     table.write_text("smiles,target\nCC,1\nCO,0\nCCO,1\nbad(,0\nC,0\n")
     errors = []
-    parts = [*streaming.stream_dataset(table, ReadOptions(skip_bad=True, report=errors.append))]
+    parts = [*streaming.stream_data(table, ReadOptions(skip_bad=True, report=errors.append))]
     assert [part.ids.tolist() for part in parts] == [["CC", "CO"], ["CCO"], ["C"]]
     assert [part.targets.tolist() for part in parts] == [[1, 0], [1], [0]]
     assert len(errors) == 1

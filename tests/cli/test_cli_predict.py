@@ -17,11 +17,9 @@ import saen
 from saen import Graphs, SAENClassifier, SAENRegressor, generate_threads
 from saen.data.documents import Documents
 from saen.decompositions import DependencyPaths
-from saen.io import streaming
-from saen.io.formats import jsonl
-from saen.io.loading import DuplicateIdsWarning
-from saen.io.streaming import stream_dataset
-from saen.io.writing import write_graphs
+from saen.io.formats import jsonl, molecules
+from saen.io.loading import DuplicateIdsWarning, stream_data
+from saen.io.writing import write_data
 from saen.jobs.train import Estimate
 from saen.learning.evaluation import Evaluation
 from saen.learning.prediction import predict_chunks
@@ -226,11 +224,11 @@ def test_a_stream_of_json_lines_is_predicted_as_the_graphs_in_memory(
 ) -> None:
     graphs = generate_threads(1000, average_nodes=6, seed=5)
     lines = tmp_path / "new.jsonl"
-    write_graphs(graphs, lines)
+    write_data(graphs, lines)
     whole = run("predict", model, stored(graphs, tmp_path), "-o", tmp_path / "whole.csv")
     monkeypatch.setattr(jsonl, "_BLOCK_BYTES", 5000)
     monkeypatch.setattr(jsonl, "PART_BYTES", 20_000)
-    assert len([*stream_dataset(lines)]) > 2
+    assert len([*stream_data(lines)]) > 2
     parts = run("predict", model, lines, "-o", tmp_path / "parts.csv")
     expected, table = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "parts"))
     pd.testing.assert_frame_equal(table, expected, atol=1e-6)
@@ -245,7 +243,7 @@ def test_a_stream_of_json_lines_is_predicted_as_the_graphs_in_memory(
     assert not (tmp_path / "bad.csv").exists()
     lines.write_text(good + good.splitlines()[0].replace("{", '{"id": 3, ', 1) + "\n")
     with pytest.warns(DuplicateIdsWarning, match="1 id used by more than one graph: 3"):
-        [*stream_dataset(lines)]
+        [*stream_data(lines)]
 
 
 def test_no_graphs_make_a_table_without_rows(model: Path, new: Graphs, tmp_path: Path) -> None:
@@ -410,7 +408,7 @@ def test_predict_says_why_targets_are_not_scored(tmp_path: Path) -> None:
 
 
 def test_predict_says_which_argument_comes_first(model: Path, new: Graphs, tmp_path: Path) -> None:
-    write_graphs(new, tmp_path / "new.jsonl")
+    write_data(new, tmp_path / "new.jsonl")
     message = fails("predict", tmp_path / "new.jsonl", model)
     assert message.endswith("new.jsonl: not a saen file: the model comes first, then the data")
 
@@ -505,7 +503,7 @@ def test_predict_scores_the_targets_of_all_parts_of_a_table(
     rows = ["C,1", "CC,", "CCC,", "CCCC,0", "CCCCC,1", "CCCCCC,"]
     data.write_text("\n".join(["smiles,target", *rows]))
     whole = run("predict", carbon / "odd.saen", data, "--out", tmp_path / "whole.csv")
-    monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
+    monkeypatch.setattr(molecules, "MOLECULES_PER_PART", 2)
     parts = run("predict", carbon / "odd.saen", data, "--out", tmp_path / "parts.csv")
     assert (tmp_path / "whole.csv").read_text() == (tmp_path / "parts.csv").read_text()
     assert (whole["accuracy"], whole["scored"]) == (parts["accuracy"], parts["scored"]) == (1.0, 3)

@@ -13,7 +13,7 @@ from saen import Graphs, load, load_dataset
 from saen.cli.lazy import load_command
 from saen.cli.options import PRESETS, READING, Metric
 from saen.io.formats.nested import read_nested
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from saen.learning import metrics, presets
 from tests.cli.commandline import fails, invoke, run
 from tests.cli.test_startup import NETWORKS, command_imports
@@ -96,7 +96,7 @@ def test_predict_reads_molecules_as_the_model_was_trained(molecules: Path, tmp_p
     assert "[NH3+]" in invoke("explain", model, molecules).stdout
     # Formats without the option are read as they are.
     graphs = load_dataset(molecules, chem="rich")
-    write_graphs(graphs, tmp_path / "mols.jsonl")
+    write_data(graphs, tmp_path / "mols.jsonl")
     assert run("predict", model, tmp_path / "mols.jsonl", "--out", table, "--force")["unseen"] == 0
 
 
@@ -144,13 +144,13 @@ def test_the_decomposition_follows_the_data(tmp_path: Path) -> None:
     assert run("compress", nested)["decomposition"]["name"] == "nested"
     assert run("draw", nested, "--out", tmp_path / "n.svg")["decomposition"]["name"] == "nested"
     bonds = Graphs.from_edge_lists([[(0, 1), (1, 2)]], edge_labels=["single", "double"])
-    write_graphs(bonds, tmp_path / "bonds.saen")
+    write_data(bonds, tmp_path / "bonds.saen")
     assert run("compress", tmp_path / "bonds.saen")["decomposition"]["edges"] == "roles"
 
 
 @pytest.mark.parametrize("command", ["compress", "draw"])
 def test_roles_need_edges_with_kinds(command: str, tmp_path: Path) -> None:
-    write_graphs(Graphs.from_edge_lists([[(0, 1)]]), tmp_path / "x.saen")
+    write_data(Graphs.from_edge_lists([[(0, 1)]]), tmp_path / "x.saen")
     error = fails(
         command, tmp_path / "x.saen", "-d", "ego(edges=roles)", "--out", tmp_path / "o.svg"
     )

@@ -15,7 +15,7 @@ from saen._util.atomic import remove_folder
 from saen.cli import main
 from saen.errors import FileError
 from saen.io.sources.threads import generate_threads
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from tests.cli.commandline import fails, invoke, run
 
 QUICK = ("--preset", "network", "--epochs", "1")
@@ -30,7 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    write_graphs(generate_threads(20, average_nodes=8, seed=1), tmp_path / "data.jsonl")
+    write_data(generate_threads(20, average_nodes=8, seed=1), tmp_path / "data.jsonl")
     return tmp_path / "data.jsonl"
 
 
@@ -243,7 +243,7 @@ def test_force_overwrites_but_never_the_input(tmp_path, model, data):
 
 def test_tables_of_one_dataset_are_never_read_half_old_and_half_new(tmp_path, monkeypatch):
     out = tmp_path / "edges.csv"
-    write_graphs(generate_threads(5, seed=1), out)
+    write_data(generate_threads(5, seed=1), out)
     replace, replaced = Path.replace, []
 
     def stop_at_the_last(source: Path, target: Path) -> None:
@@ -254,7 +254,7 @@ def test_tables_of_one_dataset_are_never_read_half_old_and_half_new(tmp_path, mo
 
     monkeypatch.setattr(Path, "replace", stop_at_the_last)
     with pytest.raises(KeyboardInterrupt):
-        write_graphs(generate_threads(7, seed=2), out, force=True)
+        write_data(generate_threads(7, seed=2), out, force=True)
     assert sorted(replaced) == ["nodes.csv", "targets.csv"]
     assert not out.exists()
 

@@ -214,12 +214,12 @@ class Injector:
         """Make the inputs of all scenarios, and with `model` those of scenarios that need one."""
         from saen.io.sources.threads import generate_threads
         from saen.io.store.shards import split_graphs, write_shards
-        from saen.io.writing import write_graphs
+        from saen.io.writing import write_data
 
         self.inputs.mkdir()
         graphs = generate_threads(10, average_nodes=5, seed=1)
-        write_graphs(graphs, self.inputs / "data.jsonl")
-        write_graphs(graphs, self.inputs / "tu.zip")
+        write_data(graphs, self.inputs / "data.jsonl")
+        write_data(graphs, self.inputs / "tu.zip")
         write_shards(split_graphs(graphs, 2), self.inputs / "shards")
         (self.inputs / "old").write_text("what was there before")
         if model:

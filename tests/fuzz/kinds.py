@@ -37,11 +37,11 @@ from saen.io.formats.any_json import read_any_json
 from saen.io.formats.conllu import read_conllu
 from saen.io.formats.nested import read_nested
 from saen.io.formats.tu import read_tu
-from saen.io.loading import data_kind, load_dataset, read_graphs
+from saen.io.loading import data_kind, load_dataset
 from saen.io.options import ReadOptions
 from saen.io.store import container
 from saen.io.word_vectors import read_word_vectors
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from saen.jobs.inspect import inspect_file
 from saen.jobs.store import open_run
 from saen.learning.files import load
@@ -180,9 +180,9 @@ def _graphs(path: Path) -> None:
     """As it is, and with bad graphs skipped."""
     data_kind(path)
     try:
-        graphs = read_graphs(path)
+        graphs = load_dataset(path)
     except SaenError:
-        graphs = read_graphs(path, skip_bad=True, report=check_message)
+        graphs = load_dataset(path, skip_bad=True, report=check_message)
         _check(graphs)
         raise
     _check(graphs)
@@ -280,7 +280,7 @@ def _written(*names: str) -> dict[str, bytes]:
         folder = Path(name)
         for file in names:
             options = {} if "." in file else {"format": file}
-            write_graphs(rich_graphs(), folder / file, **options)
+            write_data(rich_graphs(), folder / file, **options)
         return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.*")}
 
 
@@ -295,7 +295,7 @@ def _edge_tables() -> list[bytes]:
 
 def _tu_folder() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        write_graphs(rich_graphs(), Path(folder, "toy"), format="tu")
+        write_data(rich_graphs(), Path(folder, "toy"), format="tu")
         files = sorted(Path(folder, "toy").glob("toy_*.txt"))
         return [bundle(**{file.stem.removeprefix("toy_"): file.read_bytes() for file in files})]
 
@@ -358,7 +358,7 @@ def _npy() -> list[bytes]:
 
 def _zip() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        write_graphs(toy_graphs(), Path(folder, "toy.zip"))
+        write_data(toy_graphs(), Path(folder, "toy.zip"))
         return [Path(folder, "toy.zip").read_bytes()]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from saen.errors import FileError, SaenError
-from saen.io.loading import read_graphs
+from saen.io.loading import load_dataset
 
 
 def refusal(kind: type[SaenError], call: Callable[..., Any], *values: Any, **options: Any) -> str:
@@ -20,5 +20,5 @@ def refusal(kind: type[SaenError], call: Callable[..., Any], *values: Any, **opt
 
 
 def bad_file(path: Path, named: Path | None = None, **options: Any) -> str:
-    """Why `read_graphs` refuses a file: what follows its path, or the path of another one."""
-    return refusal(FileError, read_graphs, path, **options).removeprefix(str(named or path))
+    """Why `load_dataset` refuses a file: what follows its path, or the path of another one."""
+    return refusal(FileError, load_dataset, path, **options).removeprefix(str(named or path))

@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saen import SaenError
-from saen.io.loading import SUFFIXES, read_graphs
+from saen.io.formats.registry import SUFFIXES
+from saen.io.loading import load_dataset
 from tests.fuzz.kinds import KINDS, SDF, TOKENS, check_message
 from tests.fuzz.kinds import survive as survive_kind
 
@@ -51,7 +52,7 @@ def survive(folder: Path, suffix: str, content: bytes, **beside: bytes) -> None:
     for skip_bad in (False, True):
         with bounded(size):
             try:
-                graphs = read_graphs(file, skip_bad=skip_bad, report=check_message)
+                graphs = load_dataset(file, skip_bad=skip_bad, report=check_message)
                 assert replace(graphs) == graphs  # which checks it all again
             except SaenError as error:
                 check_message(error)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from saen import FileError, Graphs, InputError, load_dataset
 from saen.io.formats.edge_tables import UnknownGraphsWarning
-from saen.io.loading import read_graphs
 from saen.io.options import ReadOptions
 from tests.io.refusals import bad_file, refusal
 from tests.properties.plain import PlainGraphs, plain_graphs
@@ -51,7 +50,7 @@ def test_folder_what_networkx_writes_is_read(
             nx.write_gml(one, folder / f"{graph}.gml")
         else:
             nx.write_graphml(one, folder / f"{graph}.graphml")
-    found = read_graphs(folder)
+    found = load_dataset(folder)
     expected = plain.graphs()
     np.testing.assert_array_equal(found.indptr, expected.indptr)
     np.testing.assert_array_equal(found.indices, expected.indices)
@@ -79,7 +78,7 @@ def test_edge_lists_read_as_the_graph_that_they_list(
         [plain.sizes[graph] for graph in kept],
         directed=plain.directed,
     )
-    assert read_graphs(folder, directed=plain.directed) == expected
+    assert load_dataset(folder, directed=plain.directed) == expected
 
 
 def test_edge_lists_of_networkx_and_names_of_any_kind_are_read(tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_edge_lists_of_networkx_and_names_of_any_kind_are_read(tmp_path: Path) -
     assert graphs == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
     assert graphs.name == "x"
     (tmp_path / "y.txt").write_text("1 a\na 1\n07 7\n")
-    assert read_graphs(tmp_path / "y.txt").sizes.tolist() == [4]
+    assert load_dataset(tmp_path / "y.txt").sizes.tolist() == [4]
 
 
 def test_targets_name_files_with_or_without_their_suffix(tmp_path: Path) -> None:
@@ -102,12 +101,12 @@ def test_targets_may_be_in_another_folder(tmp_path: Path) -> None:
     (tmp_path / "graphs").mkdir()
     put(tmp_path / "graphs", a_edges=EDGELIST)
     put(tmp_path, truth_tsv="graph\ttarget\na\t3\n")
-    assert read_graphs(tmp_path / "graphs", targets=tmp_path / "truth.tsv").targets.tolist() == [3]
+    assert load_dataset(tmp_path / "graphs", targets=tmp_path / "truth.tsv").targets.tolist() == [3]
 
 
 def test_folder_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:
     put(tmp_path, a_gml=GML, README_txt="Two atoms.", notes_md="x", **{"._a_gml": "nonsense"})
-    assert read_graphs(tmp_path).node_labels.tolist() == ["O", "H"]
+    assert load_dataset(tmp_path).node_labels.tolist() == ["O", "H"]
 
 
 def test_a_folder_is_found_by_its_bare_name(
@@ -125,7 +124,7 @@ def test_folder_defaults_of_graphml_are_values_of_the_nodes(tmp_path: Path) -> N
         '<key id="w" for="edge" attr.name="w" attr.type="int"><default>3</default></key>'
     )
     body = '<node id="a"/><node id="b"><data key="d">N</data></node><edge source="a" target="b"/>'
-    graphs = read_graphs(put(tmp_path, a_graphml=graphml(body, keys)))
+    graphs = load_dataset(put(tmp_path, a_graphml=graphml(body, keys)))
     assert graphs.node_labels.tolist() == ["C", "N"]
     assert graphs.edge_attributes.tolist() == [[3.0], [3.0]]
 
@@ -137,13 +136,13 @@ def test_folder_parallel_edges_of_graphml_are_merged_where_they_are_identical(
         '<node id="a"/><node id="b"/>'
         + '<edge source="a" target="b"/><edge source="b" target="a"/>'
     )
-    assert read_graphs(put(tmp_path, a_graphml=graphml(body))).n_edges == 1
+    assert load_dataset(put(tmp_path, a_graphml=graphml(body))).n_edges == 1
 
 
 def test_folder_numbers_are_attributes_by_name_and_text_is_named(tmp_path: Path) -> None:
     text = 'graph [ node [ id 0 y 2 x 0.5 name "n" where [ x 3 ] ] node [ id 1 x 7 y 1 name "m" ] ]'
     notes: list[str] = []
-    graphs = read_graphs(put(tmp_path, a_gml=text), ReadOptions(notify=notes.append))
+    graphs = load_dataset(put(tmp_path, a_gml=text), ReadOptions(notify=notes.append))
     assert (graphs.node_labels, graphs.node_attributes.tolist()) == (None, [[0.5, 2], [7, 1]])
     [note] = notes
     assert "attributes of text not read: node 'name', node 'where' (only 'label' is)" in note
@@ -211,7 +210,7 @@ def test_folder_bad_files_are_skipped(tmp_path: Path) -> None:
     put(tmp_path, targets_csv="graph,target\na,1\nb,1\nc,2\nx,2\n")
     reported: list[FileError] = []
     with pytest.warns(UnknownGraphsWarning, match="targets.csv: 1 row without a graph"):
-        graphs = read_graphs(tmp_path, skip_bad=True, report=reported.append)
+        graphs = load_dataset(tmp_path, skip_bad=True, report=reported.append)
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3, 1], [1, 2])
     names = [(error.path.name, error.line) for error in reported]
     assert names == [("b.txt", 1), ("d.txt", None)]
@@ -254,7 +253,7 @@ def test_folder_external_entities_are_not_read(
     file = tmp_path / "a.graphml"
     file.write_bytes(text.encode(encoding))
     with pytest.raises(FileError, match=r"document types .* are not supported") as raised:
-        read_graphs(file)
+        load_dataset(file)
     assert SECRET not in str(raised.value)
 
 
@@ -269,7 +268,7 @@ def test_folder_defaults_of_many_attributes_take_no_memory(tmp_path: Path) -> No
 
 def test_a_folder_without_graphs_says_what_was_expected(tmp_path: Path) -> None:
     put(tmp_path, notes_md="x")
-    assert bad_file(tmp_path).startswith(": unknown format (known suffixes: .jsonl, .ndjson, .csv")
+    assert bad_file(tmp_path).startswith(": no graphs in this folder")
     assert refusal(FileError, load_dataset, tmp_path) == (
         f"{tmp_path}: no graphs in this folder: expected TUDataset files (NAME_A.txt, …) or "
         "one graph per file (.graphml, .gml, .edgelist, .edges, .txt)"
@@ -277,16 +276,16 @@ def test_a_folder_without_graphs_says_what_was_expected(tmp_path: Path) -> None:
     (tmp_path / "ring").mkdir()
     put(tmp_path / "ring", a_edgelist="0 1")
     assert refusal(FileError, load_dataset, tmp_path).endswith(
-        "; folders in it (ring) are not read: move their files here"
+        f"; did you mean {tmp_path / 'ring'}?"
     )
     put(tmp_path, a_csv="", toy_edges_csv="")
     assert refusal(FileError, load_dataset, tmp_path).endswith(
         f"; did you mean {tmp_path / 'toy_edges.csv'}?"
     )
-    (tmp_path / "inner").mkdir()
-    put(tmp_path / "inner", MUTAG_A_txt="")
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    put(tmp_path / "outer" / "inner", MUTAG_A_txt="")
     with pytest.raises(FileError, match=r"did you mean .*inner\?"):
-        load_dataset(tmp_path)
+        load_dataset(tmp_path / "outer")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
@@ -294,9 +293,8 @@ def test_a_folder_without_permission_is_a_file_error(tmp_path: Path) -> None:
     put(tmp_path, a_gml=GML)
     tmp_path.chmod(0)
     try:
-        for read in (read_graphs, load_dataset):
-            with pytest.raises(FileError, match=r": cannot be read \(Permission denied\)$"):
-                read(tmp_path)
+        with pytest.raises(FileError, match=r": cannot be read \(Permission denied\)$"):
+            load_dataset(tmp_path)
     finally:
         tmp_path.chmod(0o700)
 
@@ -304,4 +302,4 @@ def test_a_folder_without_permission_is_a_file_error(tmp_path: Path) -> None:
 def test_folder_only_formats_that_do_not_say_it_are_made_directed(tmp_path: Path) -> None:
     put(tmp_path, a_gml=GML)
     with pytest.raises(InputError, match="option 'directed' applies only to"):
-        read_graphs(tmp_path, directed=True)
+        load_dataset(tmp_path, directed=True)

@@ -7,7 +7,7 @@ import pytest
 import saen
 from saen.io.formats.conllu import read_conllu
 from saen.io.formats.nested import read_nested, write_nested
-from saen.io.loading import read_graphs
+from saen.io.loading import load_dataset
 
 
 def _lines(path, *documents):
@@ -19,13 +19,13 @@ def test_ids_of_json_lines_are_read(tmp_path):
     file = _lines(
         tmp_path / "g.jsonl", {"id": "x", "nodes": 2, "edges": [[0, 1]]}, {"nodes": 1, "edges": []}
     )
-    assert read_graphs(file).ids.tolist() == ["x", "1"]
+    assert load_dataset(file).ids.tolist() == ["x", "1"]
 
 
 def test_ids_without_any_are_rows_of_the_input_though_bad_ones_are_skipped(tmp_path):
     good, bad = {"nodes": 2, "edges": [[0, 1]]}, {"nodes": 2, "edges": [[0, 9]]}
     file = _lines(tmp_path / "g.jsonl", good, bad, good, bad, good)
-    graphs = read_graphs(file, skip_bad=True, report=lambda error: None)
+    graphs = load_dataset(file, skip_bad=True, report=lambda error: None)
     assert graphs.ids.tolist() == [0, 2, 4]
 
 
@@ -33,18 +33,18 @@ def test_ids_without_any_are_rows_of_the_input_though_bad_ones_are_skipped(tmp_p
 def test_ids_that_are_neither_integers_nor_strings_are_refused(tmp_path, bad_id):
     file = _lines(tmp_path / "g.jsonl", {"id": bad_id, "nodes": 1, "edges": []})
     with pytest.raises(saen.FileError, match=r"line 1: the id"):
-        read_graphs(file)
+        load_dataset(file)
 
 
 def test_ids_of_edge_tables_are_the_names_of_graphs(tmp_path):
     (tmp_path / "edges.csv").write_text("graph,source,target\nb,1,2\na,1,2\n")
-    assert read_graphs(tmp_path / "edges.csv").ids.tolist() == ["b", "a"]
+    assert load_dataset(tmp_path / "edges.csv").ids.tolist() == ["b", "a"]
 
 
 def test_ids_of_files_are_their_stems(tmp_path):
     for name in ("first", "second"):
         (tmp_path / f"{name}.edgelist").write_text("1 2\n")
-    assert read_graphs(tmp_path).ids.tolist() == ["first", "second"]
+    assert load_dataset(tmp_path).ids.tolist() == ["first", "second"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_ids_of_molecules_are_a_column_or_their_smiles(tmp_path, header, ids):
     pytest.importorskip("rdkit")
     file = tmp_path / "m.csv"
     file.write_text(f"{header}\nCC,7\nnot a molecule,8\nCO,9\n")
-    graphs = read_graphs(file, skip_bad=True, report=lambda error: None)
+    graphs = load_dataset(file, skip_bad=True, report=lambda error: None)
     assert [*map(str, graphs.ids.tolist())] == ids
 
 

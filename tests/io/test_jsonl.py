@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from saen import FileError, Graphs, load_dataset
 from saen.io.formats.nested import read_nested
-from saen.io.loading import read_graphs
 from saen.io.parsing.records import SkippedWarning
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from tests.io.refusals import bad_file
 from tests.properties.plain import PlainGraphs, plain_graphs
 
@@ -54,7 +53,7 @@ def as_line(plain: PlainGraphs, graph: int, ids: bool, objects: bool) -> dict[st
 
 
 @pytest.mark.parametrize(
-    ("read", "known"), [(read_graphs, {"nodes": 1, "edges": []}), (read_nested, {"parts": {}})]
+    ("read", "known"), [(load_dataset, {"nodes": 1, "edges": []}), (read_nested, {"parts": {}})]
 )
 def test_jsonl_another_key_on_every_line_is_refused(
     tmp_path: Path, read: Any, known: dict[str, Any]
@@ -71,15 +70,15 @@ def test_jsonl_every_way_to_write_a_graph_reads_as_that_graph(
 ) -> None:
     lines = [as_line(plain, graph, ids, objects) for graph in range(len(plain.sizes))]
     file = written(tmp_path_factory.mktemp("jsonl"), *lines)
-    assert read_graphs(file) == plain.graphs()
+    assert load_dataset(file) == plain.graphs()
 
 
 def test_jsonl_several_columns_of_labels_are_kept(tmp_path: Path) -> None:
     graphs = Graphs.from_edge_lists(
         [[(0, 1)]], node_labels=[[1, 2], [3, 4]], edge_labels=[["a", "b"]]
     )
-    write_graphs(graphs, tmp_path / "x.jsonl")
-    assert read_graphs(tmp_path / "x.jsonl") == graphs
+    write_data(graphs, tmp_path / "x.jsonl")
+    assert load_dataset(tmp_path / "x.jsonl") == graphs
 
 
 def test_jsonl_data_are_named_after_the_file_and_blank_lines_are_ignored(
@@ -95,7 +94,7 @@ def test_jsonl_a_mark_and_windows_line_ends_are_no_part_of_the_text(tmp_path: Pa
     file.write_bytes(
         b'\xef\xbb\xbf{"nodes": ["\xc3\xa9"], "edges": []}\r\n{"nodes": ["a"], "edges": []}\r\n'
     )
-    assert read_graphs(file).node_labels.tolist() == ["é", "a"]
+    assert load_dataset(file).node_labels.tolist() == ["é", "a"]
 
 
 def test_jsonl_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) -> None:
@@ -105,7 +104,7 @@ def test_jsonl_what_networkx_writes_as_node_link_data_is_read(tmp_path: Path) ->
     nx.set_node_attributes(graph, {"a": 1, "b": 2, "c": 1}, "label")
     file = written(tmp_path, nx.node_link_data(graph, edges="edges"))
     expected = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=[1, 2, 1])
-    assert read_graphs(file) == expected
+    assert load_dataset(file) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_jsonl_labels_are_classes_unless_one_has_a_fraction(
     tmp_path: Path, labels: list[Any], expected: Any
 ) -> None:
     lines = [{"nodes": 1, "edges": [], "target": label} for label in labels]
-    targets = read_graphs(written(tmp_path, *lines)).targets
+    targets = load_dataset(written(tmp_path, *lines)).targets
     if expected is None:
         assert targets is None
     else:
@@ -143,13 +142,13 @@ def test_jsonl_true_and_false_are_classes(tmp_path: Path, targets: Any, expected
 
 def test_jsonl_identical_edges_are_merged(tmp_path: Path) -> None:
     file = written(tmp_path, {"nodes": 2, "edges": [[0, 1], [1, 0], [0, 1], [1, 1], [1, 1]]})
-    assert read_graphs(file) == Graphs.from_edge_lists([[(0, 1), (1, 1)]])
+    assert load_dataset(file) == Graphs.from_edge_lists([[(0, 1), (1, 1)]])
 
 
 def test_jsonl_the_two_directions_of_directed_edges_are_two_edges(tmp_path: Path) -> None:
     edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 1, "target": 0, "label": "b"}]
     file = written(tmp_path, {"nodes": 2, "edges": edges, "directed": True})
-    assert read_graphs(file).edge_labels.tolist() == ["a", "b"]
+    assert load_dataset(file).edge_labels.tolist() == ["a", "b"]
 
 
 GOOD = {"nodes": [1, 2], "edges": [[0, 1]], "target": "a"}
@@ -257,7 +256,7 @@ def test_jsonl_graphs_without_nodes_or_edges_go_with_any(tmp_path: Path) -> None
     empty = {"nodes": [], "edges": [], "target": "b"}
     alone = {"nodes": [3], "edges": [], "directed": True, "target": "b"}
     for lines in ((GOOD, empty, alone), (empty, alone, GOOD)):
-        graphs = read_graphs(written(tmp_path, *lines))
+        graphs = load_dataset(written(tmp_path, *lines))
         assert (len(graphs), graphs.directed) == (3, False)
 
 
@@ -297,7 +296,7 @@ def test_jsonl_bad_graphs_are_skipped_and_reported(tmp_path: Path) -> None:
     bare = {"nodes": [3], "edges": []}
     file = written(tmp_path, GOOD, clash, "nonsense", {**GOOD, "target": "b"}, bare)
     reported: list[FileError] = []
-    graphs = read_graphs(file, skip_bad=True, report=reported.append)
+    graphs = load_dataset(file, skip_bad=True, report=reported.append)
     assert graphs == Graphs.from_edge_lists(
         [[(0, 1)], [(0, 1)]], node_labels=[1, 2, 1, 2], targets=["a", "b"]
     )
@@ -309,7 +308,7 @@ def test_jsonl_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path:
     edges = [{"source": 0, "target": 1, "label": "a"}, {"source": 0, "target": 1, "label": "b"}]
     bad, good = {"nodes": 2, "edges": edges}, {"nodes": 3, "edges": edges[1:]}
     reported: list[FileError] = []
-    graphs = read_graphs(written(tmp_path, good, bad, good), skip_bad=True, report=reported.append)
+    graphs = load_dataset(written(tmp_path, good, bad, good), skip_bad=True, report=reported.append)
     assert graphs.sizes.tolist() == [3, 3]
     assert [error.line for error in reported] == [2]
 
@@ -317,12 +316,12 @@ def test_jsonl_edges_that_contradict_each_other_spoil_their_graph_only(tmp_path:
 def test_jsonl_without_a_report_a_warning_counts_what_was_skipped(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD, *["{"] * 7)
     with pytest.warns(SkippedWarning, match=r"skipped 7 bad graphs: .*line 2: .*; and 2 more"):
-        assert len(read_graphs(file, skip_bad=True)) == 1
+        assert len(load_dataset(file, skip_bad=True)) == 1
 
 
 def test_jsonl_nothing_is_left_of_a_file_of_bad_graphs(tmp_path: Path) -> None:
     reported: list[FileError] = []
-    graphs = read_graphs(written(tmp_path, "{", "}"), skip_bad=True, report=reported.append)
+    graphs = load_dataset(written(tmp_path, "{", "}"), skip_bad=True, report=reported.append)
     assert (len(graphs), len(reported)) == (0, 2)
 
 
@@ -345,7 +344,7 @@ def test_jsonl_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list
     tracemalloc.start()
     try:
         with pytest.raises(FileError, match=r"too many|too long|at most"):
-            read_graphs(file)
+            load_dataset(file)
         assert tracemalloc.get_traced_memory()[1] < 2**27 + 300 * file.stat().st_size
     finally:
         tracemalloc.stop()
@@ -353,10 +352,10 @@ def test_jsonl_a_small_file_cannot_claim_much_memory(tmp_path: Path, lines: list
 
 def test_several_targets_are_a_list(tmp_path: Path) -> None:
     lines = [{"nodes": 1, "edges": [], "target": t} for t in ([1, None], [0, 1], [None, 0])]
-    graphs = read_graphs(written(tmp_path, *lines))
+    graphs = load_dataset(written(tmp_path, *lines))
     assert graphs.targets.tolist() == [["1", ""], ["0", "1"], ["", "0"]]
     numbers = [{"nodes": 1, "edges": [], "target": t} for t in ([0.5, None], [2, 1])]
-    values = read_graphs(written(tmp_path, *numbers)).targets
+    values = load_dataset(written(tmp_path, *numbers)).targets
     np.testing.assert_array_equal(values, [[0.5, np.nan], [2, 1]])
 
 

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from saen import SaenError
 from saen.io.formats import jsonl, jsonl_blocks
 from saen.io.formats.jsonl_blocks import read_block
-from saen.io.loading import read_graphs
+from saen.io.loading import load_dataset
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import BadGraphs
 from tests.io.test_jsonl import as_line, written
 from tests.properties.plain import PlainGraphs, plain_graphs
+
+pytestmark = pytest.mark.filterwarnings("ignore::saen.io.loading.DuplicateIdsWarning")
 
 LABELLED = {"id": "a", "target": 1, "nodes": ["C", "O", "é"], "edges": [[0, 1], [1, 2]]}
 COUNTED = {"nodes": 3, "edges": [[0, 1], [2, 1]], "directed": True, "label": "yes"}
@@ -36,7 +38,7 @@ ODD_VALUES = [None, True, -1, 5, 1.0, 2.5, 1e300, 2**53, 2**63, "", "C", "a\0", 
 def outcome(file: Path) -> Any:
     """The graphs and ids that reading gives, or the error."""
     try:
-        graphs = read_graphs(file)
+        graphs = load_dataset(file)
     except SaenError as error:
         return str(error)
     arrays = (graphs.node_labels, graphs.edge_labels, graphs.targets, graphs.ids)
@@ -147,8 +149,8 @@ def test_jsonl_blocks_count_lines_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(jsonl_blocks, "MIN_BYTES", 0)
     good = [{"nodes": ["C"], "edges": [], "target": row} for row in range(30)]
     file = written(tmp_path, *good)
-    assert read_graphs(file).targets.tolist() == [*range(30)]
-    assert read_graphs(file).ids.tolist() == [*range(30)]
+    assert load_dataset(file).targets.tolist() == [*range(30)]
+    assert load_dataset(file).ids.tolist() == [*range(30)]
     file = written(tmp_path, *good, {"nodes": ["C"], "edges": [[0, 1]], "target": 1})
     assert ", line 31: edge 0 refers to node 1" in outcome(file)
     file = written(tmp_path, *good, {"nodes": [1], "edges": [], "target": 1})
@@ -166,7 +168,7 @@ def test_jsonl_a_stream_gives_the_graphs_of_the_file_in_parts(
     raising = BadGraphs(skip=False, report=print)
     parts = [*jsonl.stream_jsonl(file, ReadOptions(), raising)]
     assert len(parts) > 3
-    whole = read_graphs(file)
+    whole = load_dataset(file)
     assert type(whole).concatenate(parts) == whole
     assert np.concatenate([part.ids for part in parts]).tolist() == whole.ids.tolist()
     file.write_text(file.read_text() + (json.dumps({"nodes": 1, "edges": []}) + "\n") * 50)

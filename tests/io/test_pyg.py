@@ -26,7 +26,7 @@ from saen.io.libraries.pyg import (
     hierarchy_from_pyg,
     to_pyg,
 )
-from saen.io.loading import locate
+from saen.io.sources.local import locate
 from tests.io.refusals import refusal
 from tests.properties.strategies import collections as hierarchy_collections
 from tests.properties.strategies import graph_collections

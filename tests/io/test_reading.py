@@ -14,8 +14,9 @@ from saen import Graphs, NestedData, from_json, load_dataset
 from saen.errors import FileError, InputError
 from saen.io.formats.edge_tables import UnknownGraphsWarning
 from saen.io.formats.nested import read_nested, write_nested
-from saen.io.loading import DuplicateIdsWarning, catalog_entry, load_data, local_path
-from saen.io.writing import write_graphs
+from saen.io.loading import DuplicateIdsWarning, load_data
+from saen.io.sources.local import catalog_entry, local_path
+from saen.io.writing import write_data
 
 GRAPH = '"nodes": 2, "edges": [[0, 1]]'
 EDGES = "graph,source,target\na,1,2\nb,1,2\nb,2,3\n"
@@ -80,7 +81,7 @@ def test_keys_of_json_lines_are_chosen_and_the_others_kept(tmp_path: Path) -> No
     with pytest.raises(FileError, match=r"line 1: no 'cod' .did you mean code"):
         load_dataset(file, id="cod")
     for out in ("h.jsonl", "edges.csv"):
-        write_graphs(graphs, tmp_path / out)
+        write_data(graphs, tmp_path / out)
         again = load_dataset(tmp_path / out).extra
         assert again is not None
         assert again["lab"].tolist() == ["x", ""]
@@ -112,7 +113,7 @@ def test_task_says_whether_targets_are_classes_or_numbers(
     tmp_path: Path, targets: Any, task: Any, expected: Any
 ) -> None:
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 2, targets=targets)
-    write_graphs(graphs, tmp_path / "x.saen")
+    write_data(graphs, tmp_path / "x.saen")
     if isinstance(expected, str):
         with pytest.raises(InputError, match=expected):
             load_dataset(tmp_path / "x.saen", task=task)
@@ -232,7 +233,7 @@ def test_ids_are_written_and_read_back(
     tmp_path: Path, ids: Any, out: str, format: str | None, targets: Any
 ) -> None:
     graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)], [(0, 1)]], ids=ids)
-    write_graphs(graphs.with_targets(targets), tmp_path / out, format=format)
+    write_data(graphs.with_targets(targets), tmp_path / out, format=format)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DuplicateIdsWarning)
         again = load_dataset(tmp_path / out)
@@ -262,7 +263,7 @@ def test_a_path_is_never_taken_for_a_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert local_path("MUTAG") == Path("MUTAG")
     assert len(load_dataset("MUTAG")) == 1
     put(tmp_path, "stdlib-functions", "")
-    with pytest.raises(InputError, match=r"nested data are read from \.jsonl files"):
+    with pytest.raises(FileError, match="stdlib-functions: unknown format"):
         load_data("stdlib-functions", "nested")
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from saen import Documents, Graphs, NestedData, generate_threads, load_dataset
 from saen.errors import FileError, InputError
-from saen.io.loading import data_kind, load_data
+from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.store.shards import INDEX, read_shards, split_graphs, write_shards
-from saen.io.streaming import stream_data
 
 
 def labelled() -> Graphs:

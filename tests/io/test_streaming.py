@@ -10,12 +10,11 @@ import pytest
 
 from saen import Graphs, generate_threads, load_dataset
 from saen.errors import FileError
-from saen.io import streaming
-from saen.io.formats import edge_tables
+from saen.io.formats import edge_tables, molecules
+from saen.io.loading import stream_data
 from saen.io.options import ReadOptions
 from saen.io.parsing import tables
-from saen.io.streaming import stream_dataset
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 
 pytest.importorskip("pyarrow")
 
@@ -34,7 +33,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         targets=threads.targets,
         ids=[f"g{number}" for number in range(40)],
     )
-    write_graphs(graphs, tmp_path / "edges.parquet")
+    write_data(graphs, tmp_path / "edges.parquet")
     return tmp_path / "edges.parquet"
 
 
@@ -43,7 +42,7 @@ def rewrite(path: Path, change: object) -> None:
 
 
 def test_parquet_tables_of_edges_come_in_parts_that_are_the_whole(file: Path) -> None:
-    whole, parts = load_dataset(file), [*stream_dataset(file)]
+    whole, parts = load_dataset(file), [*stream_data(file)]
     assert len(parts) > 4
     assert Graphs.concatenate(parts) == whole
     assert [name for part in parts for name in part.ids] == whole.ids.tolist()
@@ -52,7 +51,7 @@ def test_parquet_tables_of_edges_come_in_parts_that_are_the_whole(file: Path) ->
 @pytest.mark.parametrize("missing", ["nodes", "targets"])
 def test_parquet_tables_of_edges_stream_without_the_other_tables(file: Path, missing: str) -> None:
     file.with_name(f"{missing}.parquet").unlink()
-    whole, parts = load_dataset(file), [*stream_dataset(file)]
+    whole, parts = load_dataset(file), [*stream_data(file)]
     assert len(parts) > 4
     assert [graph for part in parts for graph in part.sizes] == whole.sizes.tolist()
     assert sum(len(part.edges()) for part in parts) == len(whole.edges())
@@ -60,13 +59,13 @@ def test_parquet_tables_of_edges_stream_without_the_other_tables(file: Path, mis
 
 def test_parquet_tables_with_graphs_that_are_not_together_are_read_at_once(file: Path) -> None:
     rewrite(file, lambda frame: frame.sample(frac=1, random_state=0))
-    assert [*stream_dataset(file)] == [load_dataset(file)]
+    assert [*stream_data(file)] == [load_dataset(file)]
 
 
 def test_graphs_without_edges_are_in_the_parts(file: Path) -> None:
     alone = ("g0", "g17", "g39")
     rewrite(file, lambda frame: frame[~frame["graph"].isin(alone)])
-    parts = [*stream_dataset(file)]
+    parts = [*stream_data(file)]
     assert len(parts) > 4
     assert Graphs.concatenate(parts) == load_dataset(file)
 
@@ -75,9 +74,9 @@ def test_errors_in_parts_name_the_row_of_the_table(file: Path) -> None:
     row = len(pd.read_parquet(file)) - 1
     rewrite(file, lambda frame: frame.assign(source=[*frame["source"][:-1], 99]))
     with pytest.raises(FileError, match=f"row {row}: source '99' is not a node of this graph"):
-        [*stream_dataset(file)]
+        [*stream_data(file)]
     errors: list[FileError] = []
-    parts = [*stream_dataset(file, ReadOptions(skip_bad=True, report=errors.append))]
+    parts = [*stream_data(file, "graphs", ReadOptions(skip_bad=True, report=errors.append))]
     assert sum(map(len, parts)) == 39
     assert len(errors) == 1
 
@@ -87,19 +86,19 @@ def test_a_damaged_parquet_file_is_refused_when_its_rows_are_read(file: Path) ->
     data[10:200] = bytes(190)
     file.write_bytes(data)
     with pytest.raises(FileError, match="invalid Parquet"):
-        [*stream_dataset(file)]
+        [*stream_data(file)]
 
 
 def test_parquet_tables_of_molecules_come_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("rdkit")
-    monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
+    monkeypatch.setattr(molecules, "MOLECULES_PER_PART", 2)
     frame = pd.DataFrame({"SMILES": ["CC", "CO", "CCO", "bad(", "C"], "target": [1, 0, 1, 0, 0]})
     frame.to_parquet(tmp_path / "m.parquet")
     errors: list[FileError] = []
     options = ReadOptions(skip_bad=True, report=errors.append)
-    parts = [*stream_dataset(tmp_path / "m.parquet", options)]
+    parts = [*stream_data(tmp_path / "m.parquet", "graphs", options)]
     assert [part.ids.tolist() for part in parts] == [["CC", "CO"], ["CCO"], ["C"]]
     assert [part.targets.tolist() for part in parts] == [[1, 0], [1], [0]]  # type: ignore[union-attr]
     assert "row 3: " in str(errors[0])

@@ -14,7 +14,6 @@ import pytest
 from saen import Graphs, load_dataset
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.formats.edge_tables import UnknownGraphsWarning
-from saen.io.loading import read_graphs
 from tests.io.refusals import bad_file
 
 
@@ -34,25 +33,25 @@ def test_table_edges_alone_are_enough(tmp_path: Path) -> None:
 
 def test_table_integers_keep_their_order_and_may_be_of_any_size(tmp_path: Path) -> None:
     text = f"graph,source,target\n1,{10**18},-5\n1,3,{10**18}\n"
-    assert read_graphs(table(tmp_path / "x.csv", text)) == Graphs.from_edge_lists(
+    assert load_dataset(table(tmp_path / "x.csv", text)) == Graphs.from_edge_lists(
         [[(2, 0), (1, 2)]]
     )
 
 
 def test_table_graphs_are_in_the_order_of_the_labels(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\nb,0\na,1\n")
-    graphs = read_graphs(table(tmp_path / "edges.csv", EDGES))
+    graphs = load_dataset(table(tmp_path / "edges.csv", EDGES))
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([2, 3], [0, 1])
 
 
 def test_table_numbers_and_texts_name_the_same_graphs_in_several_tables(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\n2,u\nx,v\n1,w\n")
-    graphs = read_graphs(
+    graphs = load_dataset(
         table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,2\nx,1,1\n")
     )
     assert graphs.sizes.tolist() == [2, 1, 2]
     table(tmp_path / "targets.csv", "graph,target\n2,u\n1,w\n")
-    graphs = read_graphs(table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,1\n"))
+    graphs = load_dataset(table(tmp_path / "edges.csv", "graph,source,target\n1,1,2\n2,1,1\n"))
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([1, 2], ["u", "w"])
 
 
@@ -60,7 +59,7 @@ def test_table_the_tables_may_be_anywhere_and_be_of_another_kind(tmp_path: Path)
     edges = table(tmp_path / "toy.tsv", EDGES.replace(",", "\t"))
     nodes = table(tmp_path / "n.csv", "graph,node,label\nb,y,1\nb,x,2\na,1,3\na,2,4\na,10,5\n")
     pd.DataFrame({"graph": ["a", "b"], "target": [0.5, 2]}).to_parquet(tmp_path / "l.parquet")
-    graphs = read_graphs(edges, nodes=nodes, targets=tmp_path / "l.parquet")
+    graphs = load_dataset(edges, nodes=nodes, targets=tmp_path / "l.parquet")
     assert graphs.node_labels.tolist() == [3, 4, 5, 1, 2]
     assert graphs.targets.tolist() == [0.5, 2.0]
     assert graphs[1].indices.tolist() == [1, 0]
@@ -69,29 +68,29 @@ def test_table_the_tables_may_be_anywhere_and_be_of_another_kind(tmp_path: Path)
 def test_table_the_tables_beside_are_found_by_name(tmp_path: Path) -> None:
     table(tmp_path / "toy_edges.csv", EDGES)
     table(tmp_path / "toy_targets.tsv", "graph\ttarget\na\t1\nb\t2\n")
-    assert read_graphs(tmp_path / "toy_edges.csv").targets.tolist() == [1, 2]
+    assert load_dataset(tmp_path / "toy_edges.csv").targets.tolist() == [1, 2]
     table(tmp_path / "toy.csv", EDGES)
-    assert read_graphs(tmp_path / "toy.csv").targets.tolist() == [1, 2]
+    assert load_dataset(tmp_path / "toy.csv").targets.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "targets.csv"])
 def test_label_is_an_alias_of_target(tmp_path: Path, name: str) -> None:
     edges = table(tmp_path / "edges.csv", EDGES)
     table(tmp_path / name, "graph,label\na,1\nb,2\n")
-    assert read_graphs(edges).targets.tolist() == [1, 2]
+    assert load_dataset(edges).targets.tolist() == [1, 2]
     molecules = table(tmp_path / "x.csv", "smiles,label\nC,1\nCC,2\n")
-    assert read_graphs(molecules).targets.tolist() == [1, 2]
+    assert load_dataset(molecules).targets.tolist() == [1, 2]
     lines = table(tmp_path / "x.jsonl", '{"nodes": 1, "edges": [], "label": 3}\n')
-    assert read_graphs(lines).targets.tolist() == [3]
+    assert load_dataset(lines).targets.tolist() == [3]
     (tmp_path / "folder").mkdir()
     table(tmp_path / "folder" / "a.txt", "0 1\n")
     table(tmp_path / "folder" / name, "graph,label\na,4\n")
-    assert read_graphs(tmp_path / "folder").targets.tolist() == [4]
+    assert load_dataset(tmp_path / "folder").targets.tolist() == [4]
 
 
 def test_table_marks_windows_line_ends_capitals_blanks_and_quotes_are_read(tmp_path: Path) -> None:
     text = '\ufeffGraph, SOURCE ,target,label\r\n"a, or b", 1, 2,"say ""so"""\r\n\r\n'
-    graphs = read_graphs(table(tmp_path / "x.csv", text))
+    graphs = load_dataset(table(tmp_path / "x.csv", text))
     assert (graphs.n_edges, graphs.edge_labels.tolist()) == (1, ['say "so"'] * 2)
 
 
@@ -100,13 +99,13 @@ def test_table_the_numbers_that_pandas_gives_to_rows_are_ignored(tmp_path: Path)
     frame.to_csv(tmp_path / "x.csv")
     frame.to_parquet(tmp_path / "y.parquet")
     for name in ("x.csv", "y.parquet"):
-        assert read_graphs(tmp_path / name) == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
+        assert load_dataset(tmp_path / name) == Graphs.from_edge_lists([[(0, 1), (1, 2)]])
 
 
 def test_table_identical_rows_are_merged_also_from_the_other_end(tmp_path: Path) -> None:
     text = "graph,source,target,label\na,1,2,x\na,1,2,x\na,2,1,x\n"
-    assert read_graphs(table(tmp_path / "x.csv", text)).n_edges == 1
-    both = read_graphs(tmp_path / "x.csv", directed=True)
+    assert load_dataset(table(tmp_path / "x.csv", text)).n_edges == 1
+    both = load_dataset(tmp_path / "x.csv", directed=True)
     assert (both.directed, both.n_edges) == (True, 2)
 
 
@@ -213,7 +212,7 @@ def test_table_bad_graphs_are_skipped_with_all_their_rows(tmp_path: Path) -> Non
     reported: list[FileError] = []
     edges = table(tmp_path / "edges.csv", text)
     with pytest.warns(UnknownGraphsWarning, match="1 row without a graph, not used .first: 'z'"):
-        graphs = read_graphs(edges, skip_bad=True, report=reported.append)
+        graphs = load_dataset(edges, skip_bad=True, report=reported.append)
     assert graphs.sizes.tolist() == [1, 2]
     assert graphs.targets.tolist() == [1, 0]
     assert graphs.edge_labels.tolist() == [5, 5, 5]
@@ -226,23 +225,23 @@ def test_table_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_pa
     good = "graph,source,target,label\na,1,2,5\nb,2,1,6\n"
     bad = {"c,1,2,\n", "c,1,2,x\nc,1\n", "c,1,2,3,4\nc,1,2,x\n"}
     labels = "graph,target\na,0\nb,1\n"
-    expected = read_graphs(table(tmp_path / "x.csv", good)).with_targets([0, 1])
+    expected = load_dataset(table(tmp_path / "x.csv", good)).with_targets([0, 1])
     assert expected.edge_labels.dtype == np.int64
     table(tmp_path / "targets.csv", labels + "c,text\n")
     for rows in bad:
         file = table(tmp_path / "edges.csv", good + rows)
-        assert read_graphs(file, skip_bad=True, report=[].append) == expected
+        assert load_dataset(file, skip_bad=True, report=[].append) == expected
     columns = {"source": [1, 2, 1], "target": [2, 1, 2], "label": [5, 6, None]}
     file = parquet(tmp_path / "x.parquet", graph=["a", "b", "c"], **columns)
     pd.read_parquet(file).convert_dtypes().to_parquet(file)
-    found = read_graphs(file, targets=tmp_path / "targets.csv", skip_bad=True, report=[].append)
+    found = load_dataset(file, targets=tmp_path / "targets.csv", skip_bad=True, report=[].append)
     assert found == expected
 
 
 def test_table_labels_missing_for_some_are_skipped_when_asked(tmp_path: Path) -> None:
     table(tmp_path / "targets.csv", "graph,target\na,1\n")
     reported: list[FileError] = []
-    graphs = read_graphs(
+    graphs = load_dataset(
         table(tmp_path / "edges.csv", EDGES), skip_bad=True, report=reported.append
     )
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3], [1])
@@ -305,7 +304,7 @@ def test_table_a_bad_row_of_parquet_is_named_by_its_number(
 def test_table_integers_of_any_width_are_integers(tmp_path: Path, dtype: Any) -> None:
     one = np.array([1], dtype=dtype)
     file = parquet(tmp_path / "x.parquet", graph=one, source=one, target=one + one, label=one)
-    graphs = read_graphs(file)
+    graphs = load_dataset(file)
     assert (graphs.edge_labels.dtype, graphs.edge_labels.tolist()) == (np.int64, [1, 1])
 
 
@@ -338,7 +337,7 @@ def test_table_without_pyarrow_the_extra_is_named(
     with pytest.raises(
         MissingExtraError, match=r'this needs pyarrow: pip install "saen\[parquet\]"'
     ):
-        read_graphs(file)
+        load_dataset(file)
 
 
 # -- molecules ---------------------------------------------------------------------------------
@@ -354,7 +353,7 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
     assert graphs == from_smiles(["CCO", "c1ccccc1"], targets=[0, 1])
     assert graphs.name == "toy"
     parquet(tmp_path / "x.parquet", SMILES=["CCO"])
-    assert read_graphs(tmp_path / "x.parquet") == from_smiles(["CCO"])
+    assert load_dataset(tmp_path / "x.parquet") == from_smiles(["CCO"])
 
 
 @pytest.mark.parametrize(
@@ -377,7 +376,7 @@ def test_table_bad_molecules_are_skipped(tmp_path: Path) -> None:
     pytest.importorskip("rdkit")
     reported: list[FileError] = []
     text = "smiles,target\nCCO,1\nCC(,2\nC=O=C,2\nC,\nO,3\n"
-    graphs = read_graphs(table(tmp_path / "x.csv", text), skip_bad=True, report=reported.append)
+    graphs = load_dataset(table(tmp_path / "x.csv", text), skip_bad=True, report=reported.append)
     assert (graphs.sizes.tolist(), graphs.targets.tolist()) == ([3, 1], [1, 3])
     assert [error.line for error in reported] == [3, 4, 5]
 
@@ -387,7 +386,7 @@ def test_table_options_that_a_format_has_no_use_for_are_refused(
     tmp_path: Path, option: str
 ) -> None:
     with pytest.raises(InputError, match=f"toy.csv: option '{option}' applies only to"):
-        read_graphs(table(tmp_path / "toy.csv", MOLECULES), **{option: "x"})
+        load_dataset(table(tmp_path / "toy.csv", MOLECULES), **{option: "x"})
 
 
 TOX = "smiles,NR-AR,SR-p53\nCCO,0,1\nc1ccccc1,1,\nCC,,0\n"
@@ -396,22 +395,22 @@ TOX = "smiles,NR-AR,SR-p53\nCCO,0,1\nc1ccccc1,1,\nCC,,0\n"
 def test_several_targets_are_columns_of_a_table(tmp_path: Path) -> None:
     pytest.importorskip("rdkit")
     file = table(tmp_path / "tox.csv", TOX)
-    graphs = read_graphs(file, target="NR-AR, SR-p53")
+    graphs = load_dataset(file, target="NR-AR, SR-p53")
     assert graphs.targets.tolist() == [["0", "1"], ["1", ""], ["", "0"]]
-    known = read_graphs(file, target="SR-p53", skip_bad=True, report=lambda _: None)
+    known = load_dataset(file, target="SR-p53", skip_bad=True, report=lambda _: None)
     assert known.targets.tolist() == [1, 0]
     assert "2 targets" in repr(graphs)
     numbers = table(tmp_path / "numbers.csv", "smiles,a,b\nCCO,0.5,1\nCC,,2\n")
     np.testing.assert_array_equal(
-        read_graphs(numbers, target="a,b").targets, [[0.5, 1.0], [np.nan, 2.0]]
+        load_dataset(numbers, target="a,b").targets, [[0.5, 1.0], [np.nan, 2.0]]
     )
     with pytest.raises(FileError, match="no column 'NR-RA' \\(did you mean NR-AR"):
-        read_graphs(file, target="NR-RA")
+        load_dataset(file, target="NR-RA")
 
 
 def test_several_targets_are_columns_beside_edges(tmp_path: Path) -> None:
     edges = table(tmp_path / "edges.csv", "graph,source,target\na,1,2\nb,1,2\n")
     with pytest.raises(FileError, match="no table of targets"):
-        read_graphs(edges, target="x,y")
+        load_dataset(edges, target="x,y")
     table(tmp_path / "targets.csv", "graph,x,y\nb,1,0\na,0,1\n")
-    assert read_graphs(edges, target="x,y").targets.tolist() == [[1, 0], [0, 1]]
+    assert load_dataset(edges, target="x,y").targets.tolist() == [[1, 0], [0, 1]]

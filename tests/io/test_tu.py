@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from saen import FileError, Graphs, InputError
 from saen.io.formats import tu
 from saen.io.formats.tu import read_tu, write_tu
-from saen.io.loading import locate
 from saen.io.parsing import archive
 from saen.io.sources.catalog import catalog
+from saen.io.sources.local import locate
 from tests.properties.plain import PlainGraphs, numbers, plain_graphs
 
 # A triangle, an edge and a node on its own.

@@ -16,7 +16,7 @@ from saen.decompositions import make_decomposition
 from saen.errors import FileError
 from saen.io.formats import jsonl
 from saen.io.options import ReadOptions
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from saen.jobs.compress import CompressionReport, compress_dataset
 from tests.cli.commandline import invoke
 from tests.properties.strategies import DrawnGraphs, graph_collections
@@ -51,7 +51,7 @@ def test_compressing_in_parts_gives_the_bytes_of_the_whole(
     assume(len(graphs))
     file = tmp_path_factory.getbasetemp() / "drawn.jsonl"
     with parts_of(n_bytes):
-        write_graphs(graphs.with_targets(np.arange(len(graphs)) % 2), file, force=True)
+        write_data(graphs.with_targets(np.arange(len(graphs)) % 2), file, force=True)
     whole, expected = compressed(file, spec, 1 << 20)
     parts, report = compressed(file, spec, n_bytes)
     assert parts == whole
@@ -65,7 +65,7 @@ def test_parts_share_the_kinds_of_edges_that_only_some_of_them_have(tmp_path: Pa
         node_labels=list("CNOCCXC"),
         edge_labels=["single", "double", "triple", "single"],
     )
-    write_graphs(graphs, tmp_path / "bonds.jsonl")
+    write_data(graphs, tmp_path / "bonds.jsonl")
     whole, expected = compressed(tmp_path / "bonds.jsonl", "ego(edges=roles)", 1 << 20)
     parts, report = compressed(tmp_path / "bonds.jsonl", "ego(edges=roles)", 1)
     assert parts == whole
@@ -87,7 +87,7 @@ def test_bad_graphs_of_parts_that_are_read_twice_are_reported_once(tmp_path: Pat
 
 def test_compressing_prints_the_throughput(tmp_path: Path) -> None:
     threads = generate_threads(60, average_nodes=6, seed=1)
-    write_graphs(threads, tmp_path / "threads.jsonl")
+    write_data(threads, tmp_path / "threads.jsonl")
     with parts_of(500):
         shown = invoke("compress", tmp_path / "threads.jsonl", "-o", tmp_path / "out.saen").stdout
     assert "graphs per second" in shown
@@ -96,5 +96,5 @@ def test_compressing_prints_the_throughput(tmp_path: Path) -> None:
 
 def test_several_targets_have_no_ceiling(tmp_path: Path) -> None:
     graphs = generate_threads(4, seed=1).with_targets([["a", "x"], ["b", "x"]] * 2)
-    write_graphs(graphs, tmp_path / "g.saen")
+    write_data(graphs, tmp_path / "g.saen")
     assert compress_dataset(str(tmp_path / "g.saen"), make_decomposition("nodes")).ceiling is None

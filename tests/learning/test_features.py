@@ -11,7 +11,7 @@ import pytest
 import saen
 from saen.errors import InputError
 from saen.io.options import ReadOptions
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from saen.jobs.compress import compress_dataset, dataset_decomposition
 from saen.jobs.job import Job
 from saen.jobs.train import train_model
@@ -62,7 +62,7 @@ def test_features_go_along_with_the_examples() -> None:
 def test_files_keep_features(tmp_path: Path, name: str) -> None:
     graphs, _ = noisy()
     graphs = finite(graphs)
-    write_graphs(graphs, tmp_path / name)
+    write_data(graphs, tmp_path / name)
     how = {} if name.endswith(".saen") else {"features": "DOSE, constant"}
     again = saen.load_dataset(tmp_path / name, **how)
     assert again.feature_names == ("dose", "constant")
@@ -120,7 +120,7 @@ def test_compressed_files_keep_features(tmp_path: Path) -> None:
 
 def test_models_remember_features(tmp_path: Path) -> None:
     graphs, y = noisy()
-    write_graphs(finite(graphs).with_targets(y), tmp_path / "d.jsonl")
+    write_data(finite(graphs).with_targets(y), tmp_path / "d.jsonl")
     reading = ReadOptions(features="dose,constant")
     report = train_model(
         Job(str(tmp_path / "d.jsonl"), "counts", reading=reading), tmp_path / "m.saen"

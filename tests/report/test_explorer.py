@@ -15,7 +15,7 @@ import pytest
 import saen
 from saen import Graphs, SAENClassifier
 from saen.errors import MissingExtraError
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from saen.report import explorer_data
 from saen.report.explorer import check_bokeh
 from tests.cli.commandline import fails, run
@@ -163,7 +163,7 @@ def test_folds_colour_the_map(folder, tmp_path):
 
 def test_explore_colours_the_records_that_splits_mean_though_one_is_skipped(folder, tmp_path):
     lines = tmp_path / "talk.jsonl"
-    write_graphs(saen.load(folder / "talk.saen")[:8], lines)
+    write_data(saen.load(folder / "talk.saen")[:8], lines)
     good = lines.read_text().splitlines(keepends=True)
     lines.write_text("".join([*good[:2], '{"nodes": 1}\n', *good[2:]]))
     (tmp_path / "split.json").write_text('{"train": [0, 1, 2, 3], "test": [5, 8]}')

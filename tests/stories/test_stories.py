@@ -12,7 +12,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import saen
-from saen.io.writing import write_graphs
+from saen.io.writing import write_data
 from tests.cli.commandline import fails, invoke, run
 
 COUNTS = ("--preset", "counts")
@@ -66,7 +66,7 @@ def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
         edge_attributes=weights[: graphs.n_edges],
         ids=[f"club-{n}" for n in range(len(graphs))],
     )
-    write_graphs(graphs, folder / "clubs", format="graphml")
+    write_data(graphs, folder / "clubs", format="graphml")
     assert "not used" not in invoke("validate", "clubs").stdout  # the default uses them
     invoke("convert", "clubs", "edges.csv")
     plain = ("-d", "ego(radii=(0, 1), edges=none)", "--preset", "counts")
@@ -82,7 +82,7 @@ def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:
     assert "edge labels are not used" not in trained.output
     invoke("predict", "m.saen", "clubs", "--out", "p.csv")
     assert sorted(row["id"] for row in rows_of("p.csv")) == sorted(graphs.ids.tolist())
-    write_graphs(saen.generate_threads(4, average_nodes=8, seed=1), folder / "bare.jsonl")
+    write_data(saen.generate_threads(4, average_nodes=8, seed=1), folder / "bare.jsonl")
     assert "neither edge labels nor directions" in fails("predict", "m.saen", "bare.jsonl")
     refused = fails("train", "bare.jsonl", "--out", "n.saen", *roles)
     assert refused.startswith("edges='roles' needs edge labels or directions")
@@ -155,7 +155,7 @@ def test_a_programmer_learns_from_any_json() -> None:
 def test_a_reader_of_the_paper_finds_its_procedures_and_protocol(folder: Path) -> None:
     C, D = saen.compute_cd(np.array([[0, 0], [1, 1], [0, 0]]))
     np.testing.assert_array_equal((C @ D).toarray(), np.eye(2))
-    write_graphs(saen.generate_threads(18, average_nodes=8, seed=1), folder / "threads.jsonl")
+    write_data(saen.generate_threads(18, average_nodes=8, seed=1), folder / "threads.jsonl")
     levels = run("compress", "threads.jsonl", "--radii", "0,1", "--out", "c.saen")["levels"]
     assert [level["name"] for level in levels] == ["nodes", "ego graphs", "graphs"]
     assert levels[1]["unique"] < levels[1]["objects"]
@@ -175,12 +175,12 @@ def test_an_analyst_of_many_threads_looks_around(folder: Path) -> None:
     targets = threads.targets.copy()
     again = saen.Graphs.concatenate([threads, threads[:1]]).with_ids(np.arange(61))
     other = "questions" if targets[0] == "discussion" else "discussion"
-    write_graphs(again.with_targets([*targets, other]), folder / "threads.saen")
+    write_data(again.with_targets([*targets, other]), folder / "threads.saen")
     invoke("train", "threads.saen", "--out", "m.saen", *COUNTS)
     found = run("explore", "m.saen", "threads.saen", "--parts", 30, "--out", "page.html")
     assert (found["examples"], found["listed_parts"]) == (61, 30)
     assert found["conflicts"] >= 1
-    write_graphs(saen.generate_threads(5, average_nodes=10, seed=9), folder / "new.jsonl")
+    write_data(saen.generate_threads(5, average_nodes=10, seed=9), folder / "new.jsonl")
     beside = ("--training", "threads.saen", "--out", "new.html")
     assert run("explore", "m.saen", "new.jsonl", *beside)["examples"] == 66
     page = Path("page.html").read_text()

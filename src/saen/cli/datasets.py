@@ -28,8 +28,8 @@ def command(
 
 
 def _list(json: bool) -> None:
-    from saen.io.loading import locate
     from saen.io.sources.catalog import catalog
+    from saen.io.sources.local import locate
 
     places = {entry.name: locate(entry.name) for entry in catalog().values()}
     if json:

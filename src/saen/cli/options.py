@@ -298,7 +298,7 @@ def _saved(source: str) -> Iterator[str]:
 
 def _check_early(values: dict[str, Any], source: str) -> None:
     """Raise for mistakes that can be seen without reading anything."""
-    from saen.io.loading import check_source
+    from saen.io.sources.local import check_source
 
     if "model" in values and not values["model"].exists():
         raise FileError("no such file", path=values["model"])

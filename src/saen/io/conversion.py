@@ -12,13 +12,12 @@ from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.formats.any_json import read_any_json
-from saen.io.formats.nested import write_nested
-from saen.io.loading import data_kind, input_files, load_data
+from saen.io.formats.tudataset import TUDATASET
+from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
-from saen.io.store import container
+from saen.io.sources.local import input_files
 from saen.io.store.shards import Shards, write_shards
-from saen.io.streaming import stream_data
-from saen.io.writing import output_files, write_graphs
+from saen.io.writing import output_files, write_data
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ def convert(
 ) -> Converted:
     """Read data and write them in the format of the suffix of `out`, or in `shards` parts.
 
-    Graphs are written in any format of `write_graphs`, documents as `.saen`, nested data as `.saen`
-    or `.jsonl`. With `kind="nested"`, any JSON is read as nested data of this `depth`.
+    The formats are those of `write_data`. With `kind="nested"`, any JSON is read as nested data of
+    this `depth`.
 
     Raises `InputError` for data that the format cannot store, and `FileError` for files that cannot
     be read or written.
@@ -67,25 +66,14 @@ def convert(
         parts = nested or stream_data(source, data_kind(source), reading)
         written = write_shards(parts, out, shards, force=force)
         return Converted(written, tuple(written.files))
-    suffix, files = output_files(out, format=format, force=force, inputs=inputs)
-    holds = kind or data_kind(source)
-    allowed = {"documents": ("saen",), "nested": ("saen", "jsonl")}.get(holds)
-    if allowed is not None and suffix not in allowed:
-        what = "nested data" if holds == "nested" else holds
-        known = " or ".join(f".{each}" for each in allowed)
-        raise InputError(
-            f"{what} are written as {known}, or as shards with --shards, not as {out.name}"
-        )
+    any_json = kind == "nested"
+    holds = "nested" if any_json else data_kind(source)
+    chosen, files = output_files(out, holds, format=format, force=force, inputs=inputs)
     data = (
-        load_data(source, holds, reading)
-        if kind is None
-        else read_any_json(Path(source), reading, depth)
+        read_any_json(Path(source), reading, depth)
+        if any_json
+        else load_data(source, holds, reading)
     )
-    if isinstance(data, Graphs):
-        write_graphs(data, out, format=format, force=force)
-        return Converted(data, tuple(files), tuple(data.extra or ()) if suffix == "tu" else ())
-    if isinstance(data, NestedData) and suffix == "jsonl":
-        write_nested(data, out)
-    else:
-        container.save(data, out)
-    return Converted(data, tuple(files))
+    write_data(data, out, format=format, force=force)
+    lost = tuple(data.extra or ()) if chosen is TUDATASET else ()
+    return Converted(data, tuple(files), lost)

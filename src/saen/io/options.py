@@ -16,17 +16,6 @@ Task = Literal["classification", "regression"]
 Chem = Literal["plain", "rich"]
 WordColumn = Literal["form", "lemma", "upos"]
 
-_APPLY_TO = {
-    "directed": "TUDataset files, edge lists and edge tables",
-    "target": "TUDataset files, tables, JSON lines, SDF and CoNLL-U",
-    "id": "tables, JSON lines and SDF",
-    "smiles": "tables of molecules",
-    "chem": "molecules",
-    "word": "CoNLL-U",
-    "nodes": "edge tables",
-    "targets": "edge tables and folders with one graph per file",
-}
-
 REMEMBERED = {"chem": ("plain", "rich"), "word": ("form", "lemma", "upos")}
 """Options that decide what labels mean, the usual choice first: models remember them."""
 
@@ -60,6 +49,8 @@ class ReadOptions:
         targets and ids.
     notify : called with one line for what was found by name.
     progress : whether to show a progress bar; by default on terminals.
+    cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
+        default the system's cache folder).
     like : how the data of a model were read (its `reading_`): `chem`, `word` and `features` are the
         same.
     remember : called with the name and choice of `chem`, `word` or `features`, where there is one.
@@ -81,6 +72,7 @@ class ReadOptions:
     report: Report | None = None
     notify: Callable[[str], object] | None = None
     progress: bool | None = None
+    cache: bool = True
     like: Mapping[str, str] = field(default_factory=dict, hash=False)
     remember: Callable[[str, str], object] | None = None
 
@@ -92,17 +84,6 @@ class ReadOptions:
             if getattr(self, key) not in (None, *choices):
                 listed = " or ".join(choices)
                 raise InputError(f"{key} must be {listed}, not {getattr(self, key)!r}")
-
-    def only(self, name: str, *known: str) -> None:
-        """Raise `InputError` if an option is set that this kind of data does not have.
-
-        >>> ReadOptions(smiles="molecule").only("x.gml", "targets")
-        Traceback (most recent call last):
-        saen.errors.InputError: x.gml: option 'smiles' applies only to tables of molecules
-        """
-        for option, kinds in _APPLY_TO.items():
-            if option not in known and getattr(self, option) != getattr(ReadOptions, option):
-                raise InputError(f"{name}: option {option!r} applies only to {kinds}")
 
     def choice(self, option: Literal["chem", "word"]) -> str:
         """How to read data that have this option: as given, as a model's were, or the usual way.

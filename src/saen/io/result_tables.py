@@ -13,11 +13,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
+from saen._util.lazy import LazyModule
 from saen.errors import InputError
 from saen.io.parsing.tables import pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd
+else:
+    pd = LazyModule("pandas")
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 """Tables that `open_table` writes."""
@@ -31,8 +34,9 @@ Write = Callable[[Columns], None]
 """Adds rows to a table. The first call decides its columns."""
 
 
-def write_table(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+def write_table(columns: Columns, path: Path, suffix: str) -> None:
     """Write a table that `read_table` reads back exactly, in the format of the suffix."""
+    frame = pd.DataFrame(columns)
     if suffix == ".parquet":
         pyarrow()
         frame.to_parquet(path, engine="pyarrow", index=False)

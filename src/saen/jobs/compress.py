@@ -18,10 +18,10 @@ from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, ceiling, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_to_json
-from saen.io.loading import catalog_entry, data_kind, input_files, load_data
+from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
+from saen.io.sources.local import catalog_entry, input_files
 from saen.io.store.container import StoredExamples, file_bytes, original_bytes, save_examples
-from saen.io.streaming import stream_dataset
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.decomposing import DifferentKindsError, fitted_fields, joined_fit
 
@@ -110,7 +110,7 @@ def compress_dataset(
 ) -> CompressionReport:
     """Load, decompose and compress a dataset, and write the result to `out`.
 
-    Files that can be read in parts (see `stream_dataset`) are, while the part before is compressed:
+    Files that can be read in parts (see `stream_data`) are, while the part before is compressed:
     memory grows with the result and the targets, not with the file. The result is the same.
 
     The file has the targets and the decomposition too: `saen train` reads it.
@@ -161,7 +161,7 @@ features with names."""
 def _stream(name: str, takes: str, reading: ReadOptions | None) -> Iterator[Any]:
     """The data in parts, where the format allows it."""
     if takes == "graphs":
-        return stream_dataset(name, reading)
+        return stream_data(name, takes, reading)
     return iter([load_data(name, takes, reading)])
 
 

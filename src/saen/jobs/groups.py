@@ -13,7 +13,8 @@ from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, plural
 from saen.data.duplicates import identical_examples
 from saen.errors import FileError, InputError
-from saen.io.libraries.rdkit import SMILES, murcko_scaffolds
+from saen.io.formats.molecules import SMILES
+from saen.io.libraries.rdkit import murcko_scaffolds
 from saen.io.options import ReadOptions
 from saen.io.parsing.tables import SUFFIXES, column_name, read_table
 from saen.learning.overlap import overlap

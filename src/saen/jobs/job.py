@@ -13,9 +13,9 @@ from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, some_of
 from saen.data._collection import target_facts
 from saen.errors import InputError
-from saen.io.loading import catalog_entry, data_kind, load_data
+from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
-from saen.io.streaming import stream_data
+from saen.io.sources.local import catalog_entry
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator
 from saen.learning.parameters import setting_names

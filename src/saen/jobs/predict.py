@@ -18,9 +18,9 @@ from saen.data._collection import concatenate_values, known_targets
 from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
-from saen.io.loading import input_files
 from saen.io.options import ReadOptions
 from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.io.sources.local import input_files
 from saen.io.store import container
 from saen.jobs.job import kept_columns, load_input, stream_input
 from saen.jobs.scoring import Scored, score_predictions

@@ -23,8 +23,9 @@ from saen._util.progress import bar
 from saen._util.seeds import derive_seed
 from saen.data._collection import class_counts
 from saen.errors import FileError, InputError
-from saen.io.loading import input_files
+from saen.io.formats.registry import check_options
 from saen.io.parsing.records import skipped_records, targets_for
+from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
 from saen.jobs.groups import load_groups
 from saen.jobs.job import Job, check_targets, named_targets
@@ -324,7 +325,7 @@ def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
                 f"{job.data} is compressed already: leave out {key.replace('_', '-')}, or give it "
                 "to saen compress"
             )
-    job.reading.only(job.data)
+    check_options(job.data, job.reading)
     if job.load_preset().model != "blend":
         return job
     say("note: blends try several decompositions, these data have one: preset network is used")

@@ -13,7 +13,7 @@ from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
-from saen.io.libraries.rdkit import SMILES
+from saen.io.formats.molecules import SMILES
 
 if TYPE_CHECKING:
     from saen.learning.models.base import Learner

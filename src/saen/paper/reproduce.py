@@ -20,8 +20,9 @@ from saen._util.strings import did_you_mean, human_bytes
 from saen.data.chunks import compress_graphs
 from saen.decompositions import Ego
 from saen.errors import DatasetNotFoundError, FileError, InputError
-from saen.io.loading import load_dataset, locate
+from saen.io.loading import load_dataset
 from saen.io.sources.catalog import CatalogEntry, catalog, find_entry
+from saen.io.sources.local import locate
 from saen.io.store.container import file_bytes, original_bytes
 from saen.jobs.evaluate import Protocol, evaluate_dataset
 from saen.jobs.job import Job

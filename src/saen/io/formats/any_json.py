@@ -11,6 +11,8 @@ from saen._util.strings import boolean_text
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
 from saen.io.formats.jsonl import SUFFIXES, example_keys
+from saen.io.formats.nested import NESTED
+from saen.io.formats.registry import check_options
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import id_array
 from saen.io.parsing.text_files import numbered_lines, parse_json_line, read_text
@@ -79,7 +81,7 @@ def from_json(
 
 def read_any_json(path: Path, options: ReadOptions, depth: int | None = None) -> NestedData:
     """`from_json` of a file: JSON lines, or a `.json` file with a list of documents."""
-    options.only(path.name, "target", "id")
+    check_options(path.name, options, NESTED.options)
     try:
         documents = list(_documents(path))
         return from_json(

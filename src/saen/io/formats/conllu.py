@@ -12,7 +12,9 @@ from saen._util.lazy import import_extra
 from saen._util.strings import plural
 from saen.data.documents import Documents, Word
 from saen.errors import FileError, InputError
-from saen.io.options import WordColumn
+from saen.io.formats.format import Format
+from saen.io.options import ReadOptions, WordColumn
+from saen.io.parsing.records import BadGraphs
 from saen.io.parsing.text_files import decoded, read_bytes
 
 COLUMNS = ("form", "lemma", "upos")
@@ -184,3 +186,12 @@ def _ids(firsts: list[_Block]) -> list[str] | None:
     keys = ("newdoc id", "sent_id")
     named = [[block.comments.get(key) for block in firsts] for key in keys]
     return next(([str(v) for v in values] for values in named if all(values)), None)
+
+
+def _read(path: Path, options: ReadOptions, _: BadGraphs) -> Documents:
+    word: Any = options.choice("word")
+    target, partial = options.target or "target", options.partial_targets
+    return read_conllu(path, word=word, target=target, partial_targets=partial)
+
+
+CONLLU = Format("conllu", "CoNLL-U", (".conllu",), "documents", ("target", "word"), _read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
-from saen._util.atomic import expand_user
+from saen._util.atomic import atomic_write, expand_user
 from saen._util.lazy import LazyModule
 from saen._util.strings import plural
 from saen.data._collection import repeated_ids
 from saen.data.graphs import Graphs
-from saen.errors import FileError
+from saen.errors import FileError, InputError
+from saen.io.formats.checks import check_storable
+from saen.io.formats.format import Format
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import BadGraphs, assemble
 from saen.io.parsing.tables import (
@@ -29,6 +32,7 @@ from saen.io.parsing.tables import (
     read_table,
     require,
 )
+from saen.io.result_tables import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +126,7 @@ def stream_edge_tables(
     """
     nodes, targets = _other_tables(path, options)
     paths = [file for file in (targets, nodes, path) if file is not None]
-    if any(file.suffix != ".parquet" for file in paths):
+    if any(file.suffix != ".parquet" or not file.is_file() for file in paths):
         return None
     try:
         files = [ParquetRows(file, whole=False) for file in paths]
@@ -207,10 +211,15 @@ def _other_tables(path: Path, options: ReadOptions) -> tuple[Path | None, Path |
         _find_beside(path, *kinds) if file is None else expand_user(file)
         for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
     )
+    need_targets(path, options, targets)
+    return nodes, targets
+
+
+def need_targets(path: Path, options: ReadOptions, targets: Path | None) -> None:
+    """Raise `FileError` if options name columns of a table of targets, and there is none."""
     wanted = options.id if options.partial_targets else options.target or options.id
     if wanted is not None and targets is None:
         raise FileError(f"no table of targets with the column {wanted!r}", path=path)
-    return nodes, targets
 
 
 def _find_beside(path: Path, *kinds: str) -> Path | None:
@@ -505,13 +514,13 @@ def _codes(
 # -- writing -----------------------------------------------------------------------------------
 
 
-def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
+def tables_of(graphs: Graphs) -> dict[str, dict[str, Array]]:
     """The tables of edges, nodes and targets, which `read_edge_table` reads back.
 
     Graphs are named by their ids, or numbered if two of them have the same.
 
     >>> tables = tables_of(Graphs.from_edge_lists([[(0, 1)]], targets=["a"]))
-    >>> {kind: ",".join(frame.columns) for kind, frame in tables.items()}
+    >>> {kind: ",".join(columns) for kind, columns in tables.items()}
     {'edges': 'graph,source,target', 'nodes': 'graph,node', 'targets': 'graph,target'}
     """
     graph_of = segment_ids(graphs.node_offsets)
@@ -548,5 +557,39 @@ def tables_of(graphs: Graphs) -> dict[str, pd.DataFrame]:
     targets |= {
         name: column for name, column in (graphs.extra or {}).items() if name not in targets
     }
-    frames = {"edges": edges, "nodes": nodes, "targets": targets}
-    return {kind: pd.DataFrame(columns) for kind, columns in frames.items()}
+    return {"edges": edges, "nodes": nodes, "targets": targets}
+
+
+def _read(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
+    return read_edge_table(read_table(path, EDGES), options, bad_graph)
+
+
+def _files(path: Path) -> list[Path]:
+    return [path, *(beside(path, kind) for kind in ("nodes", "targets"))]
+
+
+def _write(graphs: Graphs, path: Path) -> None:
+    check_storable(graphs, path.suffix[1:])
+    if not graphs.n_edges:
+        raise InputError("an edge table needs at least one edge")
+    if (graphs.sizes == 0).any():
+        empty = int(np.argmin(graphs.sizes))
+        raise InputError(f"graph {empty} has no nodes, which an edge table cannot store")
+    with ExitStack() as stack:  # all are written before the first is replaced
+        for file, columns in zip(_files(path), tables_of(graphs).values(), strict=True):
+            write_table(columns, stack.enter_context(atomic_write(file)), file.suffix)
+        # The edges come last: until then nobody reads old and new tables together.
+        path.unlink(missing_ok=True)
+
+
+EDGE_TABLES = Format(
+    "table",
+    "edge tables",
+    SUFFIXES,
+    "graphs",
+    ("directed", "target", "id", "nodes", "targets"),
+    _read,
+    stream_edge_tables,
+    _write,
+    _files,
+)

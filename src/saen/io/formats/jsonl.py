@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array
+from saen._util.atomic import atomic_write
 from saen._util.progress import bar
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
+from saen.io.formats.checks import check_plain
+from saen.io.formats.format import Format
 from saen.io.formats.jsonl_blocks import read_block
 from saen.io.libraries.plain_graphs import plain_graphs
 from saen.io.options import ReadOptions
@@ -345,9 +348,10 @@ def _shown(value: Any) -> str:
 
 def write_jsonl(graphs: Graphs, file: Path) -> None:
     """Write one line per graph, in the format that `read_jsonl` reads."""
+    check_plain(graphs, "jsonl")
     document: dict[str, Any]
     named = not np.array_equal(graphs.ids, np.arange(len(graphs)))
-    with file.open("w", encoding="utf-8") as out:
+    with atomic_write(file) as temporary, temporary.open("w", encoding="utf-8") as out:
         for graph in plain_graphs(graphs):
             document = {
                 k: v for k, v in graph.extra.items() if k not in (*KEYS, "label") and v == v
@@ -371,3 +375,15 @@ def write_jsonl(graphs: Graphs, file: Path) -> None:
                 ]
             )
             out.write(json.dumps(document) + "\n")
+
+
+JSON_LINES = Format(
+    "jsonl",
+    "JSON lines",
+    SUFFIXES,
+    "graphs",
+    ("target", "id"),
+    read_jsonl,
+    stream_jsonl,
+    write_jsonl,
+)

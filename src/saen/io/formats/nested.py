@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -15,8 +16,10 @@ from saen._util.atomic import atomic_write
 from saen._util.strings import first_duplicate
 from saen.data.nested import NestedData
 from saen.errors import FileError, InputError
-from saen.io.formats.jsonl import all_keys, example_keys
-from saen.io.parsing.records import extra_columns, id_array
+from saen.io.formats.format import Format
+from saen.io.formats.jsonl import SUFFIXES, all_keys, example_keys
+from saen.io.options import ReadOptions
+from saen.io.parsing.records import BadGraphs, extra_columns, id_array
 from saen.io.parsing.records import partial_targets as target_array
 from saen.io.parsing.text_files import numbered_lines, parse_json_line
 
@@ -115,6 +118,15 @@ def read_nested(
         raise FileError(str(error), path=path) from None
 
 
+def _looks_nested(path: Path, options: ReadOptions) -> bool:
+    """Whether the first line of a file has levels or parts."""
+    if not path.is_file():
+        return False
+    _, first = next(numbered_lines(path), (0, b""))
+    keys = re.findall(rb'"[^"]*"(?=\s*:)', first)
+    return keys[:1] == [b'"levels"'] or b'"parts"' in keys
+
+
 def _documents(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number and the object of every line that is not blank."""
     for line, data in numbered_lines(path):
@@ -145,3 +157,25 @@ def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_mapping)
+
+
+def _read(path: Path, options: ReadOptions, _: BadGraphs) -> NestedData:
+    return read_nested(
+        path,
+        target=options.target,
+        id=options.id,
+        partial_targets=options.partial_targets,
+        all_columns=options.all_columns,
+    )
+
+
+NESTED = Format(
+    "jsonl",
+    "JSON lines",
+    SUFFIXES,
+    "nested",
+    ("target", "id"),
+    _read,
+    write=write_nested,
+    looks=_looks_nested,
+)

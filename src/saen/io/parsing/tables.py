@@ -28,7 +28,9 @@ from saen.io.parsing.records import TargetValue
 from saen.io.parsing.text_files import (
     FREE_CHARACTERS,
     check_width,
+    decoded,
     exact_floats,
+    numbered_lines,
     read_bytes,
     read_text,
 )
@@ -179,6 +181,30 @@ def read_table(path: Path, required: Sequence[str] = ()) -> Table:
         no_rows = FileError("no rows below the header", path=path)
         raise table.broken[0][1] if table.broken else no_rows
     return table
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a table, in lower case; none of a file without a header."""
+    if path.suffix == ".parquet":
+        return ParquetRows(path, whole=False).columns
+    _, line = next(numbered_lines(path), (1, b""))
+    header = decoded(line, path)
+    separator = _separator(header, "\t" if path.suffix == ".tsv" else ",")
+    try:
+        fields = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:  # which the reader reports
+        return ()
+    return tuple(map(column_name, fields))
+
+
+def table_parts(path: Path, rows: int) -> Iterator[Table]:
+    """A table in parts of so many rows; Parquet is read part by part."""
+    if path.suffix == ".parquet":
+        file = ParquetRows(path, whole=False)
+        if len(file):
+            return file.parts([*range(rows, len(file), rows), len(file)])
+    table = read_table(path)
+    return (table.part(start, start + rows) for start in range(0, len(table), rows))
 
 
 def require(table: Table | ParquetRows, columns: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import time
 import tomllib
@@ -17,14 +16,14 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-import platformdirs
 
-from saen._util.atomic import expand_user, make_folder, scratch_folder
+from saen._util.atomic import make_folder, scratch_folder
 from saen._util.progress import bar
 from saen._util.strings import human_bytes
 from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.formats.tu import TargetFile, read_tu
+from saen.io.store.cache import cache_folder
 
 BASE_URL = "https://www.chrsmrrs.com/graphkerneldatasets"
 
@@ -101,13 +100,6 @@ def find_entry(name: str) -> CatalogEntry | None:
         if name.casefold() in (known.casefold() for known in (entry.name, *entry.aliases)):
             return entry
     return None
-
-
-def cache_folder() -> Path:
-    """Where downloads and parsed copies are kept: `$SAEN_CACHE`, or the system's cache folder."""
-    if os.environ.get("SAEN_CACHE"):
-        return expand_user(os.environ["SAEN_CACHE"])
-    return Path(platformdirs.user_cache_dir("saen"))
 
 
 # -- downloads ---------------------------------------------------------------------------------
