@@ -268,15 +268,15 @@ def test_server_answers_open_requests_when_terminated_and_slow_ones_after_their_
         return b"".join(parts)
 
     with (
-        serving(models("plain")[0], "--timeout", "5") as (process, port),
+        serving(models("plain")[0], "--timeout", "2") as (process, port),
         socket.create_connection(("127.0.0.1", port)) as slow,
         socket.create_connection(("127.0.0.1", port)) as usual,
     ):
         slow.sendall(head + body[:10])  # and no more
         usual.sendall(head + body[:-1])
-        time.sleep(0.5)
+        time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(0.3)
         with pytest.raises(OSError, match=r"refused|reset"):
             post(port, body)
         usual.sendall(body[-1:])

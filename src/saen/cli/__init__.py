@@ -59,6 +59,7 @@ def _repeat_lost_ctrl_c() -> Iterator[None]:
 
 try:
     with _repeat_lost_ctrl_c():  # these imports take a moment
+        from saen._util import progress
         from saen.cli.app import app
         from saen.cli.output import say
         from saen.errors import SaenError
@@ -83,6 +84,7 @@ def main() -> None:
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     warnings.showwarning = _warning_printer()
+    progress.notify = say
     # `check_targets` says it once, with the option to use.
     warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
     try:

@@ -15,6 +15,8 @@ class Commands(LazyGroup):
     """The commands, in the order of `saen --help`; their help starts with the line given here."""
 
     summaries: ClassVar = {
+        "demo": "Make a small example and walk through it: validate, train, predict, explain, "
+        "evaluate.",
         "datasets": "List the catalog, or print the statistics of one dataset beside the paper's.",
         "decompositions": "List the decompositions, installed ones included, and their parameters.",
         "validate": "Check a file: describe its content and list its problems with their lines.",
@@ -39,9 +41,22 @@ class Commands(LazyGroup):
     }
 
 
+FIRST_STEPS = """\
+Learn from graphs and other structured data. What one needs first:
+
+  saen validate graphs.jsonl                           check a file, and see what is in it
+  saen train graphs.jsonl --out model.saen             train a model, and estimate how good it is
+  saen predict model.saen new.jsonl --out new.csv      predict other data
+  saen explain model.saen new.jsonl --graph 0          see why it predicts what it does
+  saen evaluate graphs.jsonl                           measure accuracy by cross-validation
+
+saen demo makes a small example and walks through these in less than a minute.
+saen --help lists all commands, saen COMMAND --help their options."""
+
+
 app = typer.Typer(
     cls=Commands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learn from graphs and other structured data: decompose, compress, train, explain.",
@@ -59,6 +74,7 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -74,3 +90,5 @@ def _options(
     """Options that stand before the command."""
     for module in modules or []:
         import_module_named(module)
+    if context.invoked_subcommand is None:
+        print(FIRST_STEPS)
