@@ -350,11 +350,7 @@ def accuracy_table() -> str:
     lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
     for name, result in accuracies.items():
         mean, std = result["published"]["SAEN"]
-        ours = [result[kind]["accuracy"] for kind in kinds]
-        cells = [
-            f"{100 * each['mean']:.2f}" + (f" ± {100 * each['std']:.2f}" if "std" in each else "")
-            for each in ours
-        ]
+        cells = [reproduce.percent_interval(result[kind]["accuracy"]) for kind in kinds]
         ratio = f"× {sizes[name]['bytes']['ratio']:.3f}" if name in sizes else ""
         lines.append(f"| {name} | {mean:.2f} ± {std:.2f} | {' | '.join(cells)} | {ratio} |")
     return "\n".join(lines)

@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from saen.io.sources.catalog import catalog as catalog
     from saen.io.sources.threads import generate_threads as generate_threads
     from saen.io.store.container import save as save
+    from saen.learning.comparison import compare as compare
     from saen.learning.estimators import Classifier as Classifier
     from saen.learning.estimators import PartCounts as PartCounts
     from saen.learning.estimators import PartCountsClassifier as PartCountsClassifier
@@ -77,6 +78,7 @@ _ROOMS = {
     "io.libraries.rdkit": "from_smiles",
     "io.sources.threads": "generate_threads",
     "learning.overlap": "overlap",
+    "learning.comparison": "compare",
     "learning.estimators": (
         "Classifier Regressor SAENClassifier SAENRegressor SAENTransformer "
         "PartCounts PartCountsClassifier PartCountsRegressor"

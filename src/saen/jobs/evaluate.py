@@ -119,7 +119,7 @@ def evaluate_dataset(
     >>> job = Job("threads", "network", {"epochs": 1, "inner_folds": 0})
     >>> report = evaluate_dataset(job, Protocol(repeats=1, folds=2))
     >>> sorted(report.to_json()["accuracy"])
-    ['interval', 'mean', 'per_repeat', 'std_folds']
+    ['interval', 'mean', 'per_repeat']
     """
     protocol = protocol or Protocol()
     preset = job.load_preset()

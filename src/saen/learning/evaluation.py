@@ -199,7 +199,7 @@ class Evaluation:
 
         Of several targets, the mean of their scores.
         """
-        score = self._metric(metric)
+        score = self.find_metric(metric)
         each = [
             score(self.targets[t], self.outputs[repeat, t]) for repeat, _, _, t in self._folds()
         ]
@@ -207,7 +207,7 @@ class Evaluation:
 
     def target_scores(self, metric: str | None = None) -> dict[str, float | None]:
         """The mean of a metric over all folds, for each of several targets; None if not defined."""
-        score = self._metric(metric)
+        score = self.find_metric(metric)
         folds = np.stack(
             [score.each(self.targets[t], self.outputs[r, t]) for r, _, _, t in self._folds()]
         )
@@ -215,7 +215,8 @@ class Evaluation:
         means = [float(column.mean()) if len(column) else None for column in columns]
         return dict(zip(self.target_names, means, strict=True))
 
-    def _metric(self, name: str | None) -> Metric:
+    def find_metric(self, name: str | None = None) -> Metric:
+        """A metric by name, by default the chosen one."""
         return find_metric(name or self.metric, regression=self.classes is None)
 
     def accuracies(self) -> Floats:
@@ -223,10 +224,10 @@ class Evaluation:
         return self.scores("accuracy")
 
     def summary(self, metric: str | None = None) -> dict[str, Any]:
-        """Mean and spread of a metric over repeats and folds.
+        """The mean of a metric over repeats and folds, and its `interval`.
 
-        `std` is the standard deviation over repeats, if there are several; `interval` the
-        corrected resampled 95 % interval (see `corrected_interval`), if there are several scores.
+        That is the corrected resampled 95 % interval (see `corrected_interval`), if there are
+        several scores.
         """
         folds = self.scores(metric)
         scored = np.isfinite(folds)
@@ -240,12 +241,9 @@ class Evaluation:
             "mean": float(known.mean()),
             "per_repeat": [float(v) if np.isfinite(v) else None for v in per_repeat],
         }
-        if len(known) > 1:
-            result["std"] = float(known.std())
         if scored.sum() > 1:
-            result["std_folds"] = float(folds[scored].std())
             result["interval"] = corrected_interval(
-                folds[scored], self._test_share(), self._metric(metric).bounds
+                folds[scored], self.test_share(), self.find_metric(metric).bounds
             )
         return result
 
@@ -379,7 +377,7 @@ class Evaluation:
             "width": float(2 * self.radius[tested].mean()),
         }
 
-    def _test_share(self) -> float:
+    def test_share(self) -> float:
         """Test examples per training example, the mean over folds."""
         return float(np.mean([len(test) / len(train) for _, _, train, test in self._folds()]))
 

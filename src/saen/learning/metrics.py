@@ -517,8 +517,7 @@ def corrected_interval(
     scores
         One score per fold of every repeat, shape (J,).
     test_share
-        Test examples per training example, 1/9 for ten folds. The variance of the mean is
-        (1/J + test_share) times that of the scores, where independent scores would have 1/J.
+        Test examples per training example, 1/9 for ten folds, see `corrected_variance`.
     bounds
         Between which scores lie. The interval of a t distribution knows nothing of them; what is
         beyond them is cut off.
@@ -533,7 +532,14 @@ def corrected_interval(
     n = len(values)
     if n < 2:
         return None
-    error = np.sqrt((1 / n + test_share) * values.var(ddof=1))
-    half = float(stdtrit(n - 1, 0.975) * error)
+    half = float(stdtrit(n - 1, 0.975) * np.sqrt(corrected_variance(values, test_share)))
     low, high = np.clip(values.mean() + np.array([-half, half]), *bounds)
     return float(low), float(high)
+
+
+def corrected_variance(scores: Floats, test_share: float) -> float:
+    """The variance of the mean of J scores whose training parts overlap (Nadeau and Bengio).
+
+    It is (1/J + test_share) times that of the scores, where independent scores would have 1/J.
+    """
+    return float((1 / len(scores) + test_share) * scores.var(ddof=1))

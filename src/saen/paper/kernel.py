@@ -14,6 +14,7 @@ from saen._util.seeds import derive_seed
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.learning.estimators import PartCounts
+from saen.learning.metrics import corrected_interval
 from saen.learning.splits import make_splits
 
 DEPTHS = (1, 2, 3, 4, 5)
@@ -49,9 +50,8 @@ def evaluate_kernel(
     return {
         "accuracy": {
             "mean": float(per_repeat.mean()),
-            "std": float(per_repeat.std()),
             "per_repeat": per_repeat.tolist(),
-            "std_folds": float(scores.std()),
+            "interval": corrected_interval(scores.ravel(), 1 / (folds - 1), (0.0, 1.0)),
         },
         "chosen": chosen,
         "protocol": {"repeats": repeats, "folds": folds, "selection": "nested"},

@@ -231,27 +231,19 @@ def describe_selection(report: EvaluationReport) -> str:
 
 
 def describe_score(metric: Metric, summary: dict[str, Any]) -> str:
-    """Mean and spread of a score over repeats and folds, with a corrected 95 % interval.
+    """The mean of a score with its corrected 95 % interval.
 
     >>> from saen.learning.metrics import CLASSIFICATION_METRICS
-    >>> describe_score(CLASSIFICATION_METRICS["accuracy"], {"mean": 0.5, "std_folds": 0.1})
-    '50.00 % (± 10.00 over folds)'
+    >>> describe_score(CLASSIFICATION_METRICS["accuracy"], {"mean": 0.5, "interval": (0.4, 0.6)})
+    '50.00 % (95 % interval 40.00 to 60.00)'
     """
     if summary["mean"] is None:
         return "not defined: no fold tests more than one class"
-    spread = []
-    between = ""
-    if "std" in summary:
-        between = f" ± {metric.show(summary['std'])}"
-        spread.append("over repeats")
-    if "std_folds" in summary:
-        spread.append(f"± {metric.show(summary['std_folds'])} over folds")
-    if summary.get("interval") is not None:
-        low, high = summary["interval"]
-        spread.append(f"95 % interval {metric.show(low)} to {metric.show(high)}")
-    return f"{metric.show(summary['mean'])}{between}{metric.unit}" + (
-        f" ({'; '.join(spread)})" if spread else ""
-    )
+    shown = metric.show(summary["mean"]) + metric.unit
+    if summary.get("interval") is None:
+        return shown
+    low, high = map(metric.show, summary["interval"])
+    return f"{shown} (95 % interval {low} to {high})"
 
 
 def _per_target(title: str, scores: dict[str, float | None], *, percent: bool) -> str:
