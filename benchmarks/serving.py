@@ -47,11 +47,11 @@ def train(path: str) -> dict[str, Any]:
 def load(path: str, requests: int) -> dict[str, Any]:
     """Start a server; ask one by one, in batches and from several clients; then many more times."""
     from saen import generate_threads
-    from saen.io.writing import write_graphs
+    from saen.io.writing import write_data
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "threads.jsonl"
-        write_graphs(generate_threads(BATCH, average_nodes=NODES, seed=1), file)
+        write_data(generate_threads(BATCH, average_nodes=NODES, seed=1), file)
         graphs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     one = [json.dumps({"examples": [graph]}).encode() for graph in graphs[:100]]
     mixed = [*one, *(one[0][:-1] for _ in range(len(one) // (MALFORMED - 1)))]

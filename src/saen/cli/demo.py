@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from saen._util.atomic import check_output
 from saen.cli import options
 from saen.cli.output import heading, print_line
+from saen.errors import FileError
 
 STEPS = (
     ("Check a file: one line of JSON per graph", "validate {data}"),
@@ -38,10 +38,11 @@ def command(
 
     Example: saen demo
     """
-    check_output(folder, force=force)
+    if folder.exists() and not force:
+        raise FileError("already exists (use --force to overwrite)", path=folder)
     from saen import generate_threads
     from saen.cli.app import app
-    from saen.io.writing import write_graphs
+    from saen.io.writing import write_data
 
     folder.mkdir(parents=True, exist_ok=True)
     files = {
@@ -51,8 +52,8 @@ def command(
     }
     threads = generate_threads(125, average_nodes=30, seed=1)
     new = threads[120:].with_targets(None).with_ids([f"new-{n}" for n in range(5)])
-    write_graphs(threads[:120], files["data"])
-    write_graphs(new, files["new"])
+    write_data(threads[:120], files["data"], force=force)
+    write_data(new, files["new"], force=force)
     for title, step in STEPS:
         words = step.format(**{name: shlex.quote(str(file)) for name, file in files.items()})
         heading(f"\n{title}")
