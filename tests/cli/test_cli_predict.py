@@ -196,7 +196,10 @@ def test_numbers_come_with_an_interval(threads: Graphs, new: Graphs, tmp_path: P
     table = pd.read_csv(tmp_path / "out.csv")
     assert list(table) == ["id", "prediction", "lower", "upper"]
     compressed = saen.compress_graphs(new, one.decomposition_)
-    each = one.network_(compressed).detach().numpy()[:, :, 0] * one.fitted_.scale + one.fitted_.mean
+    each = (
+        one.network_(compressed).detach().numpy()[:, :, 0] * one.fitted_.scale[:, 0]
+        + one.fitted_.mean[:, 0]
+    )
     assert_allclose(table["prediction"], each.mean(axis=1), rtol=1e-5)
     assert_allclose(table[["lower", "upper"]].T, one.predict_interval(new), rtol=1e-5)
     misses = each.mean(axis=1) - y

@@ -13,6 +13,7 @@ import pytest
 
 import saen
 from saen.learning.decomposing import Decompositions
+from saen.learning.models.base import Study
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold, make_splits
 
@@ -147,7 +148,7 @@ def test_every_fold_equals_fit_on_its_training_examples(model, target):
     n_folds = 10 if target == "classes" and model in ("networks", "counts", "blend") else 3
     [splits] = make_splits(problem.targets.named(problem.values), 1, n_folds, 1, groups=GROUPS)
     folds = [Fold(train, test, (0, k)) for k, (train, test) in enumerate(splits)]
-    together = estimator.learner().fit(Decompositions(graphs), problem, folds)
+    together = estimator.learner().fit(Study(Decompositions(graphs), problem), folds)
     exact = any(word in model for word in EXACT)
     for fold, result in list(zip(folds, together, strict=True))[:: max(n_folds // 3, 1)]:
         train, test = fold.train, fold.test
@@ -221,7 +222,8 @@ def test_test_examples_have_no_influence(model, target):
     for data, values in ((graphs, y), (others(graphs, rows), changed)):
         problem = Problem.of(values, regression=numbers)
         shared = Decompositions(data)
-        [result] = make(numbers, **arguments).learner().fit(shared, problem, [Fold(train, rows)])
+        study = Study(shared, problem)
+        [result] = make(numbers, **arguments).learner().fit(study, [Fold(train, rows)])
         assert result.fitted is not None
         results.append((result, result.fitted.predictions(shared)[train]))
     (one, first), (other, second) = results

@@ -245,12 +245,7 @@ def top_contributions(
     regression.
     """
     goals = Goal.all(model, target)
-    found = [
-        (outputs + goal.shift, baselines + goal.shift, entries)
-        for goal, (outputs, baselines, entries) in zip(
-            goals, model.top_entries(compressed, [goal.weights for goal in goals]), strict=True
-        )
-    ]
+    found = model.top_entries(compressed, [goal.weights for goal in goals])
     rows = compressed.hierarchy.relations[-1].parents
     gap = 0.0
     for outputs, baselines, entries in found:

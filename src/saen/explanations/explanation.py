@@ -303,8 +303,6 @@ def _explained(
     decomposed = decompose_one(model, one.data)
     goal = Goal.of(model, target, prediction)
     found = model.explained(decomposed.hierarchy, goal.weights, one)
-    shifts = [0.0] * decomposed.hierarchy.depth + [goal.shift]
-    levels = list(zip(found.objects, found.empty, shifts, strict=True))
     average = f"the average {singular(model.schema.names[-1])} of the training data"
     explanation = Explanation(
         index=index,
@@ -315,11 +313,11 @@ def _explained(
         quantity=goal.quantity,
         probability=None,
         reference=average if model.knows_average else "an example without parts",
-        output=found.output + goal.shift,
+        output=found.output,
         decomposed=decomposed,
-        contributions=tuple(frozen(objects + shift) for objects, _, shift in levels),
-        empty=tuple(frozen(empty + shift) for _, empty, shift in levels),
-        entries=tuple(frozen(entries) for entries in found.entries),
+        contributions=tuple(map(frozen, found.objects)),
+        empty=tuple(map(frozen, found.empty)),
+        entries=tuple(map(frozen, found.entries)),
         parts=decomposed.strongest_parts(
             decomposed.hierarchy.depth - 1, found.objects[-2], k, found.inside
         ),

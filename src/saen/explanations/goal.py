@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Floats
 from saen.data.documents import Documents
@@ -25,7 +24,7 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Goal:
-    """The output that is explained: a linear function of the outputs of the networks.
+    """The output that is explained: a linear function of what the model computes.
 
     `quantity` is what it is, in words: `log-odds of questions`, `prediction`, ….
     """
@@ -33,7 +32,6 @@ class Goal:
     classes: tuple[str, ...]
     target: Any
     weights: Floats
-    shift: float
     quantity: str
 
     @staticmethod
@@ -51,15 +49,14 @@ class Goal:
 
 
 def _of_numbers(model: Fitted, target: Any, prediction: Any) -> Goal:
-    mean, scale = map(np.atleast_1d, model.unit)
     names = list(model.targets.names)
+    unit = np.eye(model.targets.n_outputs)
     if not names:
-        columns = [*map(str, range(len(scale)))]
+        columns = [*map(str, range(len(unit)))]
         place = _position("column of y", 0 if target is None else target, columns)
-        return Goal((), place, np.diag(scale)[place], float(mean[place]), "prediction")
+        return Goal((), place, unit[place], "prediction")
     place = _position("target", names[0] if target is None else target, names)
-    quantity = f"prediction of target {names[place]}"
-    return Goal((), names[place], np.diag(scale)[place], float(mean[place]), quantity)
+    return Goal((), names[place], unit[place], f"prediction of target {names[place]}")
 
 
 def _of_classes(model: Fitted, target: Any, prediction: Any) -> Goal:
@@ -68,7 +65,7 @@ def _of_classes(model: Fitted, target: Any, prediction: Any) -> Goal:
     if several:  # the log-odds of one of several targets
         place = _position("target", several[0] if target is None else target, several)
         quantity = f"log-odds of target {several[place]} being {classes[place, 1]}"
-        return Goal((), several[place], np.eye(len(several))[place], 0.0, quantity)
+        return Goal((), several[place], np.eye(len(several))[place], quantity)
     names = tuple(map(str, classes.tolist()))
     binary = len(names) == 2
     if target is None:
@@ -76,7 +73,7 @@ def _of_classes(model: Fitted, target: Any, prediction: Any) -> Goal:
     place = _position("class", target, names)
     weights = np.array([2.0 * place - 1]) if binary else np.eye(len(names))[place]
     quantity = f"{'log-odds' if binary else 'logit'} of {names[place]}"
-    return Goal(names, plain(classes[place]), weights, 0.0, quantity)
+    return Goal(names, plain(classes[place]), weights, quantity)
 
 
 def _position(what: str, target: Any, names: Sequence[str]) -> int:
@@ -88,12 +85,9 @@ def _position(what: str, target: Any, names: Sequence[str]) -> int:
 
 def fitted_model(estimator: Any) -> Fitted:
     """The model of a fitted estimator, or the model itself."""
-    if isinstance(estimator, Fitted):
-        return estimator
-    if not hasattr(estimator, "learner"):
+    if not hasattr(estimator, "fitted_model"):
         raise InputError(f"explain takes a fitted estimator, not {type(estimator).__name__}")
-    check_is_fitted(estimator, "fitted_")
-    model: Fitted = estimator.fitted_
+    model: Fitted = estimator.fitted_model()
     return model
 
 

@@ -41,8 +41,9 @@ from saen.learning.decomposing import (
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.metrics import find_metric
-from saen.learning.models.base import Learner, Work
+from saen.learning.models.base import Learner
 from saen.learning.overlap import TrainingGraphs
+from saen.learning.parameters import clone_with
 from saen.learning.problem import Problem
 from saen.learning.splits import make_splits
 
@@ -197,7 +198,7 @@ def train_model(
     learner = estimator.learner()
     prepared = estimator.prepare(data)
     with _work_folder(out, recorded, force, say) as folder:
-        resumed = has_begun(folder)
+        resumed, estimator = has_begun(folder), clone_with(estimator, run_dir=folder)
         with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared.progress = update
             facts = _describe(data, name, y, learner, prepared)
@@ -230,12 +231,12 @@ def train_model(
         about = partial(_finish, name=name, data=data, prepared=prepared, read=read, known=known)
         if first is not None:
             with _timed(seconds, "part counts"):
-                model = about(_fit(estimator, prepared, problem, folder, first))
+                model = about(estimator.fit_problem(prepared, problem, first))
             model.save(partial_model)
             say(_partial_line(model, partial_model))
         try:
             with _timed(seconds, "train"):
-                model = about(_fit(estimator, prepared, problem, folder, learner))
+                model = about(estimator.fit_problem(prepared, problem, learner))
         except (KeyboardInterrupt, SystemExit):
             if first is not None:
                 say(f"{partial_model} holds the model so far")
@@ -258,19 +259,6 @@ def train_model(
         job.seed,
         seconds,
     )
-
-
-def _fit(
-    estimator: Estimator,
-    prepared: Decompositions,
-    problem: Problem,
-    folder: Path,
-    learner: Learner,
-) -> Estimator:
-    """The estimator, fitted by a learner; what is finished is kept in the folder."""
-    with bar("training", 1) as update:
-        work = Work(folder, progress=lambda done, total: update(done, total=total))
-        return estimator.fit_problem(prepared, problem, work, learner)
 
 
 def _finish(

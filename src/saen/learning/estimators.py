@@ -36,7 +36,7 @@ from saen.learning.candidates import BUDGETS, default_candidates
 from saen.learning.decomposing import Data, Decompositions, DecompositionSpec
 from saen.learning.evaluation import Evaluation, out_of_fold
 from saen.learning.metrics import find_metric
-from saen.learning.models.base import Candidate, Fitted, Learner, Member, Work
+from saen.learning.models.base import Candidate, Fitted, Learner, Member, Study
 from saen.learning.models.blend import BlendLearner
 from saen.learning.models.counts import (
     CountsArguments,
@@ -110,13 +110,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
         )
         return self.fit_problem(X, problem)
 
-    def fit_problem(
-        self,
-        X: Data,
-        problem: Problem,
-        work: Work | None = None,
-        learner: Learner | None = None,
-    ) -> Self:
+    def fit_problem(self, X: Data, problem: Problem, learner: Learner | None = None) -> Self:
         """As `fit`, for targets that are coded already, or with another learner."""
         learner = learner or self.learner()
         data = Decompositions.of(X, learner.spec.takes)
@@ -128,8 +122,8 @@ class Estimator(Parameters, BaseEstimator, ABC):
         seed = integer_seed(self.random_state) % 2**31
         folder = None if self.run_dir is None else Path(self.run_dir)
         with bar("training", 1, self.progress) as update:
-            work = work or Work(folder, progress=lambda done, total: update(done, total=total))
-            [result] = learner.fit(data, problem, [Fold(train, train[:0])], seed, work)
+            study = Study(data, problem, seed, folder, progress=lambda a, b: update(a, total=b))
+            [result] = learner.fit(study, [Fold(train, train[:0])])
         assert result.fitted is not None
         self.fitted_, self.tried_ = result.fitted, result.tried
         self.reading_, self.about_, self.training_ = {}, {}, None
@@ -151,10 +145,14 @@ class Estimator(Parameters, BaseEstimator, ABC):
 
     # -- the fitted model --------------------------------------------------------------------
 
-    def _data(self, X: Data) -> Decompositions:
-        """New data for the fitted model; `NotFittedError` without one."""
+    def fitted_model(self) -> Fitted:
+        """The fitted model; `NotFittedError` without one."""
         check_is_fitted(self, "fitted_")
-        return Decompositions.of(X, self.fitted_.takes)
+        return self.fitted_
+
+    def _data(self, X: Data) -> Decompositions:
+        """New data for the fitted model."""
+        return Decompositions.of(X, self.fitted_model().takes)
 
     @property
     def target_names_(self) -> list[str]:

@@ -38,7 +38,7 @@ from saen.learning.metrics import (
     regression_scores,
     several_scores,
 )
-from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Work
+from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Study
 from saen.learning.models.blend import BlendLearner
 from saen.learning.parameters import clone_with
 from saen.learning.problem import Classes, Numbers, Problem, checked_groups
@@ -496,12 +496,12 @@ def cross_validate(
             inner = None if validation is None else ((used, np.asarray(validation[repeat])),)
             folds.append(Fold(used, np.asarray(test), (repeat, number), inner))
     tasks = None if executor is None else Tasks(executor)
-    work = Work(run_dir, parallel_models, False, progress, tasks)
+    study = Study(data, problem, random_state, run_dir, parallel_models, False, progress, tasks)
     if selection == "peek":
-        results, epoch = learner.peek(data, problem, folds, random_state, work)
+        results, epoch = learner.peek(study, folds)
         chosen: list[Any] = [{"epoch": epoch}]
     else:
-        results = learner.fit(data, problem, folds, random_state, work)
+        results = learner.fit(study, folds)
         chosen = [result.chosen for result in results]
     outputs, radius = _joined(problem, splits, results)
     every = np.arange(len(values))
@@ -514,7 +514,7 @@ def cross_validate(
         # Duplicates and ceilings are those of all candidates for the whole data.
         rows=learner.identical(data, every).astype(np.int64),
         loss=join_curves([result.loss for result in results if result.loss.size]),
-        seconds=dict(work.seconds),
+        seconds=dict(study.seconds),
         selection=selection,
         metric=score.name,
         chosen=chosen if any(chosen) else [],
@@ -573,7 +573,7 @@ def _learner(
     if selection == "peek":
         if estimator.regression:
             raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
-        return learner.one_network()
+        return learner
     if selection == "fixed":
         return learner.scored_by(score) if given else learner
     if len(grid) < 2:

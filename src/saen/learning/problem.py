@@ -224,7 +224,8 @@ def _check_types(y: Any) -> None:
 
 T = TypeVar("T")
 Unit = tuple[Array, Array]
-"""Mean and standard deviation of training targets, () or (k,): networks learn numbers in it."""
+"""Mean and standard deviation of training targets, (outputs,): networks learn numbers in it."""
+PLAIN_UNIT: Unit = (np.zeros(1), np.ones(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +257,8 @@ class Targets(ABC):
         """The unit in which networks learn the targets of these training examples."""
 
     @abstractmethod
-    def read(self, outputs: Floats, unit: Unit) -> Floats:
-        """Predictions from outputs (…, n_outputs) in a unit."""
+    def read(self, outputs: Floats, unit: Unit = PLAIN_UNIT) -> Floats:
+        """Predictions from outputs (…, n_outputs) in a unit, by default that of y."""
 
     @abstractmethod
     def decide(self, predictions: Floats) -> Array:
@@ -357,7 +358,7 @@ class Classes(Targets):
         """Probabilities have none."""
         return np.zeros(self.n_outputs), np.ones(self.n_outputs)
 
-    def read(self, outputs: Floats, unit: Unit) -> Floats:
+    def read(self, outputs: Floats, unit: Unit = PLAIN_UNIT) -> Floats:
         """Probabilities."""
         return probabilities(outputs, several=self.several)
 
@@ -471,14 +472,15 @@ class Numbers(Targets):
 
     def unit(self, problem: Problem, train: Ints) -> Unit:
         """Mean and standard deviation, by weight."""
-        return mean_and_scale(problem.values[train], problem.weights[train])
+        mean, scale = mean_and_scale(problem.values[train], problem.weights[train])
+        return np.atleast_1d(mean), np.atleast_1d(scale)
 
-    def read(self, outputs: Floats, unit: Unit) -> Floats:
+    def read(self, outputs: Floats, unit: Unit = PLAIN_UNIT) -> Floats:
         """Numbers in the unit of y, (…,), or (…, k) of several."""
         mean, scale = unit
-        rows = outputs if self.several else outputs[..., 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            result: Floats = rows * scale + mean
+            rows = outputs * scale + mean
+        result: Floats = rows if self.several else rows[..., 0]
         if not np.isfinite(result).all():
             raise InputError("a predicted number is too large for float64: rescale the targets")
         return result

@@ -17,7 +17,7 @@ from saen.learning import auto, decomposing
 from saen.learning.calibration import logits_of, temperature_of, tempered
 from saen.learning.decomposing import Decompositions
 from saen.learning.metrics import find_metric
-from saen.learning.models.base import Candidate, Work
+from saen.learning.models.base import Candidate, Study
 from saen.learning.models.blend import (
     GREEDY_ROUNDS,
     BlendLearner,
@@ -239,7 +239,7 @@ def held_out_alone(y, splits):
     problem, every = Problem.of(y, regression=False), np.arange(len(y))
     fold, data = Fold(every, every[:0], inner=tuple(splits)), Decompositions(THREADS)
     learners = [each.learner() for each in counts_of_depths()]
-    rows = [learner.fit(data, problem, [fold])[0].held_out for learner in learners]
+    rows = [learner.fit(Study(data, problem), [fold])[0].held_out for learner in learners]
     return np.stack(rows), problem.values[fold.held_out]
 
 
@@ -449,10 +449,10 @@ def test_blend_tries_a_candidate_on_the_folds_that_list_it():
         Fold(train, np.setdiff1d(every, train), (0, number))
         for number, train in enumerate((every[:30], every[30:]))
     ]
-    both = learner.fit(data, problem, folds, 0, Work(keep=False))
+    both = learner.fit(Study(data, problem, keep=False), folds)
     assert [[each["candidate"] for each in result.tried] for result in both] == [["a", "b"], ["b"]]
     for fold, result in zip(folds, both, strict=True):
-        [alone] = learner.fit(data, problem, [fold], 0, Work(keep=False))
+        [alone] = learner.fit(Study(data, problem, keep=False), [fold])
         np.testing.assert_array_equal(result.tested, alone.tested)
 
 

@@ -18,7 +18,7 @@ from saen import (
 )
 from saen.jobs.inspect import inspect_file
 from saen.learning.models import counts, forest
-from saen.learning.models.base import Work
+from saen.learning.models.base import Study
 from saen.learning.prediction import predict_chunks
 from saen.learning.presets import load_preset
 from saen.learning.problem import Problem
@@ -225,11 +225,11 @@ def test_wrong_arguments_are_refused(settings, y, message):
 # -- evaluating --------------------------------------------------------------------------------
 
 
-def fold_results(model, data, y, folds, **work):
+def fold_results(model, data, y, folds, **study):
     """What the learner of an estimator makes of some folds."""
     problem = Problem.of(y, regression=False)
     return model.learner().fit(
-        model.prepare(data), problem, [Fold(*fold) for fold in folds], seed=5, work=Work(**work)
+        Study(model.prepare(data), problem, 5, **study), [Fold(*fold) for fold in folds]
     )
 
 
@@ -295,11 +295,11 @@ def test_held_out_predictions_are_by_models_that_have_not_seen_them():
     inner = ((train[:20], train[20:]), (train[20:], train[:20]))
     problem = Problem.of(THREADS.targets, regression=False)
     learner, data = model.learner(), model.prepare(THREADS)
-    [found] = learner.fit(data, problem, [Fold(train, test, inner=inner)])
+    [found] = learner.fit(Study(data, problem), [Fold(train, test, inner=inner)])
     assert found.held_out.shape == (30, 2)
     np.testing.assert_array_equal(found.fold.held_out, [*train[20:], *train[:20]])
     for fit, check in inner:
-        [alone] = learner.fit(data, problem, [Fold(fit, check, inner=())])
+        [alone] = learner.fit(Study(data, problem), [Fold(fit, check, inner=())])
         place = np.isin(found.fold.held_out, check)
         odds = [
             np.diff(np.log(rows), axis=1)[:, 0] for rows in (found.held_out[place], alone.tested)

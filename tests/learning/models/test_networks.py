@@ -6,6 +6,7 @@ import pytest
 import saen
 from saen.learning.calibration import tempered
 from saen.learning.decomposing import Decompositions
+from saen.learning.models.base import Study
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
 
@@ -20,7 +21,7 @@ def test_curves_end_with_the_loss_of_what_was_predicted():
     network = saen.SAENClassifier(epochs=23, n_models=1, radii=(0, 1), inner_folds=2)
     problem = Problem.of(THREADS.targets, regression=False)
     folds = [Fold(np.arange(20) + 20 * i, np.arange(20) + 20 * (1 - i), (0, i)) for i in range(2)]
-    results = network.learner().fit(Decompositions(THREADS), problem, folds)
+    results = network.learner().fit(Study(Decompositions(THREADS), problem), folds)
     for result in results:
         assert result.loss.shape == result.validation.shape == (23, 2)
         measured = np.flatnonzero(np.isfinite(result.validation[:, 0])) + 1
@@ -38,7 +39,7 @@ def test_a_model_of_a_fold_is_the_one_that_fit_makes_of_its_training_examples():
     train, test = np.arange(10, 40), np.arange(10)
     others = Fold(np.arange(30), np.arange(30, 40), (0, 0))
     _, result = network.learner().fit(
-        Decompositions(THREADS), problem, [others, Fold(train, test, (0, 1))], 3
+        Study(Decompositions(THREADS), problem, 3), [others, Fold(train, test, (0, 1))]
     )
     alone = network.fit(THREADS[train], THREADS.targets[train])
     np.testing.assert_allclose(result.tested, alone.predict_proba(THREADS[test]), atol=1e-5)

@@ -1,15 +1,16 @@
 """What every model is: a `Learner` that fits folds, and the `Fitted` model that it makes of one.
 
-Everything that learns is `Learner.fit(data, problem, folds, seed, work)`: `fit` of an estimator is
-this with one fold that trains on everything, cross-validation is this with many folds, and a blend
-is a learner over learners. So what is evaluated is what is shipped.
+Everything that learns is `Learner.fit(study, folds)`: `fit` of an estimator is this with one fold
+that trains on everything, cross-validation is this with many folds, and a blend is a learner over
+learners. So what is evaluated is what is shipped.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -39,14 +40,19 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass
-class Work:
-    """How and where a training is done. Nothing in here changes its result.
+class Study:
+    """What is learned from which data, by which seed, and how and where it is done.
+
+    The rest changes no result:
 
     - `folder`: what is finished is kept there, and taken from there;
     - `parallel`: networks side by side, and processes for part counts; by default as many as fit;
     - `keep`: whether the fitted models are wanted, beside their predictions.
     """
 
+    data: Decompositions
+    problem: Problem
+    seed: int = 0
     folder: Path | None = None
     parallel: int | None = None
     keep: bool = True
@@ -66,12 +72,21 @@ class Work:
         if self.progress is not None:
             self.progress(self.done, self.total)
 
-    def decomposed(self, data: Decompositions, spec: DecompositionSpec, train: Ints) -> Decomposed:
+    def split_inside(self, folds: Sequence[Fold], number: int | str) -> list[Fold]:
+        """Folds with inner folds, see `Fold.split_inside`."""
+        return [fold.split_inside(self.problem, number, self.seed) for fold in folds]
+
+    def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
         """As `Decompositions.decomposed`, timed."""
+        with self.timed("compress"):
+            return self.data.decomposed(spec, train)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add what it takes to the seconds of a step."""
         start = perf_counter()
-        result = data.decomposed(spec, train)
-        self.seconds["compress"] += perf_counter() - start
-        return result
+        yield
+        self.seconds[step] += perf_counter() - start
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,27 +138,13 @@ class Learner(ABC):
         """The decomposition that stands for the data; of a blend, that of the first candidate."""
 
     @abstractmethod
-    def start(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> Callable[[], Results]:
+    def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
         """Begin to fit folds; the result is a function that waits for it."""
 
-    def fit(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int = 0,
-        work: Work | None = None,
-    ) -> list[FoldResult]:
+    def fit(self, study: Study, folds: Sequence[Fold]) -> list[FoldResult]:
         """Fit every fold; raises `DivergenceError` if a training diverges."""
         done: list[FoldResult] = []
-        for result in self.start(data, problem, folds, seed, work or Work())():
+        for result in self.start(study, folds)():
             if isinstance(result, DivergenceError):
                 raise result
             done.append(result)
@@ -153,18 +154,7 @@ class Learner(ABC):
         """The same, with this metric where scores decide anything."""
         return self
 
-    def one_network(self) -> Learner:
-        """One network on all training examples, for `peek`."""
-        raise InputError("there is no epoch to choose: peek is for networks of one epoch or more")
-
-    def peek(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> tuple[list[FoldResult], int]:
+    def peek(self, study: Study, folds: Sequence[Fold]) -> tuple[list[FoldResult], int]:
         """The folds at the epoch at which their mean test accuracy is best, and that epoch."""
         raise InputError("there is no epoch to choose: peek is for networks of one epoch or more")
 
@@ -285,7 +275,7 @@ class Fitted(ABC):
     def explained(
         self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
     ) -> Explained:
-        """Of one example what its objects contribute to Σ weights · outputs.
+        """Of one example what its objects contribute to Σ weights · outputs, in the unit of y.
 
         `data` are the example, for its features; without it, these are average.
         """
@@ -299,11 +289,6 @@ class Fitted(ABC):
     def knows_average(self) -> bool:
         """Whether explanations compare with the average training example, or with nothing."""
 
-    @property
-    @abstractmethod
-    def unit(self) -> tuple[Array, Array]:
-        """Mean and scale of numbers: predictions are outputs · scale + mean."""
-
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What the model consists of, as JSON."""
@@ -315,6 +300,10 @@ class Fitted(ABC):
     def compress(self, data: Decompositions, *, lower_inverse: bool = False) -> Compressed:
         """New data as the model reads them; see `Decompositions.like`."""
         return data.like(self.decomposition, self.schema, lower_inverse=lower_inverse)
+
+    def fitted_model(self) -> Fitted:
+        """Itself, as an estimator gives its model."""
+        return self
 
     # -- files ------------------------------------------------------------------------------
 

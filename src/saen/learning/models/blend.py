@@ -34,14 +34,14 @@ from saen.learning.models.base import (
     Learner,
     Member,
     Results,
+    Study,
     TopEntries,
-    Work,
     calibrated,
     unpack_calibration,
 )
 from saen.learning.models.counts import FittedCounts
 from saen.learning.models.networks import FittedNetworks
-from saen.learning.problem import Problem, Unit
+from saen.learning.problem import Problem
 from saen.learning.splits import Fold
 from saen.network.settings import DivergenceError, DivergenceWarning, join_curves
 
@@ -102,40 +102,32 @@ class BlendLearner(Learner):
             return None
         return replace(self, listed=lambda data, train: cheap)
 
-    def start(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> Callable[[], Results]:
+    def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
         """Begin all candidates, each on the folds whose training examples list it."""
-        folds = [fold.split_inside(problem, self.inner_folds, seed) for fold in folds]
+        folds = study.split_inside(folds, self.inner_folds)
         if not all(fold.inner for fold in folds):
             raise InputError(
                 f"too few examples to choose among candidates: a blend needs at least "
                 f"{auto.MIN_INNER_EXAMPLES} for training"
             )
-        listed = [self.listed(data, fold.train) for fold in folds]
-        tried: list[Candidate] = []
-        for candidate in (each for own in listed for each in own):
-            if not any(_same(candidate, other) for other in tried):
-                tried.append(candidate)
-        begun = []
-        for candidate in tried:
-            places = [
-                place
-                for place, own in enumerate(listed)
-                if any(_same(candidate, each) for each in own)
-            ]
-            own = [folds[place] for place in places]
-            begun.append((places, candidate.learner.start(data, problem, own, seed, work)))
+        listed = [self.listed(study.data, fold.train) for fold in folds]
+        tried: list[tuple[Candidate, list[int]]] = []
+        for place, own in enumerate(listed):
+            for candidate in own:
+                for other, places in tried:
+                    if _same(candidate, other):
+                        places.append(place)
+                        break
+                else:
+                    tried.append((candidate, [place]))
+        begun = [
+            each.learner.start(study, [folds[place] for place in places]) for each, places in tried
+        ]
 
         def results() -> Results:
             trials: list[list[tuple[Candidate, FoldResult]]] = [[] for _ in folds]
             errors: list[list[tuple[Candidate, DivergenceError]]] = [[] for _ in folds]
-            for candidate, (places, wait) in zip(tried, begun, strict=True):
+            for (candidate, places), wait in zip(tried, begun, strict=True):
                 for place, result in zip(places, wait(), strict=True):
                     if isinstance(result, DivergenceError):
                         errors[place].append((candidate, result))
@@ -147,9 +139,9 @@ class BlendLearner(Learner):
                     if own:
                         message = f"{candidate.title}: diverged, left out ({error.advice})"
                         warn_caller(message, DivergenceWarning)
-                out.append(self._blended(problem, fold, own, failed) if own else failed[0][1])
+                out.append(self._blended(study.problem, fold, own, failed) if own else failed[0][1])
             if self.refit:
-                return self._refitted(data, problem, out, tried, seed, work)
+                return self._refitted(study, out, [candidate for candidate, _ in tried])
             return out
 
         return results
@@ -234,12 +226,9 @@ class BlendLearner(Learner):
 
     def _refitted(
         self,
-        data: Decompositions,
-        problem: Problem,
+        study: Study,
         results: Sequence[FoldResult | DivergenceError],
         tried: Sequence[Candidate],
-        seed: int,
-        work: Work,
     ) -> list[FoldResult | DivergenceError]:
         """The chosen candidates, each trained on all training examples of its folds."""
         out = list(results)
@@ -251,7 +240,7 @@ class BlendLearner(Learner):
                 and any(_is_of(one, candidate) for one in each.tried if one["weight"] > 0)
             ]
             folds = [replace(results[place].fold, inner=()) for place in places]  # type: ignore[union-attr]
-            again = candidate.learner.start(data, problem, folds, seed, work)() if folds else []
+            again = candidate.learner.start(study, folds)() if folds else []
             for place, result in zip(places, again, strict=True):
                 known = out[place]
                 if isinstance(result, FoldResult) and isinstance(known, FoldResult):
@@ -336,11 +325,6 @@ class FittedBlend(Fitted):
     def knows_average(self) -> bool:
         """As the first member."""
         return self.blended[0].model.knows_average
-
-    @property
-    def unit(self) -> Unit:
-        """As the first member."""
-        return self.blended[0].model.unit
 
     def explained(
         self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None

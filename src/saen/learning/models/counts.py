@@ -22,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -53,8 +52,8 @@ from saen.learning.models.base import (
     FoldResult,
     Learner,
     Results,
+    Study,
     TopEntries,
-    Work,
     calibrated,
     digest_of,
     problem_arrays,
@@ -82,7 +81,7 @@ from saen.learning.parameters import (
     parameter,
     settings_of,
 )
-from saen.learning.problem import Problem, Unit
+from saen.learning.problem import Problem
 from saen.learning.splits import Fold, Split
 
 USUAL_C = 1.0
@@ -162,48 +161,38 @@ class CountsLearner(Learner):
         """Itself."""
         return [Candidate({"candidate": "part counts"}, self)]
 
-    def start(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> Callable[[], Results]:
+    def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
         """Nothing begins before the result is asked for."""
-        folds = [fold.split_inside(problem, self.arguments.inner_folds, seed) for fold in folds]
-        work.expect(len(folds))
-        return lambda: self._fit(data, problem, folds, work)
+        folds = study.split_inside(folds, self.arguments.inner_folds)
+        study.expect(len(folds))
+        return lambda: self._fit(study, folds)
 
-    def _fit(
-        self, data: Decompositions, problem: Problem, folds: Sequence[Fold], work: Work
-    ) -> list[FoldResult]:
+    def _fit(self, study: Study, folds: Sequence[Fold]) -> list[FoldResult]:
         files: list[Path | None] = []
         jobs: list[tuple[_FoldProblem, Decomposed]] = []
         tables: dict[int, PartTable] = {}
         made = list[FoldResult | None]()
-        features = data.features(self.arguments.features)
+        features = study.data.features(self.arguments.features)
         for fold in folds:
-            decomposed = work.decomposed(data, self.spec, fold.train)
-            file = self._file(problem, fold, decomposed, work, features)
+            decomposed = study.decomposed(self.spec, fold.train)
+            file = self._file(study, fold, decomposed, features)
             files.append(file)
             if file is not None and file.exists():
                 made.append(_read_result(file, fold))
-                work.advance(1)
+                study.advance(1)
                 continue
             made.append(None)
             place = id(decomposed.compressed.hierarchy)
             if place not in tables:
                 tables[place] = count_parts(decomposed.compressed)
             table, graded = tables[place], decomposed.graded
-            own = _FoldProblem.of(self, problem, fold, table, graded, features)
+            own = _FoldProblem.of(self, study.problem, fold, table, graded, features)
             jobs.append((own, decomposed))
         cost = sum(len(job.table.parts) for job, _ in jobs)
         cost *= FOREST_WORK if self.arguments.model == "forest" else 1
-        n_jobs = work.parallel
+        n_jobs = study.parallel
         if n_jobs is None:
             n_jobs = 1 if cost < MIN_PARALLEL_ENTRIES else min(len(jobs), cpu_count())
-        begun = perf_counter()
         run = Parallel(n_jobs=max(n_jobs, 1), return_as="generator")
         threads = cpu_count() if n_jobs == 1 and cost >= MIN_PARALLEL_ENTRIES else 1
         solved = run(delayed(_FoldProblem.solve)(job, threads) for job, _ in jobs)
@@ -212,57 +201,47 @@ class CountsLearner(Learner):
             if made[place] is None:
                 decomposed = next(pending)
                 model, tested, held_out = next(solved)
-                result = _finished(
-                    problem, folds[place], decomposed, model, tested, held_out, work.keep
-                )
+                result = _finished(study, folds[place], decomposed, model, tested, held_out)
                 made[place] = result
                 if file is not None:
                     _write_result(file, result)
-                work.advance(1)
-        work.seconds["train"] += perf_counter() - begun
+                study.advance(1)
         return [result for result in made if result is not None]
 
     def _file(
-        self,
-        problem: Problem,
-        fold: Fold,
-        decomposed: Decomposed,
-        work: Work,
-        features: Features | None,
+        self, study: Study, fold: Fold, decomposed: Decomposed, features: Features | None
     ) -> Path | None:
-        if work.folder is None:
+        if study.folder is None:
             return None
-        inner = [each for pair in fold.inner or () for each in pair]
+        problem = study.problem
         name = digest_of(
-            settings_of(self.arguments),
-            self.class_weight,
-            work.keep,
+            self.key(),
+            study.keep,
             problem.targets.to_json(),
             *problem_arrays(problem, decomposed.compressed),
             *([] if features is None else [features.names, features.values]),
             fold.train,
             fold.test,
-            *inner,
+            *(each for pair in fold.inner or () for each in pair),
         )
-        return work.folder / f"counts-{name}.saen"
+        return study.folder / f"counts-{name}.saen"
 
 
 def _finished(
-    problem: Problem,
+    study: Study,
     fold: Fold,
     decomposed: Decomposed,
     model: CountsModel,
     tested: Floats,
     held_out: Floats,
-    keep: bool,
 ) -> FoldResult:
     """The result of a fold from outputs, which are calibrated but for the errors of numbers."""
+    problem = study.problem
     targets = problem.targets
-    unit = (np.zeros(()), np.ones(()))
-    tested, held_out = targets.read(tested, unit), targets.read(held_out, unit)
+    tested, held_out = targets.read(tested), targets.read(held_out)
     calibration = replace(calibrated(problem, fold, tested, held_out)[0], temperature=1.0)
     fitted = None
-    if keep:
+    if study.keep:
         fitted = FittedCounts(
             targets=targets,
             calibration=calibration,
@@ -423,18 +402,12 @@ class FittedCounts(Fitted):
 
     def predictions(self, data: Decompositions) -> Floats:
         """Probabilities or numbers."""
-        return self.targets.read(self.outputs(data), self.unit)
+        return self.targets.read(self.outputs(data))
 
     def unseen_share(self, data: Decompositions) -> float:
         """The share of part occurrences, up to the depth, without a column in the model."""
         table = self.table(data)
         return self.model.encoder.encode(table).unseen_share(table, self.model.depth)
-
-    @property
-    def unit(self) -> Unit:
-        """Outputs are in the unit of y."""
-        n = self.targets.n_outputs
-        return (np.zeros(n), np.ones(n)) if self.targets.several else (np.zeros(()), np.ones(()))
 
     def embed(self, data: Decompositions, level: int | None = None) -> Floats:
         """Dense vectors of the examples, (n, at most 256).

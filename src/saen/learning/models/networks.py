@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from numbers import Integral, Real
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,15 +37,15 @@ from saen.learning.models.base import (
     FoldResult,
     Learner,
     Results,
+    Study,
     TopEntries,
-    Work,
     calibrated,
     digest_of,
     problem_arrays,
     unpack_common,
 )
 from saen.learning.parameters import Interval, StrOptions, clone_with, parameter, settings_of
-from saen.learning.problem import Problem, Unit
+from saen.learning.problem import Problem
 from saen.learning.splits import Fold
 from saen.network.architecture import NORMALISATIONS, Architecture, join_models
 from saen.network.devices import CPU, choose_device
@@ -114,21 +113,17 @@ class NetworkLearner(Learner):
 
     arguments: NetworkArguments
     class_weight: Any = None
+    until: int | None = None
+    """The epoch to stop at, if not the last."""
 
     @property
     def spec(self) -> DecompositionSpec:
         """The decomposition that the arguments ask for."""
         return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
 
-    def one_network(self) -> Learner:
-        """One network on all training examples."""
-        if not self.arguments.epochs:
-            return super().one_network()
-        return replace(self, arguments=clone_with(self.arguments, inner_folds=0, n_models=1))
-
     def key(self) -> Any:
         """Kind and settings."""
-        return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight]
+        return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight, self.until]
 
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Itself."""
@@ -174,42 +169,29 @@ class NetworkLearner(Learner):
             dtype=getattr(torch, a.dtype),
         )
 
-    def start(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> Callable[[], Results]:
+    def start(self, study: Study, folds: Sequence[Fold]) -> Callable[[], Results]:
         """Begin to train the networks of all folds; those of one hierarchy side by side."""
-        a = self.arguments
-        folds = [fold.split_inside(problem, a.inner_folds, seed) for fold in folds]
-        decomposed = [work.decomposed(data, self.spec, fold.train) for fold in folds]
-        shared = {id(each.compressed.hierarchy): each.compressed for each in decomposed}
+        folds = study.split_inside(folds, self.arguments.inner_folds)
+        decomposed = [study.decomposed(self.spec, fold.train) for fold in folds]
+        shared: dict[int, list[int]] = {}
+        for place, each in enumerate(decomposed):
+            shared.setdefault(id(each.compressed.hierarchy), []).append(place)
         started = []
-        for compressed in shared.values():
-            places = [
-                place
-                for place, each in enumerate(decomposed)
-                if each.compressed.hierarchy is compressed.hierarchy
-            ]
-            own = [folds[place] for place in places]
-            runs = [self._runs(fold, seed) for fold in own]
-            started.append(
-                (places, runs, self._training(compressed, problem, own, runs, seed, work))
-            )
+        for places in shared.values():
+            runs = [self._runs(folds[place], study.seed) for place in places]
+            first = decomposed[places[0]].compressed
+            started.append((places, runs, self._training(study, first, runs)))
 
         def results() -> Results:
             done: dict[int, FoldResult | DivergenceError] = {}
             for places, runs, training in started:
-                begun = perf_counter()
-                trained, ends = training.run(), np.cumsum([0, *map(len, runs)]).tolist()
-                work.seconds["train"] += perf_counter() - begun
+                with study.timed("train"):
+                    trained = training.run()
+                ends = np.cumsum([0, *map(len, runs)]).tolist()
                 for place, own, a, b in zip(places, runs, ends, ends[1:], strict=False):
                     error = _divergence(training, trained, slice(a, b))
                     done[place] = error or self._result(
-                        problem, folds[place], decomposed[place], own, trained, slice(a, b)
+                        study.problem, folds[place], decomposed[place], own, trained, slice(a, b)
                     )
             return [done[place] for place in range(len(folds))]
 
@@ -235,42 +217,36 @@ class NetworkLearner(Learner):
 
     def _training(
         self,
+        study: Study,
         compressed: Compressed,
-        problem: Problem,
-        folds: Sequence[Fold],
         runs: Sequence[Sequence[Run]],
-        seed: int,
-        work: Work,
-        **how: Any,
+        test_every: int | None = None,
     ) -> ensemble.Training:
         """The trainings of some folds, begun where they are tasks."""
-        flat = [run for own in runs for run in own]
-        learned_by = [fold.train for fold, own in zip(folds, runs, strict=True) for _ in own]
-        task = problem.targets.task(problem, learned_by, self.class_weight)
-        arrays = [each for run in flat for each in (run.train, run.held_out, run.test)]
-        settings = settings_of(self.arguments)
+        a, problem, flat = self.arguments, study.problem, [run for own in runs for run in own]
+        task = problem.targets.task(problem, [run.train for run in flat], self.class_weight)
+        test_every = curve_step(a.epochs) if test_every is None else test_every
         name = digest_of(
-            settings,
-            self.class_weight,
-            seed,
-            work.keep,
-            sorted(how.items()),
-            *(problem_arrays(problem, compressed) if work.folder is not None else ()),
-            *arrays,
+            self.key(),
+            study.seed,
+            study.keep,
+            test_every,
+            *(problem_arrays(problem, compressed) if study.folder is not None else ()),
+            *(each for run in flat for each in (run.train, run.held_out, run.test)),
         )
-        until = how.get("until", self.arguments.epochs)
-        work.expect(until * len(flat))
+        study.expect((self.until or a.epochs) * len(flat))
         training = ensemble.Training(
-            self.plan(compressed, task.n_outputs, seed),
+            self.plan(compressed, task.n_outputs, study.seed),
             task,
             flat,
-            **{"test_every": curve_step(self.arguments.epochs), **how},
-            group_size=work.parallel,
-            folder=work.folder,
+            until=self.until,
+            test_every=test_every,
+            group_size=study.parallel,
+            folder=study.folder,
             stage=f"networks-{name}",
-            keep=work.keep,
-            progress=work.advance,
-            tasks=work.tasks,
+            keep=study.keep,
+            progress=study.advance,
+            tasks=study.tasks,
         )
         training.submit()
         return training
@@ -286,8 +262,11 @@ class NetworkLearner(Learner):
     ) -> FoldResult:
         """The average of a fold's networks, calibrated by what each has not seen."""
         targets, n = problem.targets, self.arguments.n_models
-        unit = targets.unit(problem, fold.train)
-        each = [targets.read(rows, unit) for rows in trained.outputs[among]]
+        units = [targets.unit(problem, run.train) for run in runs]
+        each = [
+            targets.read(rows, unit)
+            for rows, unit in zip(trained.outputs[among], units, strict=True)
+        ]
         tested = np.mean(
             [rows[len(run.held_out) :] for run, rows in zip(runs, each, strict=True)], 0
         )
@@ -310,8 +289,8 @@ class NetworkLearner(Learner):
                 decomposition=decomposed.decomposition,
                 schema=decomposed.schema,
                 networks=TrainedNetworks(layers, join_models(states)),
-                mean=unit[0],
-                scale=unit[1],
+                mean=np.stack([mean for mean, _ in units]),
+                scale=np.stack([scale for _, scale in units]),
                 history=history,
             )
         curve = (
@@ -327,39 +306,27 @@ class NetworkLearner(Learner):
             fitted=fitted,
         )
 
-    def peek(
-        self,
-        data: Decompositions,
-        problem: Problem,
-        folds: Sequence[Fold],
-        seed: int,
-        work: Work,
-    ) -> tuple[list[FoldResult], int]:
+    def peek(self, study: Study, folds: Sequence[Fold]) -> tuple[list[FoldResult], int]:
         """The folds at the epoch at which their mean test accuracy is best, and that epoch.
 
         As some published numbers are obtained: optimistic, and only meant for such comparisons.
         """
-        compressed = work.decomposed(data, self.spec, folds[0].train).compressed
+        if not self.arguments.epochs:
+            return super().peek(study, folds)
+        alone = replace(self, arguments=clone_with(self.arguments, inner_folds=0, n_models=1))
+        compressed = study.decomposed(self.spec, folds[0].train).compressed
         watched = [
-            [replace(run, held_out=run.test, test=run.test[:0]) for run in self._runs(fold, seed)]
+            [replace(run, held_out=run.test, test=run.test[:0])]
             for fold in folds
+            for run in alone._runs(replace(fold, inner=()), study.seed)  # noqa: SLF001 - its own
         ]
-        training = self._training(compressed, problem, folds, watched, seed, work, test_every=1)
+        training = alone._training(study, compressed, watched, test_every=1)  # noqa: SLF001
         curves = training.run()
         if error := _divergence(training, curves, slice(None)):
             raise error
         assert curves.test_accuracy is not None
         epoch = int(curves.test_accuracy.mean(axis=1).argmax()) + 1
-        runs = [self._runs(fold, seed) for fold in folds]
-        again = self._training(
-            compressed, problem, folds, runs, seed, work, until=epoch, test_every=0
-        ).run()
-        decomposed, n = data.decomposed(self.spec, folds[0].train), self.arguments.n_models
-        results = [
-            self._result(problem, fold, decomposed, own, again, slice(k * n, (k + 1) * n))
-            for k, (fold, own) in enumerate(zip(folds, runs, strict=True))
-        ]
-        return results, epoch
+        return replace(alone, until=epoch).fit(study, folds), epoch
 
 
 def _divergence(
@@ -377,7 +344,10 @@ def _divergence(
 
 @dataclass(eq=False, kw_only=True)
 class FittedNetworks(Fitted):
-    """Trained networks: in numpy, or in PyTorch once that is asked for."""
+    """Trained networks: in numpy, or in PyTorch once that is asked for.
+
+    Each predicts numbers in the unit of its own training examples: `mean`, `scale` (M, outputs).
+    """
 
     kind = "networks"
 
@@ -405,11 +375,6 @@ class FittedNetworks(Fitted):
         return self.networks.n_models
 
     @property
-    def unit(self) -> Unit:
-        """In which the networks predict numbers."""
-        return self.mean, self.scale
-
-    @property
     def weights(self) -> Floats:
         """Equal ones."""
         return np.full(self.n_models, 1 / self.n_models)
@@ -422,7 +387,7 @@ class FittedNetworks(Fitted):
             hierarchy, rows = compressed.hierarchy, compressed.top.astype(np.int64)
         outputs = self._forward(hierarchy)
         _check_finite(outputs, rows)
-        return self.targets.read(outputs, self.unit)[rows]
+        return self.targets.read(outputs, (self.mean, self.scale))[rows]
 
     def combined(self, each: Floats) -> Floats:
         """The mean, calibrated."""
@@ -473,9 +438,21 @@ class FittedNetworks(Fitted):
         """A copy in float64 on the CPU."""
         return deepcopy(self.module).to("cpu", torch.float64)
 
-    def _gradient(self, network: SAEN, weights: Floats) -> torch.Tensor:
-        """With respect to all outputs of Σ weights · their mean, (M, outputs)."""
-        return (torch.from_numpy(weights) / network.n_models).expand(network.n_models, -1)
+    def _gradient(self, weights: Floats) -> torch.Tensor:
+        """With respect to all outputs of Σ weights · their mean in the unit of y, (M, outputs)."""
+        return torch.from_numpy(weights * self.scale / self.n_models)
+
+    def _weighted(self, raw: torch.Tensor, weights: Floats) -> Floats:
+        """Σ weights · the mean in the unit of y of the outputs (n, M, outputs), (n,)."""
+        own = raw.numpy() * self.scale + self.mean
+        numbers: Floats = own.mean(axis=1) @ weights
+        if not np.isfinite(numbers).all():
+            raise InputError("the output of the network is not finite: there is nothing to explain")
+        return numbers
+
+    def _shift(self, weights: Floats) -> float:
+        """What is added to outputs of 0."""
+        return float(self.mean.mean(axis=0) @ weights)
 
     def explained(
         self, hierarchy: Hierarchy, weights: Floats, data: Decompositions | None = None
@@ -483,8 +460,8 @@ class FittedNetworks(Fitted):
         """By integrated gradients, see `saen.network.attribution`."""
         network = self._exact()
         passed = attribution.Passed.through(network, hierarchy)
-        top, *below = passed.contributions(self._gradient(network, weights)[None])
-        levels = [*reversed(below), top]  # bottom first
+        top, *below = passed.contributions(self._gradient(weights)[None])
+        levels, shift = [*reversed(below), top], self._shift(weights)  # bottom first
 
         def inside(number: int) -> Floats:
             gradient, own = below[0].gradients[number], below[0].objects[number]
@@ -495,10 +472,10 @@ class FittedNetworks(Fitted):
             return bottom.objects
 
         return Explained(
-            float(_weighted(passed.h[-1], weights)[0]),
-            float(top.empty[0]),
-            [each.objects for each in levels],
-            [each.empty for each in levels],
+            float(self._weighted(passed.h[-1], weights)[0]),
+            float(top.empty[0] + shift),
+            [*(each.objects for each in levels[:-1]), top.objects + shift],
+            [*(each.empty for each in levels[:-1]), top.empty + shift],
             [each.entries for each in levels[1:]],
             inside,
             max(each.steps for each in levels),
@@ -509,9 +486,10 @@ class FittedNetworks(Fitted):
         network, found = self._exact(), []
         passed = attribution.Passed.through(network, compressed.hierarchy)
         for each in weights:
-            gradient = self._gradient(network, each).expand(len(compressed.hierarchy), -1, -1)
+            gradient = self._gradient(each).expand(len(compressed.hierarchy), -1, -1)
             top = next(passed.contributions(gradient))
-            found.append((_weighted(passed.h[-1], each), top.empty, top.entries))
+            empty = top.empty + self._shift(each)
+            found.append((self._weighted(passed.h[-1], each), empty, top.entries))
         return found
 
     # -- files ------------------------------------------------------------------------------
@@ -527,8 +505,8 @@ class FittedNetworks(Fitted):
         document |= {
             "architecture": asdict(arrays.architecture),
             "history": asdict(self.history),
-            "mean": np.asarray(self.mean).tolist(),
-            "scale": np.asarray(self.scale).tolist(),
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
         }
         return document, tensors | {f"network.{key}": a for key, a in arrays.state.items()}
 
@@ -549,18 +527,11 @@ class FittedNetworks(Fitted):
         n_outputs, needed = architecture.layers[-1][-1], common["targets"].n_outputs
         if n_outputs != needed:
             raise InputError(f"{n_outputs} outputs, but the targets need {needed}")
-        if mean.shape != scale.shape or mean.size != needed or not np.isfinite([mean, scale]).all():
-            raise InputError("the mean and scale of the targets are wrong")
         networks = TrainedNetworks(architecture, own)
+        units = {mean.shape, scale.shape}
+        if units != {(networks.n_models, needed)} or not np.isfinite([mean, scale]).all():
+            raise InputError("the mean and scale of the targets are wrong")
         return cls(**common, networks=networks, mean=mean, scale=scale, history=history)
-
-
-def _weighted(raw: torch.Tensor, weights: Floats) -> Floats:
-    """Σ weights · the mean of the outputs (n, M, outputs), (n,)."""
-    numbers: Floats = raw.mean(dim=1).numpy() @ weights
-    if not np.isfinite(numbers).all():
-        raise InputError("the output of the network is not finite: there is nothing to explain")
-    return numbers
 
 
 def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:
