@@ -88,13 +88,16 @@ def test_the_radius_is_the_conformal_quantile():
 # -- classes -----------------------------------------------------------------------------------
 
 
-def test_calibration_lowers_the_log_loss_of_new_examples_and_changes_no_prediction():
+def test_calibration_lowers_the_log_loss_of_new_examples_and_changes_no_network():
     """Networks that have learned their examples by heart are too sure of themselves."""
     model = fitted(epochs=40)
-    raw = model.predict_each(THREADS[TEST]).mean(axis=1)
-    calibrated = model.predict_proba(THREADS[TEST])
-    np.testing.assert_array_equal(raw.argmax(axis=1), calibrated.argmax(axis=1))
-    before, after = (log_losses(CODES[TEST], rows[None]).mean() for rows in (raw, calibrated))
+    calibrated = model.predict_each(THREADS[TEST])
+    raw = tempered(calibrated, 1 / model.temperature_)
+    np.testing.assert_array_equal(raw.argmax(axis=2), calibrated.argmax(axis=2))
+    np.testing.assert_array_equal(model.predict_proba(THREADS[TEST]), calibrated.mean(axis=1))
+    before, after = (
+        log_losses(CODES[TEST], rows.mean(axis=1)[None]).mean() for rows in (raw, calibrated)
+    )
     assert model.temperature_ > 1
     assert after < before
 
@@ -102,16 +105,21 @@ def test_calibration_lowers_the_log_loss_of_new_examples_and_changes_no_predicti
 def test_networks_are_calibrated_by_what_each_has_not_seen():
     model = fitted(inner_folds=3, dtype="float64")
     rows, truth = THREADS[TRAIN[:60]], CODES[:60]
-    each = model.predict_each(rows)
-    held_out = np.empty((60, 2))
+    each = tempered(model.predict_each(rows), 1 / model.temperature_)
+    held_out = np.empty((2, 60, 2))
     splits = model.evaluation_.splits[0]
     assert model.network_.n_models == 2 * len(splits) == 6
     for number, (_, check) in enumerate(splits):
-        held_out[check] = each[check, 2 * number : 2 * number + 2].mean(axis=1)
-    expected = temperature_of(held_out, truth, np.ones(60))
-    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
-    calibrated = tempered(held_out, model.temperature_)
-    np.testing.assert_allclose(model.evaluation_.outputs[0], calibrated, atol=1e-9)
+        held_out[:, check] = each[check, 2 * number : 2 * number + 2].swapaxes(0, 1)
+
+    def temperature_by(among):
+        return temperature_of(np.concatenate(held_out[:, among]), np.tile(truth[among], 2))
+
+    assert model.temperature_ == pytest.approx(temperature_by(np.arange(60)), rel=1e-6)
+    for _, check in splits:  # calibrated by what the others hold out
+        others = np.setdiff1d(np.arange(60), check)
+        expected = tempered(held_out[:, check], temperature_by(others)).mean(axis=0)
+        np.testing.assert_allclose(model.evaluation_.outputs[0, check], expected, atol=1e-9)
 
 
 def test_networks_without_inner_folds_are_not_calibrated():

@@ -145,13 +145,18 @@ def assert_same(evaluation, expected, atol=1e-9):
 # -- inner folds -------------------------------------------------------------------------------
 
 
-def literal_model(inner, test_part, **options):
-    """The mean of the networks of all inner folds, at the temperature of what they held out."""
-    held_out = [literal_probabilities(fit, check, seeds, **options) for fit, check, seeds in inner]
-    checks = np.concatenate([check for _, check, _ in inner])
-    temperature = temperature_of(np.concatenate(held_out), CODES[checks], np.ones(len(checks)))
-    tested = [literal_probabilities(fit, test_part, seeds, **options) for fit, _, seeds in inner]
-    return tempered(np.mean(tested, axis=0), temperature), temperature
+def literal_model(inner, test_part, class_weight=None, **options):
+    """The mean of the networks of all inner folds, each at the temperature of what it held out."""
+    held_out, tested = [], []
+    for fit, check, seeds in inner:
+        weights = None if class_weight is None else class_weight(CODES[fit])
+        for seed in seeds:
+            own = {"seeds": [seed], "weights": weights, **options}
+            held_out.append((CODES[check], literal_probabilities(fit, check, **own)))
+            tested.append(literal_probabilities(fit, test_part, **own))
+    truth, rows = (np.concatenate(each) for each in zip(*held_out, strict=True))
+    temperature = temperature_of(rows, truth, np.ones(len(truth)))
+    return np.mean([tempered(each, temperature) for each in tested], axis=0), temperature
 
 
 def test_the_networks_of_inner_folds_and_their_calibration_equal_literal_ones():
@@ -159,10 +164,10 @@ def test_the_networks_of_inner_folds_and_their_calibration_equal_literal_ones():
     expected = np.full((REPEATS, len(GRAPHS), 2), np.nan)
     for repeat, train_part, test_part in literal_folds():
         inner = list(literal_inner_folds(repeat, train_part, 3))
-        weights = balanced(CODES[train_part])
-        # The data must be such that weights of all examples would show.
-        assert not np.allclose(weights, balanced(CODES), rtol=1e-3)
-        expected[repeat, test_part] = literal_model(inner, test_part, weights=weights)[0]
+        # The data must be such that weights of other examples would show.
+        for fit, _, _ in inner:
+            assert not np.allclose(balanced(CODES[fit]), balanced(CODES), rtol=1e-3)
+        expected[repeat, test_part] = literal_model(inner, test_part, balanced)[0]
     assert_same(found, expected, atol=1e-6)
     assert found.validation_loss.shape == (5, REPEATS * FOLDS * 3 * 2)
 
@@ -172,18 +177,28 @@ def test_fit_equals_a_literal_one():
     model.fit(GRAPHS, GRAPHS.targets)
     every = np.arange(len(GRAPHS))
     inner = list(literal_inner_folds(0, every, 3))
-    expected, temperature = literal_model(inner, every, weights=balanced(CODES))
+    expected, temperature = literal_model(inner, every, balanced)
     assert model.temperature_ == pytest.approx(temperature, rel=1e-6)
     np.testing.assert_allclose(model.predict_proba(GRAPHS), expected, rtol=0, atol=1e-6)
-    for fit, check, seeds in inner:
-        own = literal_probabilities(fit, check, seeds, weights=balanced(CODES))
+    for fold, (_, check, _) in enumerate(inner):  # at the temperature of what the others held out
+        rest = [each for number, each in enumerate(inner) if number != fold]
+        _, temperature = literal_model(rest, check, balanced)
+        own = literal_tempered(inner[fold], temperature)
         found = model.evaluation_.outputs[0, check]
-        np.testing.assert_allclose(found, tempered(own, temperature), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found, own, rtol=0, atol=1e-6)
 
 
-def literal_numbers(fit, test_part, train_part, seeds):
-    """The mean numbers of networks that learn in the unit of the training part."""
-    mean, scale = SIZES[train_part].mean(), SIZES[train_part].std()
+def literal_tempered(inner_fold, temperature):
+    """The mean of the networks of one inner fold for what it holds out."""
+    fit, check, seeds = inner_fold
+    weights = balanced(CODES[fit])
+    each = [literal_probabilities(fit, check, [seed], weights=weights) for seed in seeds]
+    return np.mean([tempered(one, temperature) for one in each], axis=0)
+
+
+def literal_numbers(fit, test_part, seeds):
+    """The mean numbers of networks that learn in the unit of their training part."""
+    mean, scale = SIZES[fit].mean(), SIZES[fit].std()
     standard = (SIZES[fit] - mean) / scale
     each = literal_outputs(fit, test_part, standard, seeds, n_classes=0)
     return each[..., 0].mean(axis=1) * scale + mean
@@ -194,8 +209,8 @@ def test_intervals_of_numbers_equal_literal_ones():
     every = np.arange(len(GRAPHS))
     errors, tested = [], []
     for fit, check, seeds in literal_inner_folds(0, every, 3, SIZES):
-        errors.append(np.abs(literal_numbers(fit, check, every, seeds) - SIZES[check]))
-        tested.append(literal_numbers(fit, every, every, seeds))
+        errors.append(np.abs(literal_numbers(fit, check, seeds) - SIZES[check]))
+        tested.append(literal_numbers(fit, every, seeds))
     np.testing.assert_allclose(model.errors_, np.concatenate(errors), rtol=0, atol=1e-9)
     np.testing.assert_allclose(model.predict(GRAPHS), np.mean(tested, axis=0), rtol=0, atol=1e-9)
     lower, upper = model.predict_interval(GRAPHS, 0.8)
@@ -227,9 +242,7 @@ def test_regression_equals_literal_loops():
     for repeat in range(REPEATS):
         splitter = KFold(FOLDS, shuffle=True, random_state=SEED + repeat)
         for train_part, test_part in splitter.split(SIZES):
-            expected[repeat, test_part] = literal_numbers(
-                train_part, test_part, train_part, seeds_of(repeat)
-            )
+            expected[repeat, test_part] = literal_numbers(train_part, test_part, seeds_of(repeat))
     assert_same(validated(estimator(saen.SAENRegressor), SIZES), expected)
 
 
@@ -246,13 +259,10 @@ def inner_predictions():
     return [
         [
             calibrated(
-                (
-                    CODES[check],
-                    literal_probabilities(
-                        fit, check, seeds, weights=balanced(CODES[train_part]), **options
-                    ),
-                )
-                for fit, check, seeds in literal_inner_folds(repeat, train_part, INNER)
+                [
+                    literal_networks(inner_fold, **options)
+                    for inner_fold in literal_inner_folds(repeat, train_part, INNER)
+                ]
             )
             for options in LITERAL_GRID
         ]
@@ -260,12 +270,23 @@ def inner_predictions():
     ]
 
 
+def literal_networks(inner_fold, **options):
+    """Truth of what an inner fold holds out, and the probabilities by each of its networks."""
+    fit, check, seeds = inner_fold
+    weights = balanced(CODES[fit])
+    each = [literal_probabilities(fit, check, [s], weights=weights, **options) for s in seeds]
+    return CODES[check], each
+
+
 def calibrated(inner):
-    """Truth and probabilities of inner folds, at the temperature of all of them."""
-    inner = list(inner)
-    truth, rows = (np.concatenate(each) for each in zip(*inner, strict=True))
-    temperature = temperature_of(rows, truth, np.ones(len(truth)))
-    return [(own, tempered(each, temperature)) for own, each in inner]
+    """Truth and mean probabilities of inner folds, at the temperature of the other ones."""
+    out = []
+    for number, (truth, each) in enumerate(inner):
+        others = [one for k, one in enumerate(inner) if k != number] or inner
+        codes = np.concatenate([np.tile(own, len(rows)) for own, rows in others])
+        temperature = temperature_of(np.concatenate([r for _, rows in others for r in rows]), codes)
+        out.append((truth, np.mean([tempered(rows, temperature) for rows in each], axis=0)))
+    return out
 
 
 def rank(settings, score):
@@ -301,14 +322,15 @@ def test_nested_equals_literal_loops(inner_predictions, metric, again):
         best = -max(ranking)[2]
         ties += sum(entry[0] == max(ranking)[0] for entry in ranking) > 1
         chosen.append(best)
-        options = {"weights": balanced(CODES[train_part]), **LITERAL_GRID[best]}
+        options = LITERAL_GRID[best]
         if again:
+            options = {"weights": balanced(CODES[train_part]), **options}
             expected[repeat, test_part] = literal_probabilities(
                 train_part, test_part, seeds_of(repeat), **options
             )
         else:
             inner = list(literal_inner_folds(repeat, train_part, INNER))
-            rows, _ = literal_model(inner, test_part, **options)
+            rows, _ = literal_model(inner, test_part, balanced, **options)
             expected[repeat, test_part] = tempered(rows, temperature_of_choice(settings, score))
     # The data must be such that a wrong choice shows: several are made, one of them more than
     # once, and some by likelihood alone.
@@ -324,10 +346,17 @@ def test_nested_equals_literal_loops(inner_predictions, metric, again):
 def test_nested_chooses_on_the_validation_part_and_trains_on_the_training_part():
     order = np.random.default_rng(0).permutation(len(GRAPHS))
     train_part, valid, test_part = np.sort(order[:24]), order[24:32], order[32:]
-    rows = [
-        literal_probabilities(train_part, valid, seeds_of(0), **options) for options in LITERAL_GRID
+    settings = [
+        calibrated(
+            [
+                (
+                    CODES[valid],
+                    [literal_probabilities(train_part, valid, [s], **o) for s in seeds_of(0)],
+                )
+            ]
+        )
+        for o in LITERAL_GRID
     ]
-    settings = [calibrated([(CODES[valid], each)]) for each in rows]
     best = -max(rank(settings, accuracy_score))[2]
     expected = np.full((1, len(GRAPHS), 2), np.nan)
     expected[0, test_part] = literal_probabilities(

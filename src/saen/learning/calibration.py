@@ -77,12 +77,12 @@ def fit_temperature(logits: Floats, codes: Array, weights: Floats) -> tuple[floa
     return float(np.exp(best.x)), float(best.fun)
 
 
-def temperature_of(proba: Floats, codes: Array, weights: Floats) -> float:
+def temperature_of(proba: Floats, codes: Array, weights: Floats | None = None) -> float:
     """The temperature for held-out probabilities, (n, C), or (n, t) of several targets.
 
     `codes` are (n,), or (n, t) with -1 where a target is unknown; all targets share a temperature.
     """
-    logits = logits_of(proba)
+    logits, weights = logits_of(proba), np.ones(len(codes)) if weights is None else weights
     if codes.ndim == 2:
         example, target = np.nonzero(codes >= 0)
         logits = logits_of(proba[example, target], several=True)[:, None]

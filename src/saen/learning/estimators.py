@@ -100,9 +100,9 @@ class Estimator(Parameters, BaseEstimator, ABC):
     ) -> Self:
         """Fit data with one target per example, (n,), or several with gaps, (n, t).
 
-        Examples of weight 0 are not looked at; other weights count in training, not in the choice
-        among the candidates of a blend. Examples of one of the `groups` stay together in
-        inner folds.
+        Examples of weight 0 are not looked at; other weights count in training, in calibration and
+        in the losses that weigh the candidates of a blend, though not in a `metric`. Examples of
+        one of the `groups` stay together in inner folds.
         """
         self.validate()
         problem = Problem.of(
@@ -272,7 +272,7 @@ class ClassPredictor(ClassifierMixin, Estimator):
 
     @property
     def temperature_(self) -> float:
-        """By which the logits of the uncalibrated mean are divided."""
+        """By which the logits of every network, or of a blend's mean, are divided."""
         return self.fitted_.calibration.temperature
 
     def predict_proba(self, X: Data) -> Floats:

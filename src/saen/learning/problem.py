@@ -249,8 +249,10 @@ class Targets(ABC):
         """What networks learn, with units and class weights of the training examples of each."""
 
     def weighted(self, problem: Problem, train: Ints, rows: Ints, class_weight: Any) -> Floats:
-        """The weights of rows, with those of their classes."""
-        raise InputError("class_weight is for classes, but the targets are real numbers")
+        """The weights of rows, with those of their classes among training examples, if asked."""
+        if class_weight is not None:
+            raise InputError("class_weight is for classes, but the targets are real numbers")
+        return problem.weights[rows]
 
     @abstractmethod
     def unit(self, problem: Problem, train: Ints) -> Unit:
@@ -276,13 +278,18 @@ class Targets(ABC):
     def losses(self, truth: Array, predicted: Floats) -> Floats:
         """How bad several predictions, (k, n, …), are for their known targets, (k, n)."""
 
-    @abstractmethod
-    def likelihoods(self, truth: Array, predicted: Floats) -> Floats | None:
-        """What several predictions, (k, n, …), give the known targets, (k, m); None for numbers."""
+    def likelihoods(
+        self, truth: Array, predicted: Floats, weights: Floats
+    ) -> tuple[Floats, Floats] | None:
+        """What several predictions, (k, n, …), give the known targets, (k, m), and their weights.
+
+        None for numbers: how they scatter is not known.
+        """
+        return None
 
     @abstractmethod
     def calibrate(self, held_out: Floats, truth: Array, weights: Floats) -> Calibration:
-        """What predictions for held-out examples of known truth tell about new predictions."""
+        """What several predictions, (k, n, …), for held-out examples teach about new ones."""
 
     @abstractmethod
     def columns(self, predictions: Floats, radius: Floats | None) -> dict[str, Array]:
@@ -348,6 +355,8 @@ class Classes(Targets):
 
     def weighted(self, problem: Problem, train: Ints, rows: Ints, class_weight: Any) -> Floats:
         """The weights of rows times those of their classes, (rows,), or (rows, t) of t targets."""
+        if class_weight is None:
+            return problem.weights[rows]
         factors = class_factors(class_weight, problem.values[train], self.classes)
         codes, weights = problem.values[rows], problem.weights[rows]
         if not self.several:
@@ -391,17 +400,21 @@ class Classes(Targets):
         right = np.where(truth == 1, predicted, 1 - predicted)
         return _mean_of_known(-np.log(np.maximum(right, MIN_PROBABILITY)), truth >= 0)
 
-    def likelihoods(self, truth: Array, predicted: Floats) -> Floats:
+    def likelihoods(
+        self, truth: Array, predicted: Floats, weights: Floats
+    ) -> tuple[Floats, Floats]:
         """The probabilities of the true classes."""
         if self.several:
             right = np.where(truth == 1, predicted, 1 - predicted)[:, truth >= 0]
+            weights = np.repeat(weights, (truth >= 0).sum(axis=1))
         else:
             right = predicted[:, np.arange(len(truth)), truth]
-        return np.maximum(right, MIN_PROBABILITY)
+        return np.maximum(right, MIN_PROBABILITY), weights
 
     def calibrate(self, held_out: Floats, truth: Array, weights: Floats) -> Calibration:
-        """The temperature that makes held-out classes most likely."""
-        return Calibration(temperature_of(held_out, truth, weights))
+        """The temperature that makes held-out classes most likely, of each prediction alone."""
+        rows = np.tile(np.arange(len(truth)), len(held_out))
+        return Calibration(temperature_of(np.concatenate(held_out), truth[rows], weights[rows]))
 
     def columns(self, predictions: Floats, radius: Floats | None) -> dict[str, Array]:
         """The most probable classes, and all probabilities (of several, of the second classes)."""
@@ -500,12 +513,9 @@ class Numbers(Targets):
         _, scale = mean_and_scale(truth, np.ones(len(truth)))
         return _mean_of_known(np.square((truth - predicted) / scale), np.isfinite(truth))
 
-    def likelihoods(self, truth: Array, predicted: Floats) -> None:
-        """None: how numbers scatter is not known."""
-
     def calibrate(self, held_out: Floats, truth: Array, weights: Floats) -> Calibration:
-        """The absolute errors, whose quantiles are the radii of intervals."""
-        return Calibration(errors=np.abs(held_out - truth))
+        """The absolute errors of the mean, whose quantiles are the radii of intervals."""
+        return Calibration(errors=np.abs(held_out.mean(axis=0) - truth))
 
     def columns(self, predictions: Floats, radius: Floats | None) -> dict[str, Array]:
         """Numbers, and the ends of their intervals."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,18 @@ class Fold:
         if not self.inner:
             return self.train[:0]
         return np.concatenate([check for _, check in self.inner])
+
+    @property
+    def parts(self) -> list[slice]:
+        """Where each inner fold is among what they hold out."""
+        ends = np.cumsum([0, *(len(check) for _, check in self.inner or ())]).tolist()
+        return [slice(a, b) for a, b in pairwise(ends)]
+
+    def others(self, part: slice) -> NDArray[np.bool_]:
+        """Which held-out examples other inner folds hold out; all, if there is one alone."""
+        others = np.full(len(self.held_out), len(self.parts) == 1)
+        others[: part.start] = others[part.stop :] = True
+        return others
 
     def split_inside(self, problem: Problem, number: int | str, seed: int) -> Fold:
         """With inner folds of the training examples, unless it has them: `auto`, or so many."""

@@ -271,7 +271,10 @@ def test_blend_is_scored_by_weights_that_other_inner_folds_decide(metric):
     temperature = temperature_of(out, truth, np.ones(60))
     assert model.temperature_ == pytest.approx(temperature, rel=1e-6)
     found = model.evaluation_.outputs[0, np.concatenate([check for _, check in splits])]
-    np.testing.assert_allclose(found, tempered(out, temperature), atol=1e-9)
+    for number, fold in enumerate(folds):
+        rest = np.concatenate(folds[:number] + folds[number + 1 :])
+        temperature = temperature_of(out[rest], truth[rest])
+        np.testing.assert_allclose(found[fold], tempered(out[fold], temperature), atol=1e-9)
     # The data must be such that weights by all of them would show.
     everything = np.tensordot(weights_by(folds), rows, 1)
     assert np.abs(everything - out).max() > 1e-3
@@ -634,7 +637,7 @@ def test_blend_of_few_examples_with_several_targets_counts_known_ones():
 # -- by a metric -------------------------------------------------------------------------------
 
 
-def weights_of(rows, truth, metric=None, folds=1):
+def weights_of(rows, truth, metric=None, folds=1, counts=None):
     """The weights by held-out examples that are in equal inner folds."""
     numbers = truth.dtype.kind == "f" and truth.ndim == 1
     problem = Problem.of(truth, regression=numbers)
@@ -642,7 +645,27 @@ def weights_of(rows, truth, metric=None, folds=1):
     slices = [slice(size * i, size * (i + 1)) for i in range(folds)]
     known = None if metric is None else find_metric(metric, regression=numbers)
     blend = BlendLearner(lambda data, train: [], saen.SAENClassifier().learner().spec, metric=known)
-    return blend._weights(problem, rows, problem.values, slices, len(truth) < auto.FEW_EXAMPLES)
+    counts = np.ones(len(truth)) if counts is None else counts
+    few = len(truth) < auto.FEW_EXAMPLES
+    return blend._weights(problem, rows, problem.values, counts, slices, few)
+
+
+@pytest.mark.parametrize("n", [60, auto.FEW_EXAMPLES])
+def test_blend_weighs_candidates_by_examples_as_often_as_they_count(n):
+    rows, truth = noisy_candidates(n)
+    counts = np.random.default_rng(1).integers(0, 4, n)
+    copies = np.repeat(np.arange(n), counts)
+    found = weights_of(rows, truth, counts=counts.astype(float))
+    plain = weights_of(rows, truth)
+    if n < auto.FEW_EXAMPLES:  # as likely as a mixture, whatever the counts are together
+        right = rows[:, np.arange(n), truth]
+        np.testing.assert_allclose(found, weights_of(rows, truth, counts=counts * 5.0))
+        np.testing.assert_allclose(found, mixture_weights(right, counts))
+        assert found != pytest.approx(plain, abs=1e-3)
+    else:
+        expected = blend_weights(rows[:, copies], log_losses(truth[copies]))
+        np.testing.assert_array_equal(found, expected)
+        assert not np.array_equal(found, plain)
 
 
 def slow_greedy(rows, key):

@@ -382,10 +382,22 @@ def _plain(value: Any) -> Any:
 def calibrated(
     problem: Problem, fold: Fold, tested: Floats, held_out: Floats
 ) -> tuple[Calibration, Floats, Floats]:
-    """What held-out predictions teach, and both kinds of predictions calibrated by it."""
+    """What held-out predictions teach, and the means of predictions that are calibrated by it.
+
+    `tested` (k, m, …) and `held_out` (j, h, …) are by k and j models. Each model is calibrated as
+    it was measured, alone; they are averaged afterwards. So the average is no less likely than its
+    members are, while a temperature of the average would be that of a model which nobody has
+    measured: every held-out example is in the training part of most models. What an inner fold
+    holds out is calibrated by the others.
+    """
     rows, targets = fold.held_out, problem.targets
     if not len(rows):
-        return Calibration(), tested, held_out
-    result = targets.calibrate(held_out, problem.values[rows], problem.weights[rows])
-    several = targets.several
-    return result, result.apply(tested, several=several), result.apply(held_out, several=several)
+        return Calibration(), tested.mean(axis=0), held_out.mean(axis=0)
+    truth, weights, crossed = problem.values[rows], problem.weights[rows], held_out.copy()
+    for part in fold.parts:
+        some = fold.others(part)
+        own = targets.calibrate(held_out[:, some], truth[some], weights[some])
+        crossed[:, part] = own.apply(held_out[:, part], several=targets.several)
+    result = targets.calibrate(held_out, truth, weights)
+    means = result.apply(tested, several=targets.several).mean(axis=0), crossed.mean(axis=0)
+    return result, *means

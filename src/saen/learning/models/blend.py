@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -157,20 +156,17 @@ class BlendLearner(Learner):
         candidates, results = zip(*trials, strict=True)
         rows = np.stack([result.held_out for result in results])
         truth = problem.values[fold.held_out]
-        ends = np.cumsum([0, *(len(check) for _, check in fold.inner or ())])
-        parts = [slice(a, b) for a, b in pairwise(ends.tolist())]
+        parts, shares = fold.parts, problem.weights[fold.held_out]
         few = len(truth) < auto.FEW_EXAMPLES
-        weights = self._weights(problem, rows, truth, parts, few)
+        weights = self._weights(problem, rows, truth, shares, parts, few)
         held_out = np.tensordot(weights, rows, 1)
         if len(parts) > 1:
             for part in parts:  # by weights that the other inner folds decide
-                rest = np.ones(len(truth), dtype=np.bool_)
-                rest[part] = False
-                others = [_without(each, part) for each in parts if each != part]
-                own = self._weights(problem, rows[:, rest], truth[rest], others, few)
+                rest, others = fold.others(part), [_without(p, part) for p in parts if p != part]
+                own = self._weights(problem, rows[:, rest], truth[rest], shares[rest], others, few)
                 held_out[part] = np.tensordot(own, rows[:, part], 1)
         tested = np.tensordot(weights, np.stack([result.tested for result in results]), 1)
-        calibration, tested, held_out = calibrated(problem, fold, tested, held_out)
+        calibration, tested, held_out = calibrated(problem, fold, tested[None], held_out[None])
         metric = self.metric or problem.targets.metric()
         scores = [
             _mean_of_known(np.array([[metric(truth[p], each[p]) for p in parts]]))[0]
@@ -210,19 +206,28 @@ class BlendLearner(Learner):
         )
 
     def _weights(
-        self, problem: Problem, rows: Floats, truth: Array, parts: Sequence[slice], few: bool
+        self,
+        problem: Problem,
+        rows: Floats,
+        truth: Array,
+        shares: Floats,
+        parts: Sequence[slice],
+        few: bool,
     ) -> Floats:
         """By the metric or losses: the most likely mixture of few, greedy selection of many."""
-        losses = partial(problem.targets.losses, truth)
+
+        def losses(predicted: Floats) -> Floats:
+            weighted: Floats = problem.targets.losses(truth, predicted) * shares / shares.mean()
+            return weighted
+
         metric = self.metric
         if self.single:
             goodness = _mean_goodness(metric or problem.targets.metric(), truth, parts, rows)
-            best = choose_best(goodness, -losses(rows).mean(axis=1))
-            return np.eye(len(rows))[best]
+            return np.eye(len(rows))[choose_best(goodness, -losses(rows).mean(axis=1))]
         if metric is not None:
             return blend_weights(rows, losses, partial(_mean_goodness, metric, truth, parts))
-        likelihoods = problem.targets.likelihoods(truth, rows) if few else None
-        return blend_weights(rows, losses) if likelihoods is None else mixture_weights(likelihoods)
+        known = problem.targets.likelihoods(truth, rows, shares) if few else None
+        return blend_weights(rows, losses) if known is None else mixture_weights(*known)
 
     def _refitted(
         self,
@@ -461,19 +466,21 @@ def blend_weights(
     return weights
 
 
-def mixture_weights(likelihoods: Floats) -> Floats:
+def mixture_weights(likelihoods: Floats, counts: Floats | None = None) -> Floats:
     """The weights with which a mixture of candidates is most likely, (candidates,).
 
-    `likelihoods` (candidates, n) are what each gives the truth. One example more that it alone
-    explains is imagined for every candidate (a Dirichlet prior): candidates that are about equally
-    good have about equal weights, and none is 0. By expectation maximisation.
+    `likelihoods` (candidates, n) are what each gives the truth, and `counts` (n,) how much each
+    example counts. One example more that it alone explains is imagined for every candidate (a
+    Dirichlet prior): candidates that are about equally good have about equal weights, and none is
+    0. By expectation maximisation.
 
     >>> mixture_weights(np.array([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]])).round(2)
     array([0.6, 0.4])
     """
+    times = np.ones(likelihoods.shape[1]) if counts is None else counts / counts.mean()
     weights: Floats = np.full(len(likelihoods), 1 / len(likelihoods))
     for _ in range(MIXTURE_STEPS):
         shares = weights[:, None] * likelihoods
-        weights = (shares / shares.sum(axis=0)).sum(axis=1) + 1.0
+        weights = (shares / shares.sum(axis=0)) @ times + 1.0
         weights /= weights.sum()
     return weights

@@ -54,7 +54,6 @@ from saen.learning.models.base import (
     Results,
     Study,
     TopEntries,
-    calibrated,
     digest_of,
     problem_arrays,
     unpack_common,
@@ -82,7 +81,7 @@ from saen.learning.parameters import (
     settings_of,
 )
 from saen.learning.problem import Problem
-from saen.learning.splits import Fold, Split
+from saen.learning.splits import Fold
 
 USUAL_C = 1.0
 MAX_THRESHOLDS = 32
@@ -239,7 +238,9 @@ def _finished(
     problem = study.problem
     targets = problem.targets
     tested, held_out = targets.read(tested), targets.read(held_out)
-    calibration = replace(calibrated(problem, fold, tested, held_out)[0], temperature=1.0)
+    rows = fold.held_out
+    errors = targets.calibrate(held_out[None], problem.values[rows], problem.weights[rows]).errors
+    calibration = Calibration(errors=errors if len(rows) else None)
     fitted = None
     if study.keep:
         fitted = FittedCounts(
@@ -577,33 +578,30 @@ class FittedCounts(Fitted):
 
 
 class _Trial(NamedTuple):
-    """Inner folds with some settings: their score, and calibrated outputs of held-out examples.
-
-    `losses` are those of the held-out examples, by weight.
-    """
+    """Inner folds with some settings: their score, outputs for held-out examples, and the factor
+    that calibrates these."""
 
     score: float
-    temperature: float
+    factor: float
     outputs: Floats
-    losses: Floats
 
 
 @dataclass(eq=False)
 class _FoldProblem:
     """One fold: its features at every depth, choices, calibration and the final fit.
 
-    `table`, `y` and `weights` are those of the training examples, followed by others that inner
-    folds hold out (a published validation part); `n_train` is where these begin.
+    `table` and `problem` are those of the training examples, followed by others that inner folds
+    hold out (a published validation part); `n_train` is where these begin, `fold` counts them all.
     """
 
     arguments: CountsArguments
     solver: Solver
     table: PartTable
     tests: PartTable
-    y: Array
-    weights: Floats
+    problem: Problem
+    class_weight: Any
     n_train: int
-    folds: list[Split]
+    fold: Fold
     graded: bool
     features: Features | None
     test_features: Floats | None
@@ -629,9 +627,7 @@ class _FoldProblem:
             fewest = max(arguments.min_graphs, MIN_LEAF)
             changes = {"encoding": "counts", "norm": solver.norm, "min_graphs": fewest}
         rows = np.concatenate([fold.train, np.setdiff1d(fold.held_out, fold.train)])
-        y, weights = problem.values[rows], problem.weights[rows]
-        if learner.class_weight is not None:
-            weights = targets.weighted(problem, fold.train, rows, learner.class_weight)
+        own = Problem(targets, problem.values[rows], problem.weights[rows])
         order = np.argsort(rows, kind="stable")
 
         def places(examples: Ints) -> Ints:
@@ -642,10 +638,10 @@ class _FoldProblem:
             solver,
             table.take(rows),
             table.take(fold.test),
-            solver.shaped(y),
-            weights,
+            own,
+            learner.class_weight,
             len(fold.train),
-            [(places(fit), places(check)) for fit, check in fold.inner or ()],
+            replace(fold, inner=tuple((places(a), places(b)) for a, b in fold.inner or ())),
             graded,
             None if features is None else replace(features, values=features.values[rows]),
             None if features is None else features.values[fold.test],
@@ -655,7 +651,7 @@ class _FoldProblem:
     def solve(self, n_threads: int = 1) -> tuple[CountsModel, Floats, Floats]:
         """The model, and outputs for the test examples and for the held-out ones."""
         self.n_threads = n_threads
-        train = np.arange(self.n_train)
+        train, self.y = np.arange(self.n_train), self.solver.shaped(self.problem.values)
         self.uses = np.bincount(self.table.top[train], minlength=self.table.n_rows)
         self.encoder = self.arguments._encoder(self.table, self.uses)  # noqa: SLF001
         encoded = self.encoder.encode(self.table)
@@ -669,7 +665,7 @@ class _FoldProblem:
         C, depth, best, held_out = USUAL_C, depths[-1], None, None
         if not isinstance(given, str):
             C = float(given)
-        if self.folds:
+        if self.fold.inner:
             trials = dict(zip(depths, self._try([(each, C) for each in depths]), strict=True))
             depth = max(depths, key=lambda each: trials[each].score)
             by_cost = {C: trials[depth]}
@@ -677,10 +673,9 @@ class _FoldProblem:
                 C = self._climb(depth, by_cost)
             best = by_cost[C]
             held_out = self._cross_fitted([*trials.values(), *by_cost.values()])
-        temperature = 1.0 if best is None else best.temperature
         encoder, X, scale = self._at(depth)
-        X, y, weights = X[train], self.y[train], self.weights[train]
-        function = self.solver.fit(X, y, weights, C).scaled(temperature)
+        X, y, weights = X[train], self.y[train], self._weights(train, train)
+        function = self.solver.fit(X, y, weights, C).scaled(1.0 if best is None else best.factor)
         typical = _mean_output(function.outputs(X), weights)
         function = function.with_columns_scaled(scale)
         model = CountsModel(
@@ -696,18 +691,25 @@ class _FoldProblem:
         tested = model.outputs(self.tests, self.test_features)
         return model, tested, tested[:0] if held_out is None else held_out
 
+    def _weights(self, train: Ints, rows: Ints) -> Floats:
+        """The weights of rows, with those of their classes among training examples."""
+        return self.problem.targets.weighted(self.problem, train, rows, self.class_weight)
+
     def _cross_fitted(self, trials: Sequence[_Trial]) -> Floats:
         """Outputs for what each inner fold holds out, with settings that the others decide."""
-        held_out, first = trials[0].outputs.copy(), 0
-        losses = np.stack([trial.losses for trial in trials])
-        total = losses.sum(axis=1)
-        for _, check in self.folds:
-            own = slice(first, first + len(check))
-            first += len(check)
-            alone = len(self.folds) == 1  # a single split decides itself
-            rest = total if alone else total - losses[:, own].sum(axis=1)
-            held_out[own] = trials[int(rest.argmin())].outputs[own]
+        held_out = np.empty_like(trials[0].outputs)
+        for part in self.fold.parts:
+            rest = self.fold.others(part)
+            judged = [self._judge(trial.outputs, rest) for trial in trials]
+            best = max(range(len(trials)), key=lambda k: judged[k][0])
+            held_out[part] = trials[best].outputs[part] * judged[best][1]
         return held_out
+
+    def _judge(self, outputs: Floats, among: Any = slice(None)) -> tuple[float, float]:
+        """The score of some held-out outputs, and the factor that calibrates them."""
+        rows, inner = self.fold.held_out, self.fold.inner or ()
+        weights = np.concatenate([self._weights(fit, check) for fit, check in inner])
+        return self.solver.judge(outputs[among], self.y[rows][among], weights[among])
 
     def _climb(self, depth: int | None, by_cost: dict[float, _Trial]) -> float:
         """The best C, from the usual one in both directions as long as the score improves."""
@@ -728,25 +730,21 @@ class _FoldProblem:
 
         def outputs(depth: int | None, C: float, fit: Ints, held_out: Ints) -> Floats:
             X = at[depth]
-            function = self.solver.fit(X[fit], self.y[fit], self.weights[fit], C)
+            function = self.solver.fit(X[fit], self.y[fit], self._weights(fit, fit), C)
             return function.outputs(X[held_out])
-
-        places = np.concatenate([held_out for _, held_out in self.folds])
-        y, weights = self.y[places], self.weights[places]
 
         def trial(rows: Sequence[Floats]) -> _Trial:
             raw = np.concatenate(rows)
-            score, temperature = self.solver.judge(raw, y, weights)
-            raw = raw * temperature
-            return _Trial(score, temperature, raw, self.solver.losses(raw, y, weights))
+            return _Trial(*self._judge(raw), raw)
 
-        jobs = [(*each, *fold) for each in settings for fold in self.folds]
+        folds = self.fold.inner or ()
+        jobs = [(*each, *fold) for each in settings for fold in folds]
         if self.n_threads == 1:
             found = [outputs(*job) for job in jobs]
         else:  # the solvers release the interpreter's lock
             with ThreadPoolExecutor(self.n_threads) as pool:
                 found = list(pool.map(lambda job: outputs(*job), jobs))
-        n = len(self.folds)
+        n = len(folds)
         return [trial(found[k : k + n]) for k in range(0, len(found), n)]
 
     def _depths(self) -> list[int | None]:

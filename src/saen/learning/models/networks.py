@@ -1,8 +1,8 @@
 """Shift Aggregate Extract Networks as a model: trained on inner folds, averaged, calibrated.
 
 A network is trained on the training part of every inner fold (`n_models` of each), and predicts
-what that fold holds out: these predictions calibrate the average of all networks, which is the
-model. Without inner folds, networks learn from all training examples and nothing is calibrated.
+what that fold holds out: these predictions calibrate every network, and the model is the average of
+them all. Without inner folds, networks learn from all training examples and nothing is calibrated.
 """
 
 from __future__ import annotations
@@ -267,16 +267,14 @@ class NetworkLearner(Learner):
             targets.read(rows, unit)
             for rows, unit in zip(trained.outputs[among], units, strict=True)
         ]
-        tested = np.mean(
-            [rows[len(run.held_out) :] for run, rows in zip(runs, each, strict=True)], 0
+        tested = [rows[len(run.held_out) :] for run, rows in zip(runs, each, strict=True)]
+        held_out = [rows[: len(run.held_out)] for run, rows in zip(runs, each, strict=True)]
+        calibration, mean, held_out_mean = calibrated(
+            problem,
+            fold,
+            np.stack(tested),
+            np.stack([np.concatenate(held_out[first::n]) for first in range(n)]),
         )
-        held_out = np.concatenate(
-            [
-                np.mean([rows[: len(runs[first].held_out)] for rows in each[first : first + n]], 0)
-                for first in range(0, len(runs), n)
-            ]
-        )
-        calibration, tested, held_out = calibrated(problem, fold, tested, held_out)
         fitted, states = None, trained.states[among]
         history = trained.history(among.start, among.stop)
         if not fold.inner:  # nothing was held out
@@ -299,8 +297,8 @@ class NetworkLearner(Learner):
         return FoldResult(
             fold=fold,
             calibration=calibration,
-            tested=tested,
-            held_out=held_out,
+            tested=mean,
+            held_out=held_out_mean,
             loss=trained.loss[:, among],
             validation=np.empty((0, 0)) if curve is None else curve,
             fitted=fitted,
@@ -380,18 +378,20 @@ class FittedNetworks(Fitted):
         return np.full(self.n_models, 1 / self.n_models)
 
     def each(self, data: Decompositions) -> Floats:
-        """Of every network alone, not calibrated."""
+        """Of every network alone, calibrated."""
         hierarchy, rows = self._alone(data), np.zeros(1, dtype=np.int64)
         if hierarchy is None:
             compressed = self.compress(data)
             hierarchy, rows = compressed.hierarchy, compressed.top.astype(np.int64)
         outputs = self._forward(hierarchy)
         _check_finite(outputs, rows)
-        return self.targets.read(outputs, (self.mean, self.scale))[rows]
+        each = self.targets.read(outputs, (self.mean, self.scale))
+        return self.calibration.apply(each, several=self.targets.several)[rows]
 
     def combined(self, each: Floats) -> Floats:
-        """The mean, calibrated."""
-        return self.calibration.apply(each.mean(axis=1), several=self.targets.several)
+        """The mean."""
+        result: Floats = each.mean(axis=1)
+        return result
 
     def _alone(self, data: Decompositions) -> Hierarchy | None:
         """A single small example, not compressed: that would take longer than it saves."""

@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_expit
 from sklearn.exceptions import ConvergenceWarning
 
 from saen._util.arrays import Array, Floats, Ints
 from saen.errors import InputError
-from saen.learning.calibration import fit_temperature, log_probabilities
+from saen.learning.calibration import fit_temperature
 from saen.learning.models.encoding import SHARES
 from saen.learning.models.forest import Forest, grow_classes, grow_numbers
 from saen.learning.problem import Targets, check_scores, mean_and_scale
@@ -89,14 +88,13 @@ class Solver:
 
     - `fit(X, y, weights, C)` gives a function of features;
     - `judge` gives the score of held-out outputs, from their targets and weights, and the factor of
-      the outputs that makes it best; `losses` are those of outputs multiplied by it, one by one;
+      the outputs that makes it best;
     - `costs` are the C to choose from, none for a forest, which has a `norm` of its own;
     - `wide`: targets are a column each, even if there is only one.
     """
 
     fit: Callable[[Any, Array, Floats, float], Linear | Forest]
     judge: Callable[[Floats, Array, Floats], tuple[float, float]]
-    losses: Callable[[Floats, Array, Floats], Floats]
     costs: tuple[float, ...]
     norm: str | None = None
     wide: bool = False
@@ -116,16 +114,16 @@ def _classes_solver(targets: Targets, forest: bool) -> Solver:
     costs, norm = ((), SHARES) if forest else (CLASS_CS, None)
     if targets.several:
         fit = _grow_several if forest else _fit_several
-        return Solver(fit, _judge_several, _losses_of_several, costs, norm)
+        return Solver(fit, _judge_several, costs, norm)
     one = partial(_grow_classes if forest else _fit_classes, n_classes=max(targets.n_outputs, 2))
-    return Solver(one, _judge_classes, _losses_of_classes, costs, norm)
+    return Solver(one, _judge_classes, costs, norm)
 
 
 def _numbers_solver(targets: Targets, forest: bool) -> Solver:
     """All columns of y at once where none has gaps."""
     if forest:
-        return Solver(_grow_several, _judge_numbers, _losses_of_numbers, (), wide=True)
-    return Solver(_fit_numbers, _judge_numbers, _losses_of_numbers, NUMBER_CS, wide=True)
+        return Solver(_grow_several, _judge_numbers, (), wide=True)
+    return Solver(_fit_numbers, _judge_numbers, NUMBER_CS, wide=True)
 
 
 @contextmanager
@@ -251,24 +249,6 @@ def _judge_classes(outputs: Floats, y: Array, weights: Floats) -> tuple[float, f
     """
     temperature, loss = fit_temperature(outputs, y, weights)
     return -loss, 1 / temperature
-
-
-def _losses_of_classes(outputs: Floats, y: Array, weights: Floats) -> Floats:
-    losses: Floats = -weights * log_probabilities(outputs)[np.arange(len(y)), y]
-    return losses
-
-
-def _losses_of_several(outputs: Floats, y: Array, weights: Floats) -> Floats:
-    signed = log_expit(np.where(y == 1, outputs, -outputs))
-    losses: Floats = -(np.where(y >= 0, signed, 0.0) * weights.reshape(len(y), -1)).sum(axis=1)
-    return losses
-
-
-def _losses_of_numbers(outputs: Floats, y: Array, weights: Floats) -> Floats:
-    _, scale = mean_and_scale(y, np.ones(len(y)))
-    squares = np.where(np.isfinite(y), (outputs - y) / scale, 0.0) ** 2
-    losses: Floats = weights * squares.sum(axis=1)
-    return losses
 
 
 def _judge_several(outputs: Floats, y: Array, weights: Floats) -> tuple[float, float]:
