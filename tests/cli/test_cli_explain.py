@@ -57,12 +57,14 @@ def test_explain_shows_one_graph_on_the_terminal(folder):
     explanation = explain(model, saen.load(folder / "talk.saen"), 4, k=3)
     lines = shown.splitlines()
     assert lines[0] == f"talk, graph 4: predicted {explanation.prediction}"
-    assert lines[1] == (
+    assert lines[1] == explanation.sentence
+    assert lines[2] == (
         f"log-odds of {explanation.prediction}: {explanation.output:.3f}, probability "
         f"{explanation.probability:.3f} "
         f"(the average graph of the training data: {explanation.baseline:.3f})"
     )
-    assert len([line for line in lines if "radius" in line]) == 3
+    assert lines[3].split() == ["contribution", "times", "node", "evidence", "part"]
+    assert len(lines) == 7
     for part in explanation.parts:
         assert f"{part.contribution:+.4f}" in shown
         assert explanation.evidence(part.contribution) in shown
@@ -94,7 +96,7 @@ def test_explain_shows_the_unique_parts_of_all_graphs(folder):
     assert len(printed["parts"]) == 5
     assert set(printed["targets"]) == {"<b>questions</b>", "[bold]chat"}
     shown = invoke(*arguments(folder)).stdout
-    assert "talk: most influential ego graphs" in shown
+    assert "talk: the parts that tell predictions apart" in shown
     assert printed["parts"][0]["towards"] in shown
 
 
@@ -144,12 +146,12 @@ def test_explain_names_the_target_of_several_and_says_what_its_number_is(tmp_pat
     command = ["explain", tmp_path / "m.saen", tmp_path / "x.csv"]
     one, two = model.predict(graphs[2])[0]
     shown = invoke(*command, "--graph", 2).stdout
-    assert f"predicted odd {one}, long {two}\nlog-odds of target odd being 1: " in shown
+    assert f"predicted odd {one}, long {two}\nLog-odds of target odd being 1: " in shown
     assert (
         "log-odds of target long being 1: "
         in invoke(*command, "-g", 2, "--explain-target", "long").stdout
     )
-    assert "for the log-odds of target odd being 1\n" in invoke(*command).stdout
+    assert "to the log-odds of target odd being 1, per occurrence\n" in invoke(*command).stdout
     assert (
         run(*command, "--explain-target", "long")["quantity"] == "log-odds of target long being 1"
     )
@@ -182,9 +184,9 @@ def test_explain_shows_the_ends_of_edges(tmp_path):
     saen.save(graphs, tmp_path / "g.saen")
     command = ["explain", tmp_path / "m.saen", tmp_path / "g.saen", "-g", 0]
     shown = " ".join(invoke(*command).stdout.split())
-    assert "contribution times edge evidence role made of" in shown
+    assert "contribution times edge evidence part" in shown
     assert "1 → 0" in shown
-    assert shown.endswith("edge O to C")
+    assert shown.endswith("O to C")
     assert run(*command)["parts"][0]["edge"] == [1, 0]
 
 

@@ -43,8 +43,9 @@ def test_explain_collection_is_the_sum_over_examples(threads, model):
     np.testing.assert_allclose(collected.means[:, 0], -collected.means[:, 1])
     assert len(collected.parts) == 6
     for each in collected.parts:
-        assert each.total == pytest.approx(abs(totals[each.number]))
-        assert each.towards == collected.targets[int(totals[each.number] > 0)]
+        assert each.same[0] == each.number
+        assert each.total == pytest.approx(totals[list(each.same)].sum())
+        assert each.towards == collected.targets[int(each.mean > 0)]
         offset = int(some.node_offsets[each.index]) * 2
         assert compressed.unique_of(1)[offset + each.part.number] == each.number
 
@@ -62,7 +63,8 @@ def test_explain_collection_of_many_classes_names_the_one_that_a_part_raises_mos
         sums += [explanation.output - explanation.baseline for explanation in each]
     np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-6)
     for part in collected.parts:
-        assert collected.targets.index(part.towards) == collected.means[part.number].argmax()
+        means = totals[list(part.same)].sum(axis=0)
+        assert collected.targets.index(part.towards) == means.argmax()
     assert json.loads(json.dumps(collected.to_json()))["parts"][0]["number"] == (
         collected.parts[0].number
     )

@@ -392,3 +392,21 @@ def test_tu_the_statistics_of_the_real_datasets_are_those_of_the_paper(name: str
         assert entry.paper.average_nodes == pytest.approx(nodes, abs=0.01)
         assert entry.paper.average_max_degree == pytest.approx(degree, abs=0.01)
     assert (graphs.node_labels is not None) == (entry.node_labels == "node")
+
+
+def test_tu_labels_are_what_a_readme_says_that_their_codes_are(tmp_path):
+    files = {
+        "x_A.txt": "1, 2\n2, 3\n",
+        "x_graph_indicator.txt": "1\n1\n1\n",
+        "x_node_labels.txt": "0\n1\n0\n",
+        "x_edge_labels.txt": "0\n7\n",
+        "README.txt": "Node labels were converted by this map:\n\nComponent 0:\n\t0\tC\n\t1\tO\n"
+        "Edge labels:\n  0  single\n\n1 of these lines is no code\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    graphs = read_tu(tmp_path)
+    assert graphs.node_labels.tolist() == ["C", "O", "C"]
+    assert set(graphs.edge_labels.tolist()) == {0, 7}  # 7 is not listed: all stay codes
+    (tmp_path / "README.txt").write_bytes(b"\xff" * 99)
+    assert read_tu(tmp_path).node_labels.tolist() == [0, 1, 0]

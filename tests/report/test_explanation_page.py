@@ -9,9 +9,9 @@ import pytest
 import saen
 from saen import Documents, Graphs, SAENClassifier, SAENRegressor, explain, explain_collection
 from saen.data.nested import NestedData
+from saen.explanations.molecules import as_molecule
 from saen.report.explanation_drawing import can_draw, draw_explanation, draw_part
 from saen.report.explanation_page import write_explanation
-from saen.report.molecule_drawing import draw_molecule
 from tests.report.html_reader import pairs, read_html, tables
 from tests.report.pictures import artists
 
@@ -43,23 +43,17 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
     page = written(tmp_path, explanation, name="talk", about={"model": HOSTILE})
     assert page.all("h1")[0].text == "talk, graph 2"
     assert [heading.text for heading in page.all("h2")] == [
-        "Most influential ego graphs",
-        "Most influential nodes",
-        "Do the contributions add up?",
+        "The parts that count most",
         "Settings",
     ]
     assert len(page.all("svg")) == 1 + 4
     assert all(drawing.attributes["aria-label"] for drawing in page.all("svg"))
-    parts, nodes, balance = tables(page)
-    assert [row[-1] for row in parts[1:]] == [part.what for part in explanation.parts]
+    [parts] = tables(page)
+    assert [row[2] for row in parts[1:]] == [part.what for part in explanation.parts]
     # On a phone, what is on the right has to be scrolled to: the contribution is not.
     assert parts[0][:2] == ["contribution", "picture"]
-    assert nodes[0][0] == "contribution"
-    assert [row[2] for row in nodes[1:]] == [
-        str(part.count) for part in explanation.top_parts(level=0, k=4)
-    ]
-    assert balance[0] == ["level", "attributed", "not attributed", "sum", "output"]
-    assert {row[3] for row in balance[1:]} == {row[4] for row in balance[1:]}
+    assert [row[3] for row in parts[1:]] == [str(part.count) for part in explanation.parts]
+    assert explanation.sentence in page.text
     assert pairs(page)["decomposition: radii"] == "0, 1"
     assert pairs(page)["model"] == HOSTILE
     assert page.all("b") == page.all("script") == []
@@ -68,16 +62,17 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
 def test_page_of_a_collection_shows_its_unique_parts(model, graphs, tmp_path):
     explanation = explain_collection(model, graphs, k=5)
     page = written(tmp_path, explanation, name="talk")
-    assert page.all("h1")[0].text == "talk: most influential ego graphs"
+    assert page.all("h1")[0].text == "talk: the parts that tell predictions apart"
     assert len(page.all("svg")) == 5
     head, *rows = tables(page)[0]
-    assert head[0] == "mean"
+    assert head[0] == "contribution"
     for row, part in zip(rows, explanation.parts, strict=True):
         shown = dict(zip(head, row, strict=True))
         assert shown["evidence for"] == part.towards
-        assert shown["occurrences"] == f"{part.occurrences:,}"
-        assert shown["examples"] == f"{part.examples:,}"
-        assert shown["made of"] == part.part.what
+        assert (shown["contribution"][0] == "−") == (part.towards == explanation.targets[0])
+        assert shown["times"] == f"{part.occurrences:,}"
+        assert shown["graphs"] == f"{part.examples:,}"
+        assert shown["part"] == part.part.what
 
 
 def test_page_of_an_explanation_is_self_contained_and_deterministic(model, graphs, tmp_path):
@@ -162,8 +157,7 @@ def test_molecules_are_drawn_by_rdkit_with_contributions_on_atoms_and_bonds(tmp_
     for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
         write_explanation(tmp_path / f"m{suffix}", explain(model, graphs, 1))
         assert (tmp_path / f"m{suffix}").read_bytes().startswith(start)
-    plain = saen.generate_threads(3, average_nodes=5, seed=0)
-    assert draw_molecule(plain[0], np.zeros(plain[0].n_nodes), np.zeros(plain[0].n_edges)) is None
+    assert as_molecule(saen.generate_threads(3, average_nodes=5, seed=0)[0]) is None
 
 
 def test_documents_are_shown_as_text_with_coloured_words(tmp_path):

@@ -49,7 +49,7 @@ def test_a_chemist_gets_rows_back_and_sees_atoms_coloured() -> None:
     assert "x1: predicted 1" in shown.stdout
     page = Path("x.html").read_text()
     assert page.count("<svg") > 1
-    assert "made of" in page
+    assert "the molecule goes on" in page
 
 
 def test_an_analyst_of_networks_is_told_what_is_not_used(folder: Path) -> None:

@@ -16,7 +16,9 @@ from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
     from saen.explanations.collection import CollectionExplanation
+    from saen.explanations.describe import Part
     from saen.explanations.explanation import Explanation
+    from saen.learning.models.base import FeatureContribution
 
 
 @options.reads_data
@@ -95,41 +97,48 @@ def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
     from saen.explanations.explanation import Explanation
     from saen.report.explanation_page import explanation_title
 
-    title = explanation_title(explanation, name)
-    rows: list[tuple[Any, ...]] = []  # the part, then cells
+    columns: dict[str, list[str]] = {}
     if isinstance(explanation, Explanation):
-        probability = ""
-        if explanation.probability is not None:
-            other = explanation.target != explanation.prediction
-            of = f" of {explanation.target}" if other else ""
-            probability = f", probability{of} {explanation.probability:.3f}"
-        # The probability of a blend is that of all members, the number below that of one.
-        member = f" by {explanation.members[0].share}" if explanation.members else ""
-        heading(f"{title}: predicted {explanation.predicted}{probability if member else ''}")
-        line = f"{explanation.quantity}{member}: {explanation.output:.3f}"
-        line += "" if member else probability
-        print_line(f"{line} ({explanation.reference}: {explanation.baseline:.3f})")
-        edges = any(one.edge is not None for one in explanation.parts)
-        headers = ["contribution", "times", "edge" if edges else "node", "evidence"]
-        for one in explanation.parts:
-            place = explanation.decomposed.place(one)
-            evidence = explanation.evidence(one.contribution)
-            rows.append((one, f"{one.contribution:+.4f}", f"×{one.count}", place, evidence))
+        _print_one(explanation, explanation_title(explanation, name))
+        parts, features = explanation.parts, explanation.features[: explanation.k]
+        both: list[Part | FeatureContribution] = [*parts, *features]
+        columns["contribution"] = [f"{one.contribution:+.4f}" for one in both]
+        columns["times"] = [*(f"×{one.count}" for one in parts), *([""] * len(features))]
+        place = "edge" if any(one.edge is not None for one in parts) else "node"
+        places = [explanation.decomposed.place(one) for one in parts]
+        columns[place] = places + [""] * len(features)
+        columns["evidence"] = [explanation.evidence(one.contribution) for one in both]
+        columns["part"] = [one.name for one in parts]
+        columns["part"] += [f"{each.name} = {each.value:.4g}" for each in features]
     else:
-        heading(title)
-        headers = ["contrast", "mean", "total", "occurrences", "examples", "evidence for"]
-        for each in explanation.parts:
-            numbers = f"{each.contrast:.4f}", f"{each.mean:+.4f}", f"{each.total:+.1f}"
-            counts = f"{each.occurrences:,}", f"{each.examples:,}"
-            rows.append((each.part, *numbers, *counts, each.towards))
-    listed = table(*headers[:-1])
-    for header in (headers[-1], "role", "made of"):
+        heading(explanation_title(explanation, name))
+        print_line(explanation.sentence)
+        print_line(f"contributions to the {explanation.quantity}, per occurrence")
+        unique = explanation.parts
+        columns["contribution"] = [f"{each.mean:+.4f}" for each in unique]
+        columns["contrast"] = [f"{each.contrast:.4f}" for each in unique]
+        columns["times"] = [f"{each.occurrences:,}" for each in unique]
+        columns[f"{explanation.noun}s"] = [f"{each.examples:,}" for each in unique]
+        columns["evidence for"] = [each.towards for each in unique]
+        columns["part"] = [each.part.name for each in unique]
+    listed = table(*list(columns)[:-2])
+    for header in list(columns)[-2:]:
         listed.add_column(header, justify="left")
-    for part, *cells in rows:
-        listed.add_row(*cells, ", ".join(part.roles), part.what)
-    if isinstance(explanation, Explanation):
-        for feature in explanation.features[: explanation.k]:
-            evidence = explanation.evidence(feature.contribution)
-            made_of = f"{feature.name} = {feature.value:.4g}"
-            listed.add_row(f"{feature.contribution:+.4f}", "", "", evidence, "feature", made_of)
+    for row in zip(*columns.values(), strict=True):
+        listed.add_row(*row)
     console().print(listed)
+
+
+def _print_one(explanation: Explanation, title: str) -> None:
+    probability = ""
+    if explanation.probability is not None:
+        other = explanation.target != explanation.prediction
+        of = f" of {explanation.target}" if other else ""
+        probability = f", probability{of} {explanation.probability:.3f}"
+    # The probability of a blend is that of all members, the number below that of one.
+    member = f" by {explanation.members[0].share}" if explanation.members else ""
+    heading(f"{title}: predicted {explanation.predicted}{probability if member else ''}")
+    print_line(explanation.sentence)
+    line = f"{explanation.quantity}{member}: {explanation.output:.3f}"
+    line += "" if member else probability
+    print_line(f"{line} ({explanation.reference}: {explanation.baseline:.3f})")

@@ -18,6 +18,7 @@ from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.refinement import Refinement
 from saen.data.vocabulary import Vocabulary
+from saen.decompositions.words import object_words
 from saen.errors import InputError
 
 FITTED = {"fitted": Vocabulary}
@@ -101,6 +102,10 @@ class Decomposition(ABC):
     def describe_label(self, label: Any) -> Any:
         """A bottom label as readers understand it; the label itself unless it is a code."""
         return label
+
+    def describe(self, hierarchy: Hierarchy, level: int, numbers: Numbers) -> list[str]:
+        """Objects of a level of a hierarchy of this decomposition, in words."""
+        return object_words(hierarchy, level, numbers, self.describe_label)
 
     def costs(self, data: Any) -> Numbers:
         """About how many entries each example will have, shape (n,): chunks are cut by it."""

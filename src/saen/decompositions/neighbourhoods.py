@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from saen._util.arrays import (
     Ints,
@@ -16,6 +17,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
+from saen._util.strings import short_label
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.data.refinement import Refinement
@@ -24,6 +26,14 @@ from saen.decompositions.base import FITTED, Anchors, integer
 from saen.decompositions.edge_roles import EDGES_HELP, KnownLinks
 from saen.decompositions.graph_base import GraphDecomposition
 from saen.decompositions.node_labels import DIRECTION_HELP, LABELS_HELP
+from saen.decompositions.words import (
+    MAX_DESCRIPTION,
+    NEIGHBOUR,
+    ROOT,
+    around_words,
+    counted,
+    label_words,
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,47 @@ class Neighbourhoods(GraphDecomposition):
         nodes = np.arange(graphs.n_nodes)
         upper = [np.repeat(nodes, level + 1) for level in range(1, self.depth + 1)]
         return self.node_anchors(graphs, *upper, None)
+
+    def describe(self, hierarchy: Hierarchy, level: int, numbers: Ints) -> list[str]:
+        """A node, its neighbours, and what is 2, 3, … steps away (walks that do not turn back)."""
+        every = np.arange(hierarchy.sizes[0] + 1)
+        labels = label_words(hierarchy, self.describe_label, every[:-1])
+        names, codes = np.unique(labels, return_inverse=True)
+        near = sparse.csr_array((np.ones_like(codes), codes, every), (len(codes), len(names)))
+        rings, columns, depth = [near], [names.tolist()], np.zeros_like(codes)
+        before = near
+        for step, relation in enumerate(hierarchy.relations[:level], 1):
+            root, carry = relation.matrix(ROOT), relation.matrix("carry")
+            roles = [role for role in relation.alphabet if role.startswith(NEIGHBOUR)]
+            around = [relation.matrix(role) for role in roles] or [0 * root]
+            links = sum(around[1:], around[0])
+            ring = far = links @ near
+            words = columns[0]
+            if step == 1:
+                ring = sparse.hstack([matrix @ near for matrix in around], format="csr")
+                kinds = [role.removeprefix(NEIGHBOUR) for role in roles] or [""]
+                words = [f"{kind} {name}".strip() for kind in kinds for name in words]
+            elif self.direction == "both":
+                turning = links.sum(axis=1) - (step > 2)
+                ring = far = sparse.csr_array(far - (root @ before).multiply(turning[:, None]))
+            own = root + carry
+            depth = np.maximum(own @ depth, step * (np.diff(root.indptr) > 0))
+            before, near = own @ near, far
+            rings = [*(own @ each for each in rings), ring]
+            columns.append(words)
+
+        def in_words(ring: int, number: int) -> str:
+            matrix, words = rings[ring], columns[ring]
+            own = slice(matrix.indptr[number], matrix.indptr[number + 1])
+            counts = zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True)
+            listed = sorted((-n, words[column]) for column, n in counts if n > 0)
+            return counted((word, -n) for n, word in listed)
+
+        texts = []
+        for number in numbers.tolist():
+            centre, *others = (in_words(ring, number) for ring in range(depth[number] + 1))
+            texts.append(short_label(around_words(centre, others), MAX_DESCRIPTION))
+        return texts
 
     def costs(self, graphs: Graphs) -> NDArray[np.int64]:
         """Upper bound of the entries of all relations per graph, shape (G,)."""

@@ -193,13 +193,13 @@ def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
     """A label of such a specification in words, with the range of numbers that a bin stands for.
 
     >>> describe_label("log-degree:4", 13), describe_label("node,log-degree", ("C", 2))
-    ('9–10', ('C', '3–6'))
+    ('degree 9–10', ('C', 'degree 3–6'))
     >>> describe_label("node,rings", ("C", 6, 2)), describe_label("hub", 1)
     (('C', 'ring of 6', '2 ring edges'), '1 from hub')
     """
     kinds = [kind for kind in _listed(labels) if kind != "attributes"]
     values = label if isinstance(label, tuple) else (label,)
-    if not any(kind.startswith(("log-", ATTRIBUTE_BINS, RINGS, HUB)) for kind in kinds):
+    if not any(kind.startswith(("log-", ATTRIBUTE_BINS, RINGS, HUB, *COUNTS)) for kind in kinds):
         return label
     if "distance" in kinds:  # stands last
         kinds.sort(key="distance".__eq__)
@@ -217,13 +217,17 @@ def describe_label(labels: str, label: Any, bins: Bins | None = None) -> Any:
         if kind.startswith(ATTRIBUTE_BINS):
             return value if bins is None else bins.describe(value)
         if kind.startswith("log-"):
-            return _bin_range(value, int(kind.partition(":")[2] or 1))
+            name, _, argument = kind.removeprefix("log-").partition(":")
+            return f"{name} {_bin_range(value, int(argument or 1))}"
+        if kind in COUNTS:
+            return f"{kind} {value}"
         if kind == RINGS:
             return f"ring of {value}" if value else "no ring"
         if kind == "ring edges":
             return f"{value} ring edges"
         if kind == HUB:
-            return f"{value}{'+' if value == MAX_HUB_DISTANCE else ''} from hub"
+            steps = f"{value}{'+' if value == MAX_HUB_DISTANCE else ''}"
+            return "hub" if value == 0 else f"{steps} from hub"
         return value
 
     texts = tuple(text(kind, value) for kind, value in zip(kinds, values, strict=True))

@@ -13,11 +13,12 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints, frozen
 from saen._util.executor import Executor
+from saen._util.strings import plural
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.explanations.describe import DecomposedExample, Part, largest
+from saen.explanations.describe import DecomposedExample, Part, largest, singular
 from saen.explanations.goal import (
     Goal,
     check_complete,
@@ -33,20 +34,26 @@ from saen.learning.models.base import Fitted
 
 EXAMPLES_PER_TASK = 500
 """Unique examples that a task of an executor explains."""
+CANDIDATES = 5
+"""Times as many parts as are asked for are looked at: some lie at the same places."""
 
 
 @dataclass(frozen=True, eq=False)
 class UniquePart:
     """One of the unique parts of a collection, and what its occurrences contribute.
 
-    - `number`: among the unique parts; `contrast`: how much it tells the classes apart, see
-      `contrasts`; `towards`: the class (or the direction) that it is most evidence for; `mean`: its
-      mean contribution towards that, per occurrence;
+    - `number`: among the unique parts; `same`: the numbers of all that lie at the same places, of
+      which this is the first, and whose contributions are counted together; `contrast`: how much it
+      tells the classes apart, see `contrasts`;
+    - `mean`: its mean contribution per occurrence; of two classes to the log-odds of the second, of
+      a regression to the prediction: negative ones are evidence for the first class, or `lower`.
+      Of more classes, to the logit of `towards`: the class that it is most evidence for;
     - `occurrences`: how often it occurs; `examples`: in how many examples;
     - `part`: one occurrence, in the example number `index`, called `id`, which is `decomposed`.
     """
 
     number: int
+    same: tuple[int, ...]
     contrast: float
     towards: str
     mean: float
@@ -73,7 +80,7 @@ class CollectionExplanation:
       (unique parts, targets);
     - `occurrences`, `examples`: how often each occurs, and in how many examples, (unique parts,);
     - `parts`: those that tell the classes apart most, by descending `contrast`;
-    - `quantity`: of several targets, what is explained, in words, else nothing;
+    - `quantity`: what is explained, in words; `noun`: what an example is;
     - `explained`: of a blend, whose parts these are, in words;
     - `n_examples`: of the collection; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
@@ -89,7 +96,20 @@ class CollectionExplanation:
     gap: float
     settings: dict[str, Any]
     explained: str = ""
-    quantity: str = ""
+    quantity: str = "prediction"
+    noun: str = "example"
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence: the most telling part for every target."""
+        first = {each.towards: each for each in reversed(self.parts)}
+        told = [
+            f"[{each.part.name}] is evidence for {name} ({each.mean:+.3g} each, in "
+            f"{each.examples:,} of {plural(self.n_examples, self.noun)})"
+            for name in self.targets
+            if (each := first.get(name)) is not None
+        ]
+        return "; ".join(told[:4]) + "." if told else "No part tells predictions apart."
 
     def to_json(self) -> dict[str, Any]:
         """The strongest unique parts as plain numbers, lists and strings."""
@@ -97,6 +117,7 @@ class CollectionExplanation:
             "structures": self.n_examples,
             "explained": self.explained,
             "quantity": self.quantity,
+            "sentence": self.sentence,
             "level": self.name,
             "unique_parts": len(self.means),
             "targets": list(self.targets),
@@ -105,6 +126,7 @@ class CollectionExplanation:
             "parts": [
                 {
                     "number": each.number,
+                    "same": list(each.same),
                     "contrast": each.contrast,
                     "towards": each.towards,
                     "mean": each.mean,
@@ -179,29 +201,48 @@ def explain_collection(
     contrast = contrasts(compressed, found).max(axis=1)
     level = compressed.hierarchy.depth - 1
 
-    @cache
-    def keyed_example(index: int) -> tuple[DecomposedExample, Keys]:
-        decomposed = decompose_one(model, data[index : index + 1])
-        return decomposed, level_keys(decomposed.hierarchy)[level]
+    signed = means[:, 1:] if len(names) == 2 else means
 
-    def describe(number: int) -> UniquePart:
+    @cache
+    def keyed_example(index: int) -> tuple[DecomposedExample, Keys, Ints]:
+        decomposed = decompose_one(model, data[index : index + 1])
+        return decomposed, level_keys(decomposed.hierarchy)[level], decomposed.places(level)
+
+    def found_at(number: int) -> tuple[int, int, frozenset[int]]:
+        """An example with a part, the first such object in it, and the places of all."""
         row = rows[np.flatnonzero(relation.parts == number)[0]]
         index = int(np.flatnonzero(compressed.top == row)[0])
-        decomposed, keys = keyed_example(index)
-        own = int(np.flatnonzero((keys == compressed.keys[level][number]).all(axis=1))[0])
-        best = int(means[number].argmax())
+        _, keys, places = keyed_example(index)
+        own = np.flatnonzero((keys == compressed.keys[level][number]).all(axis=1))
+        return index, int(own[0]), frozenset(places[own].tolist())
+
+    def describe(numbers: list[int], index: int, own: int) -> UniquePart:
+        number, decomposed = numbers[0], keyed_example(index)[0]
+        total = (signed[numbers] * occurrences[numbers][:, None]).sum(axis=0)
+        mean = total / occurrences[number]
+        best = int(mean.argmax())
+        towards = names[best] if len(names) > 2 else names[int(mean[0] > 0)]
         return UniquePart(
             number=number,
-            contrast=float(contrast[number]),
-            towards=names[best],
-            mean=float(means[number, best]),
+            same=tuple(numbers),
+            contrast=float(contrast[numbers].sum()),
+            towards=towards,
+            mean=float(mean[best]),
             occurrences=int(occurrences[number]),
             examples=int(examples[number]),
-            part=decomposed.part(level, own, means[number, best]),
+            part=decomposed.part(level, own, mean[best]),
             index=index,
             id=example_id(data, index),
             decomposed=decomposed,
         )
+
+    # Neighbourhoods of several depths are often the same nodes wherever they occur.
+    groups: dict[tuple[int, int, frozenset[int]], tuple[int, list[int]]] = {}
+    for number in largest(contrast, CANDIDATES * k):
+        index, own, places = found_at(number)
+        groups.setdefault((index, int(examples[number]), places), (own, []))[1].append(number)
+    parts = [describe(numbers, key[0], own) for key, (own, numbers) in groups.items()]
+    parts.sort(key=lambda each: -each.contrast)
 
     return CollectionExplanation(
         name=compressed.hierarchy.names[-2],
@@ -209,12 +250,13 @@ def explain_collection(
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(map(describe, largest(contrast, k))),
+        parts=tuple(parts[:k]),
         n_examples=len(data),
         gap=found.gap,
         settings=decomposition_settings(model),
         explained=share,
-        quantity=Goal.of(model, target, None).quantity if model.targets.names else "",
+        quantity="logit of the class" if len(names) > 2 else Goal.of(model, target, None).quantity,
+        noun=singular(compressed.hierarchy.names[-1]),
     )
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from saen._util.arrays import Floats, Ints
-from saen._util.strings import short_label
 from saen.data.content_hash import level_keys
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
-from saen.data.nested import NUMBER
-from saen.data.vocabulary import UNSEEN
 from saen.decompositions import Anchors
+from saen.decompositions.base import Decomposition
+from saen.decompositions.words import object_words
+from saen.explanations.molecules import as_molecule, fragment_smiles
 
-MAX_DESCRIPTION = 100  # characters
+MAX_REACHED = 20_000_000
+"""Pairs of an object and what it is made of: with more, parts at the same places are not merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,12 @@ class Part:
     - `level`, `number`: which object it is; `roles`: its roles in its parents;
     - `node`: the node at its centre, or the node that it is, where the decomposition says so;
     - `edge`: the two ends of the edge that it is, source first, where it is one;
-    - `contribution`: to the output that is explained, that of all `count` identical objects of the
-      example together, of which this is the first;
-    - `what`: the labels that it is made of, in words;
-    - `bottom`: the bottom objects that it is made of, ascending;
-    - `inside`: the contribution of each of them within this part, if computed.
+    - `contribution`: to the output that is explained, that of all objects of the example together
+      that are identical, or made of the same bottom objects: they lie at `count` places;
+    - `what`: what it is made of, in words; `smiles`: of a molecule, the fragment, with `*` where
+      the molecule goes on;
+    - `bottom`: the bottom objects that it is made of, ascending; `everywhere`: at all places;
+    - `inside`: the contribution of each of `bottom` within this part, if computed.
     """
 
     level: int
@@ -48,6 +49,13 @@ class Part:
     inside: Floats | None = None
     count: int = 1
     edge: tuple[int, int] | None = None
+    smiles: str = ""
+    everywhere: Ints | None = None
+
+    @property
+    def name(self) -> str:
+        """The fragment, or what it is made of."""
+        return self.smiles or self.what
 
     def to_json(self) -> dict[str, Any]:
         """As plain numbers, lists and strings."""
@@ -60,6 +68,7 @@ class Part:
             "contribution": self.contribution,
             "count": self.count,
             "what": self.what,
+            "smiles": self.smiles,
             "bottom": self.bottom.tolist(),
             "inside": None if self.inside is None else self.inside.tolist(),
         }
@@ -69,37 +78,38 @@ class Part:
 class DecomposedExample:
     """One example with its own hierarchy, and the graph or document that it is, if it is one.
 
-    `anchors` are those that its decomposition gives, where it has any; `describe_label` says what a
-    bottom label means.
+    `anchors` are those that its decomposition gives, where it has any.
     """
 
     hierarchy: Hierarchy
     graph: Graphs | None = None
     anchors: Anchors | None = None
-    describe_label: Callable[[Any], Any] = lambda label: label
+    decomposition: Decomposition | None = None
     document: Documents | None = None
 
+    def describe(self, level: int, numbers: Ints) -> list[str]:
+        """Objects of a level in words."""
+        if self.decomposition is None:
+            return object_words(self.hierarchy, level, numbers, lambda label: label)
+        return self.decomposition.describe(self.hierarchy, level, numbers.astype(np.int64))
+
     def part(
-        self,
-        level: int,
-        number: int,
-        contribution: float,
-        inside: Floats | None = None,
-        count: int = 1,
+        self, level: int, number: int, contribution: float, what: str = "", **merged: Any
     ) -> Part:
-        """An object of a level in words."""
+        """An object of a level in words; `merged` are fields about all that it stands for."""
         around = None if self.anchors is None else self.anchors.nodes[level]
+        bottom = self.bottom_objects(level, number)
+        own = {"roles": self._roles(level, np.array([number])), "everywhere": bottom} | merged
         return Part(
             level=level,
             number=number,
-            roles=self._roles(level, number),
             node=None if around is None or around[number] < 0 else int(around[number]),
             contribution=float(contribution),
-            what=short_label(self._what(level, number), MAX_DESCRIPTION),
-            bottom=self.bottom_objects(level, number),
-            inside=inside,
-            count=count,
+            what=what or self.describe(level, np.array([number]))[0],
+            bottom=bottom,
             edge=self._ends(level, number),
+            smiles=self._smiles(bottom),
+            **own,
         )
 
     def place(self, part: Part) -> str:
@@ -116,58 +126,72 @@ class DecomposedExample:
         k: int,
         inside: Callable[[int], Floats] | None = None,
     ) -> tuple[Part, ...]:
-        """The k strongest kinds of objects of a level, with the contributions `inside` each.
+        """The k strongest parts of a level, with the contributions `inside` each.
 
-        Identical objects in the same roles are one part, with the sum of their contributions.
+        One part are identical objects in the same roles, and all that lie at the same places: in a
+        small molecule, the neighbourhoods of depth 2, 3 and 4 are often the whole of it.
         """
-        first, kinds, counts = self._kinds[level]
-        totals = np.bincount(kinds, contributions, minlength=len(first))
-        return tuple(
-            self.part(
-                level,
-                int(first[kind]),
-                totals[kind],
-                None if inside is None else inside(int(first[kind])),
-                int(counts[kind]),
-            )
-            for kind in largest(np.abs(totals), k)
+        places = self.places(level)
+        members, first = self._fragments(level, places)
+        totals = np.bincount(members, contributions, minlength=len(first))
+        strongest = largest(np.abs(totals), k)
+        words = self.describe(level, first[strongest]) if strongest else []
+        relation = self.hierarchy.relations[level]
+        times = np.ones(relation.n_parts, dtype=np.int64)
+        np.maximum.at(times, relation.parts, relation.multiplicity)
+        parts = []
+        for fragment, what in zip(strongest, words, strict=True):
+            number = int(first[fragment])
+            own = np.flatnonzero(members == fragment)
+            here = own[places[own] == places[number]]
+            by_place = own[np.lexsort((-times[own], places[own]))]
+            once = by_place[np.flatnonzero(np.diff(places[by_place], prepend=-1))]
+            values = None if inside is None else np.sum([inside(i) for i in here.tolist()], axis=0)
+            about = {
+                "inside": values,
+                "count": int(times[once].sum()),
+                "roles": self._roles(level, own),
+                "everywhere": self.bottom_objects(level, once),
+            }
+            parts.append(self.part(level, number, totals[fragment], what, **about))
+        return tuple(parts)
+
+    def places(self, level: int) -> Ints:
+        """A number for every object of a level, the same for those of the same bottom objects."""
+        reached = sparse.eye_array(self.hierarchy.sizes[0], format="csr", dtype=np.uint64)
+        for relation in self.hierarchy.relations[:level]:
+            ones = np.ones(relation.n_entries, dtype=np.uint64)
+            shape = (relation.n_parents, relation.n_parts)
+            parts = sparse.csr_array((ones, relation.parts, relation.indptr), shape)
+            if (parts @ np.diff(reached.indptr).astype(np.uint64)).sum() > MAX_REACHED:
+                return np.arange(self.hierarchy.sizes[level])
+            reached = sparse.csr_array(parts @ reached)
+            reached.data[:] = 1
+        random = _random(self.hierarchy.sizes[0])
+        _, places = np.unique(reached @ random, axis=0, return_inverse=True)
+        return np.asarray(places.ravel(), dtype=np.int64)
+
+    def _fragments(self, level: int, places: Ints) -> tuple[Ints, Ints]:
+        """The fragment of every object, and the first object of each: kinds at the same places."""
+        relation = self.hierarchy.relations[level]
+        roles = np.zeros((relation.n_parts, relation.n_roles), dtype=np.uint64)
+        roles[relation.parts, relation.roles] = 1
+        described = np.column_stack([level_keys(self.hierarchy)[level], roles])
+        _, kinds = np.unique(described, axis=0, return_inverse=True)
+        pairs = np.unique(np.column_stack([kinds.ravel(), places]), axis=0)
+        random = _random(len(places))[pairs[:, 1]]
+        starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+        signatures = np.add.reduceat(random, starts, axis=0) if len(starts) else random
+        _, of_kind = np.unique(signatures, axis=0, return_inverse=True)
+        _, first, members = np.unique(
+            of_kind.ravel()[kinds.ravel()], return_index=True, return_inverse=True
         )
+        order = np.argsort(first)  # in the order of the objects
+        return np.argsort(order)[members.ravel()], first[order]
 
-    @cached_property
-    def _kinds(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Per level below the top: the first object of every kind, the kind of every object, and
-        how many there are of each."""
-        found: list[tuple[Ints, Ints, Ints]] = []
-        keys = level_keys(self.hierarchy)
-        for level, relation in enumerate(self.hierarchy.relations):
-            roles = np.zeros((relation.n_parts, relation.n_roles), dtype=np.uint64)
-            roles[relation.parts, relation.roles] = 1
-            described = np.column_stack([keys[level], roles])
-            _, first, kinds = np.unique(described, axis=0, return_index=True, return_inverse=True)
-            times = np.ones(relation.n_parts, dtype=np.int64)
-            np.maximum.at(times, relation.parts, relation.multiplicity)
-            counts = np.bincount(kinds.ravel(), times).astype(np.int64)
-            order = np.argsort(first)  # in the order of the objects
-            found.append((first[order], np.argsort(order)[kinds.ravel()], counts[order]))
-        return found
-
-    def label(self, number: int) -> str:
-        """The label of a bottom object, in words."""
-        attributes = self.hierarchy.attributes
-        if attributes.codes is not None and attributes.vocabulary is not None:
-            code = int(attributes.codes[number])
-            if code == UNSEEN:
-                return "unseen"
-            label = attributes.vocabulary[code]
-            if label == NUMBER and attributes.vectors is not None:
-                return f"{attributes.vectors[number, 0]:.4g}"
-            return short_label(self.describe_label(label), 40)
-        assert attributes.vectors is not None
-        return f"({', '.join(f'{value:.3g}' for value in attributes.vectors[number][:4].tolist())})"
-
-    def bottom_objects(self, level: int, number: int) -> Ints:
-        """The bottom objects that an object consists of, ascending."""
-        objects: Ints = np.array([number])
+    def bottom_objects(self, level: int, numbers: int | Ints) -> Ints:
+        """The bottom objects that objects consist of, ascending."""
+        objects: Ints = np.atleast_1d(numbers)
         for relation in reversed(self.hierarchy.relations[:level]):
             objects = np.unique(relation.take(objects).parts)
         return objects
@@ -202,29 +226,27 @@ class DecomposedExample:
     def _bottom(self, anchors: Ints | None) -> Ints:
         return np.full(self.hierarchy.sizes[0], -1) if anchors is None else anchors
 
-    def _roles(self, level: int, number: int) -> tuple[str, ...]:
+    def _roles(self, level: int, numbers: Ints) -> tuple[str, ...]:
         if level == self.hierarchy.depth:
             return ()
         relation = self.hierarchy.relations[level]
-        roles = np.unique(relation.roles[relation.parts == number])
+        roles = np.unique(relation.roles[np.isin(relation.parts, numbers)])
         return tuple(relation.alphabet[role] for role in roles.tolist())
 
-    def _what(self, level: int, number: int) -> str:
-        """The labels that an object is made of: by role on level 1, in their order above."""
-        if level == 0:
-            return self.label(number)
-        if level > 1:
-            labels = map(self.label, self.bottom_objects(level, number).tolist())
-            return ", ".join(_times(label, len(list(run))) for label, run in groupby(labels))
-        own = self.hierarchy.relations[0].take(np.array([number])).canonical()
-        by_role: dict[str, Counter[str]] = {}
-        columns = (column.tolist() for column in (own.roles, own.parts, own.multiplicity))
-        for role, part, count in zip(*columns, strict=True):
-            by_role.setdefault(own.alphabet[role], Counter())[self.label(part)] += count
-        return "; ".join(
-            f"{role} {', '.join(_times(label, n) for label, n in counts.items())}"
-            for role, counts in by_role.items()
-        )
+    @cached_property
+    def molecule(self) -> Any:
+        """The graph as an RDKit molecule, None where it is none."""
+        return None if self.graph is None else as_molecule(self.graph)
+
+    def region(self, bottom: Ints) -> Ints:
+        """The nodes of bottom objects, ascending: their own, and the ends of their edges."""
+        assert self.graph is not None
+        nodes, edges = self.nodes[bottom], self.edges[bottom]
+        ends = self.graph.edges()[edges[edges >= 0]]
+        return np.unique(np.concatenate([nodes[nodes >= 0], ends.ravel()]))
+
+    def _smiles(self, bottom: Ints) -> str:
+        return "" if self.molecule is None else fragment_smiles(self.molecule, self.region(bottom))
 
 
 def singular(name: str) -> str:
@@ -243,5 +265,6 @@ def largest(values: Floats, k: int) -> list[int]:
     return indices
 
 
-def _times(label: str, n: int) -> str:
-    return label if n == 1 else f"{label} ×{n}"
+def _random(n: int) -> Any:
+    """Two random words for each of n objects, whose sums stand for sets of them."""
+    return np.random.default_rng(n).integers(2**64, size=(n, 2), dtype=np.uint64)

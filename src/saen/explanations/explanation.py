@@ -134,6 +134,28 @@ class Explanation:
         return ", ".join(f"{name} {_in_words(value)}" for name, value in pairs)
 
     @property
+    def sentence(self) -> str:
+        """What was found, in one sentence: the parts that count most, for and against."""
+        higher = self.output >= self.baseline
+        found_by: list[Part | FeatureContribution] = [*self.parts, *self.features]
+        found_by.sort(key=lambda each: -abs(each.contribution))
+        for_it = [each for each in found_by if (each.contribution > 0) == higher][:2]
+        against = [each for each in found_by if (each.contribution > 0) != higher][:1]
+        found = f"{self.quantity[0].upper()}{self.quantity[1:]}: {self.output:.4g}, "
+        if self.classes and higher and self.target == self.prediction:
+            found = f"Predicted {self.predicted}"
+        elif self.output == self.baseline:
+            return f"{found}as for {self.reference}."
+        else:
+            than = "more" if higher else "less"
+            found += f"{than} than for {self.reference} ({self.baseline:.4g})"
+        if for_it:
+            found += f" because of {' and '.join(map(_mention, for_it))}"
+        if against:
+            found += f", in spite of {_mention(against[0])}"
+        return f"{found}."
+
+    @property
     def gap(self) -> float:
         """The largest difference, over the levels, between the output and what adds up to it."""
         return max(
@@ -211,9 +233,10 @@ class Explanation:
             "output": self.output,
             "baseline": self.baseline,
             "gap": self.gap,
+            "sentence": self.sentence,
             "steps": self.steps,
             "decomposition": self.settings,
-            "labels": [self.decomposed.label(i) for i in range(hierarchy.sizes[0])],
+            "labels": self.decomposed.describe(0, np.arange(hierarchy.sizes[0])),
             "parts": [part.to_json() for part in self.parts],
             "features": [each._asdict() for each in self.features],
             "levels": levels,
@@ -329,6 +352,13 @@ def _explained(
     )
     check_complete(*(np.array([getattr(explanation, f)]) for f in ("output", "baseline", "gap")))
     return replace(explanation, probability=_probability(explanation, row))
+
+
+def _mention(found: Part | FeatureContribution) -> str:
+    """A part or a feature in a sentence, with its contribution."""
+    times = f"{found.count} × " if isinstance(found, Part) and found.count > 1 else ""
+    value = "" if isinstance(found, Part) else f" = {found.value:.4g}"
+    return f"{times}[{found.name}{value}] ({found.contribution:+.3g})"
 
 
 def _in_words(value: Any) -> str:

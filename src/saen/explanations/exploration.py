@@ -24,7 +24,7 @@ from saen.explanations.collection import (
     part_totals,
     top_contributions,
 )
-from saen.explanations.describe import DecomposedExample, singular
+from saen.explanations.describe import singular
 from saen.explanations.goal import checked, explained_share, fitted_model
 from saen.learning.decomposing import Data, Decompositions
 from saen.learning.models.base import Fitted
@@ -335,7 +335,7 @@ def _occurrences(
     order = np.argsort(entry_codes)
     entry_codes = entry_codes[order]
     per_occurrence = found.entries / relation.multiplicity[:, None]
-    words: dict[int, tuple[str, str]] = {}
+    words: dict[int, str] = {}
     chunks, start = [], 0
     for stop in chunk_ends(decomposition.costs(data), CHUNK):
         chunk = data[start:stop]
@@ -354,19 +354,22 @@ def _occurrences(
             nodes = np.where(nodes < 0, -1, nodes - chunk.node_offsets[owner])
         contributions = per_occurrence[entry, column] * sign * top.multiplicity
         chunks.append((start + owner, place[unique[top.parts]], nodes, contributions))
-        example = DecomposedExample(hierarchy, describe_label=decomposition.describe_label)
         numbers, first = np.unique(place[unique], return_index=True)
-        for number, own in zip(numbers.tolist(), first.tolist(), strict=True):
-            if number >= 0 and number not in words:
-                part = example.part(level, own, 0.0)
-                words[number] = part.what, ", ".join(part.roles)
+        new = [n for n, number in enumerate(numbers) if number >= 0 and number not in words]
+        texts = decomposition.describe(hierarchy, level, first[new]) if new else []
+        words.update(zip(numbers[new].tolist(), texts, strict=True))
         start = stop
     owner, parts, nodes, contributions = (
         np.concatenate(arrays) for arrays in zip(*chunks, strict=True)
     )
     starts = np.searchsorted(owner, np.arange(len(data) + 1))
-    what, roles = zip(*(words[number] for number in range(len(listed))), strict=True)
-    return Occurrences(starts, parts, nodes, contributions), what, roles
+    what = tuple(words[number] for number in range(len(listed)))
+    own = np.flatnonzero(place[relation.parts] >= 0)
+    pairs = np.unique(np.column_stack([place[relation.parts[own]], relation.roles[own]]), axis=0)
+    roles: list[list[str]] = [[] for _ in what]
+    for part, role in pairs.tolist():
+        roles[part].append(relation.alphabet[role])
+    return Occurrences(starts, parts, nodes, contributions), what, tuple(map(", ".join, roles))
 
 
 def _codes(rows: Ints, roles: Ints, parts: Ints, relation: Any) -> Ints:

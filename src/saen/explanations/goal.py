@@ -122,14 +122,10 @@ def decompose_one(model: Fitted, one: Any) -> DecomposedExample:
     decomposition = model.decomposition
     assert decomposition is not None
     hierarchy = decomposition.decompose(one)
-    if not isinstance(one, Graphs):
-        anchors = decomposition.anchors(one) if isinstance(one, Documents) else None
-        return DecomposedExample(
-            hierarchy, anchors=anchors, document=one if isinstance(one, Documents) else None
-        )
-    return DecomposedExample(
-        hierarchy, one, decomposition.anchors(one), decomposition.describe_label
-    )
+    graph = one if isinstance(one, Graphs) else None
+    document = one if isinstance(one, Documents) else None
+    anchors = None if graph is None and document is None else decomposition.anchors(one)
+    return DecomposedExample(hierarchy, graph, anchors, decomposition, document)
 
 
 def decomposition_settings(model: Fitted) -> dict[str, Any]:

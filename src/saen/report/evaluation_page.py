@@ -20,6 +20,7 @@ from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
+from saen.explanations.molecules import as_molecule
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
 from saen.report.charts import (
     describe_curves,
@@ -298,12 +299,13 @@ def _hardest_section(data: Data, predictions: Predictions) -> _Section:
 
 def _drawings(graphs: Graphs) -> Sequence[Figure | bytes]:
     """Small drawings: of molecules, where all are some, as chemists draw them."""
-    molecules = [
-        draw_molecule(one, np.zeros(one.n_nodes), np.zeros(one.n_edges), small=True)
-        for one in graphs
+    molecules = [as_molecule(one) for one in graphs]
+    if any(each is None for each in molecules):
+        return draw_graphs(graphs)
+    return [
+        draw_molecule(molecule, np.zeros(one.n_nodes), np.zeros(one.n_edges), small=True)
+        for molecule, one in zip(molecules, graphs, strict=True)
     ]
-    drawn = [molecule for molecule in molecules if molecule is not None]
-    return drawn if len(drawn) == len(molecules) else draw_graphs(graphs)
 
 
 # -- words and numbers -------------------------------------------------------------------------

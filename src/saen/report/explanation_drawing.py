@@ -48,7 +48,7 @@ def draw_explanation(explanation: Explanation, title: str = "") -> Figure:
         )
     figure = new_figure(6.4, 5.6)
     nodes, edges = explanation.on_graph()
-    names = _node_names(example)
+    names = _node_names(graph)
     numbers = [str(node) for node in range(graph.n_nodes)]
     focus, note = _focus(explanation, nodes)
     if focus is not None:
@@ -90,7 +90,7 @@ def _focus(explanation: Explanation, values: Floats) -> tuple[_Focus | None, str
         return None, ""
     chosen = np.zeros(graph.n_nodes, dtype=np.bool_)
     for part in explanation.parts:
-        region = _region(example, part)
+        region = example.region(part.bottom)
         strongest = region[np.argsort(-np.abs(values[region]), kind="stable")[:MAX_PART_NODES]]
         if chosen.any() and chosen.sum() + len(strongest) > MAX_FOCUS // 2:
             break
@@ -104,29 +104,37 @@ def _focus(explanation: Explanation, values: Floats) -> tuple[_Focus | None, str
 
 def draw_as_molecule(explanation: Explanation, *, png: bool = False) -> bytes | None:
     """The contributions on a molecule as an SVG or PNG file; None where the graph is none."""
-    example = explanation.decomposed
-    if example.graph is None:
+    molecule = explanation.decomposed.molecule
+    if molecule is None:
         return None
     atoms, bonds = explanation.on_graph()
     scale = float(max(np.abs(atoms).max(initial=0.0), np.abs(bonds).max(initial=0.0))) or 1.0
-    return draw_molecule(example.graph, atoms / scale, bonds / scale, png=png)
+    return draw_molecule(molecule, atoms / scale, bonds / scale, png=png)
 
 
-def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Figure:
-    """Draw the nodes of a part and the edges between them, coloured by contributions inside it.
+def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Figure | bytes:
+    """Draw a part: on a molecule, all its places in the colour of its contribution, as SVG.
 
-    Contributions of ± `scale` have full colour. A thick ring marks the node at the centre.
+    Of another graph, the nodes of the part and the edges between them, coloured by contributions
+    inside it; a thick ring marks the node at the centre. ± `scale` has full colour.
     """
     assert example.graph is not None
+    if example.molecule is not None:
+        share = np.clip(part.contribution / (scale or abs(part.contribution) or 1.0), -1, 1)
+        share = np.copysign(max(abs(share), 0.15), share)
+        nodes, edges = np.zeros(example.graph.n_nodes), np.zeros(example.graph.n_edges)
+        nodes[example.region(part.bottom if part.everywhere is None else part.everywhere)] = share
+        edges[(nodes[example.graph.edges()] != 0).all(axis=1)] = share
+        return draw_molecule(example.molecule, nodes, edges, small=True)
     inside = np.zeros(len(part.bottom)) if part.inside is None else part.inside
     values = np.zeros(example.hierarchy.sizes[0])
     values[part.bottom] = inside / (scale or 1.0)
     nodes, edges = example.on_graph(values)
-    region = _region(example, part)
+    region = example.region(part.bottom)
     place = positions(region, example.graph.n_nodes)
     ends = place[example.graph.edges()]
     own = (ends >= 0).all(axis=1)
-    names = _node_names(example)
+    names = _node_names(example.graph)
     figure = new_figure(1.6, 1.3)
     draw_graph(
         figure.add_axes((0.03, 0.03, 0.94, 0.94)),
@@ -160,7 +168,7 @@ def draw_collection(explanation: CollectionExplanation, title: str = "") -> Figu
             totals = [parts[i].total for i in mine]
             colour = CATEGORIES[number % len(CATEGORIES)]
             axes.barh(mine, totals, 0.7, color=colour, label=short_label(f"for {name}", 30))
-    words = [short_label(f"{', '.join(each.part.roles)}: {each.part.what}", 52) for each in parts]
+    words = [short_label(each.part.name, 52) for each in parts]
     axes.set_yticks(range(len(parts)), words, parse_math=False)
     axes.set(ylim=(len(parts) - 0.5, -0.5))
     axes.set_xlabel("contribution of all occurrences", size=9)
@@ -180,25 +188,12 @@ def can_draw(example: DecomposedExample) -> bool:
     return bool((example.nodes >= 0).any() or (example.edges >= 0).any())
 
 
-def _node_names(example: DecomposedExample) -> list[str]:
-    """Short labels of all nodes; empty where a node is several objects, or none."""
-    assert example.graph is not None
-    names = [""] * example.graph.n_nodes
-    several = (np.bincount(example.nodes + 1)[1:] > 1).any()
-    if example.hierarchy.attributes.codes is None or several:
-        return names
-    for number, node in enumerate(example.nodes.tolist()):
-        if node >= 0:
-            names[node] = short_label(example.label(number))
-    return names
-
-
-def _region(example: DecomposedExample, part: Part) -> Ints:
-    """The nodes of a part, ascending: its own, and the ends of its edges."""
-    assert example.graph is not None
-    nodes, edges = example.nodes[part.bottom], example.edges[part.bottom]
-    ends = example.graph.edges()[edges[edges >= 0]]
-    return np.unique(np.concatenate([nodes[nodes >= 0], ends.ravel()]))
+def _node_names(graph: Graphs) -> list[str]:
+    """Short labels of all nodes, empty where they have none."""
+    if graph.node_labels is None:
+        return [""] * graph.n_nodes
+    rows = graph.node_labels.tolist()
+    return [short_label(tuple(row) if isinstance(row, list) else row) for row in rows]
 
 
 def _add_scale(figure: Figure, limit: float, negative: str, positive: str) -> None:

@@ -24,7 +24,8 @@ from saen.report.explanation_drawing import (
     draw_part,
 )
 from saen.report.figures import FORMATS, save_figure
-from saen.report.page import Picture, Table, in_words, write_page
+from saen.report.molecule_drawing import SMALL_SIZE
+from saen.report.page import Picture, Table, format_number, in_words, write_page
 from saen.report.palette import contribution_colours
 
 SUFFIXES = (".html", ".json", *FORMATS)
@@ -82,8 +83,7 @@ def write_explanation(
 def explanation_title(explanation: Explanation | CollectionExplanation, name: str) -> str:
     """What an explanation is about: `MUTAG, graph 17`."""
     if isinstance(explanation, CollectionExplanation):
-        of = f" for the {explanation.quantity}" if explanation.quantity else ""
-        return f"{name}: most influential {explanation.name}{of}"
+        return f"{name}: the parts that tell predictions apart"
     return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.id}"
 
 
@@ -102,30 +102,25 @@ def _write_explanation_page(
         )
         molecule = draw_as_molecule(explanation)
         if len(explanation.members) > 1:
-            caption += " Of a blend, they are summed over its members by weight."
+            caption += " For this blend: the sum over its members by weight."
         graph = Picture(molecule or draw_explanation(explanation), caption)
     explained = abs(explanation.output - explanation.baseline)
     share = f" ({explanation.gap / explained:.1e} of what is explained)" if explained else ""
-    rows = [
-        (*level, level.attributed + level.not_attributed, explanation.output)
-        for level in explanation.balance()
-    ]
     write_page(
         path,
         "explanation.html",
         title,
         explanation=explanation,
-        output=f"{explanation.output:.4g}",
-        baseline=f"{explanation.baseline:.4g}",
+        output=format_number(explanation.output),
+        baseline=format_number(explanation.baseline),
         positive=f"are evidence {explanation.evidence(1.0)}" if explanation.classes else "raise it",
         graph=graph,
         text=_coloured_words(explanation),
         probability=""
         if explanation.probability is None
         else f" with probability {explanation.probability:.3f}",
-        tables=_part_tables(explanation, pictures=graph is not None),
+        table=_part_table(explanation, pictures=graph is not None),
         members=_members(explanation),
-        balance=Table(["level", "attributed", "not attributed", "sum", "output"], rows),
         gap=f"{explanation.gap:.1e}{share}",
         steps=plural(explanation.steps, "step"),
         settings=_settings(explanation.settings, about),
@@ -166,65 +161,60 @@ def _coloured_words(explanation: Explanation) -> list[list[tuple[str, float, str
     return [words[start:stop] for start, stop in pairwise(starts)]
 
 
-def _part_tables(explanation: Explanation, pictures: bool) -> list[tuple[str, Table]]:
-    """The strongest objects of every level below the top, from the top down."""
-    names = explanation.decomposed.hierarchy.names
+def _part_table(explanation: Explanation, pictures: bool) -> Table:
+    """The strongest parts, each once however many depths it is found in."""
+    example, parts = explanation.decomposed, explanation.parts
     # The contribution comes first: on a phone, the columns to the right have to be scrolled to.
-    columns = ["contribution", "part", "times", "role", "evidence", "made of"]
-    first = Table(columns, [_part_row(explanation, part) for part in explanation.parts])
+    columns: dict[str, list[Any]] = {"contribution": [part.contribution for part in parts]}
     if pictures:
-        rows = zip(_part_pictures(explanation), first.rows, strict=True)
-        shown = [(row[0], picture, *row[1:]) for picture, row in rows]
-        first = Table([columns[0], "picture", *columns[1:]], shown)
-    tables = [(names[-2], first)]
-    for level in range(len(names) - 3, -1, -1):
-        parts = explanation.top_parts(level, explanation.k)
-        tables.append((names[level], Table(columns, [_part_row(explanation, p) for p in parts])))
-    return tables
+        columns["picture"] = _part_pictures(explanation)
+    columns["part"] = [part.name for part in parts]
+    columns["times"] = [part.count for part in parts]
+    if example.graph is None:
+        columns["role"] = [_unbroken(", ".join(part.roles)) for part in parts]
+    else:
+        columns["edge" if any(part.edge for part in parts) else "node"] = [
+            _unbroken(example.place(part)) for part in parts
+        ]
+    columns["evidence"] = [explanation.evidence(part.contribution) for part in parts]
+    rows = list(zip(*columns.values(), strict=True))
+    blank: dict[str, Any] = dict.fromkeys(columns)
+    for each in explanation.features[: explanation.k]:
+        own = {"contribution": each.contribution, "part": f"{each.name} = {each.value:.4g}"}
+        evidence = {"evidence": explanation.evidence(each.contribution)}
+        rows.append(tuple((blank | own | evidence).values()))
+    return Table(list(columns), rows)
 
 
 def _part_pictures(explanation: Explanation) -> list[Picture]:
     """Pictures of the strongest parts, all on one scale of colours."""
     parts = explanation.parts
     strengths = [np.abs(part.inside).max() for part in parts if part.inside is not None]
+    if explanation.decomposed.molecule is not None:
+        strengths = [abs(part.contribution) for part in parts]
     scale = float(max(strengths, default=0.0))
     return [_part_picture(explanation.decomposed, part, scale) for part in parts]
-
-
-def _part_row(explanation: Explanation, part: Part) -> tuple[Any, ...]:
-    return (
-        part.contribution,
-        _part_name(explanation.decomposed, part),
-        part.count,
-        _unbroken(", ".join(part.roles)),
-        explanation.evidence(part.contribution),
-        part.what,
-    )
 
 
 def _write_collection_page(
     path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
 ) -> None:
-    columns = ["mean", "evidence for", "picture", "contrast", "total", "occurrences", "examples"]
-    rows = [
-        (
-            each.mean,
-            each.towards,
-            _part_picture(each.decomposed, each.part) if can_draw(each.decomposed) else None,
-            each.contrast,
-            each.total,
-            each.occurrences,
-            each.examples,
-            _unbroken(", ".join(each.part.roles)),
-            each.part.what,
-            f"{each.id}, {_part_name(each.decomposed, each.part)}",
-        )
-        for each in explanation.parts
-    ]
-    table = Table([*columns, "role", "made of", "for instance"], rows)
-    if not any(row[2] for row in rows):
-        without = [(*row[:2], *row[3:]) for row in rows]
-        table = Table([*table.columns[:2], *table.columns[3:]], without)
+    parts = explanation.parts
+    columns: dict[str, list[Any]] = {
+        "contribution": [each.mean for each in parts],
+        "evidence for": [each.towards for each in parts],
+    }
+    if any(can_draw(each.decomposed) for each in parts):
+        scale = max(abs(each.mean) for each in parts)
+        columns["picture"] = [_part_picture(e.decomposed, e.part, scale) for e in parts]
+    columns |= {
+        "part": [each.part.name for each in parts],
+        "contrast": [each.contrast for each in parts],
+        "times": [each.occurrences for each in parts],
+        f"{explanation.noun}s": [each.examples for each in parts],
+        "for instance": [str(each.id) for each in parts],
+    }
+    table = Table(list(columns), list(zip(*columns.values(), strict=True)))
     write_page(
         path,
         "collection.html",
@@ -248,7 +238,8 @@ def _part_name(example: DecomposedExample, part: Part) -> str:
 
 
 def _part_picture(example: DecomposedExample, part: Part, scale: float = 0.0) -> Picture:
-    return Picture(draw_part(example, part, scale), f"{_part_name(example, part)}: {part.what}")
+    caption = f"{_part_name(example, part)}: {part.name}"
+    return Picture(draw_part(example, part, scale), caption, SMALL_SIZE[0])
 
 
 def _unbroken(words: str) -> str:

@@ -53,12 +53,14 @@ OPTIONAL = (
 )
 ENDINGS = tuple(f"_{part}.txt" for part in (*REQUIRED, *OPTIONAL, "graph_ids"))
 NAMES_ENDING = "_label_names.txt"
-IDS = "graph_ids"
+IDS, README = "graph_ids", "README"
+READMES = ("readme.txt", "readme")
 
 CHUNK_BYTES = 2**22
 MIN_EDGE_BYTES = 4  # "1,2" and the end of the line
 MAX_EMPTY_GRAPHS = 2**20
 MAX_COLUMNS = 10_000
+MAX_README = 2**20  # bytes
 
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -74,7 +76,8 @@ def read_tu(
 
     The name of the dataset is that of its files (`NAME_A.txt`, `NAME_graph_indicator.txt`, …).
     Nodes keep their order within a graph, graphs are ordered by their number. An undirected
-    edge may be listed in one direction or in both; duplicate lines are ignored.
+    edge may be listed in one direction or in both; duplicate lines are ignored. Where a README
+    beside them says what the codes of node or edge labels stand for (`0  C`), the labels are that.
 
     `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (integers, as in the file)
     or the graph `"attributes"` (real numbers); by default the labels if there are any, else the
@@ -175,7 +178,28 @@ def _dataset_files(all_files: list[Member], path: Path) -> tuple[str, dict[str, 
     for part in REQUIRED:
         if part not in files:
             raise FileError(f"{name}_{part}.txt is missing", path=path)
+    for member in all_files:
+        if member.folder == folder and member.filename.lower() in READMES:
+            files[README] = member
     return name, files
+
+
+def label_names(readme: str) -> dict[str, dict[int, str]]:
+    """What the codes of node and edge labels stand for, as the READMEs of such datasets list it.
+
+    >>> label_names("Node labels:\\n\\n  0  C\\n  1  N\\n\\nEdge labels:\\n  0  single\\n")
+    {'node_labels': {0: 'C', 1: 'N'}, 'edge_labels': {0: 'single'}}
+    """
+    names: dict[str, dict[int, str]] = {}
+    own: dict[int, str] = {}
+    for line in readme.splitlines():
+        if heading := re.match(r"\s*(node|edge) labels\b", line, re.IGNORECASE):
+            own = names.setdefault(f"{heading[1].lower()}_labels", {})
+        elif row := re.fullmatch(r"\s*(\d{1,9})\s+(\S.{0,39}?)\s*", line):
+            own.setdefault(int(row[1]), row[2])
+        elif line.strip() and not (line.strip() == "Component 0:" and not own):
+            own = {}
+    return {part: codes for part, codes in names.items() if codes}
 
 
 class _Reader:
@@ -184,6 +208,10 @@ class _Reader:
     def __init__(self, files: dict[str, Member], pool: ThreadPoolExecutor) -> None:
         self.files = files
         self.pool = pool
+        readme = files.get(README)
+        known = readme is not None and readme.size <= MAX_README
+        text = b"".join(readme.blocks()).decode("utf-8", "replace") if readme and known else ""
+        self.names = label_names(text)
 
     def graphs(self, name: str, directed: bool, target: TargetFile | None, path: Path) -> Graphs:
         targets, counted = self._targets(target, path)
@@ -326,6 +354,11 @@ class _Reader:
                     path=self.files[part].place,
                 )
             out[part] = table[:, 0] if kind == "labels" and table.shape[1] == 1 else table
+            names = self.names.get(part, {})
+            codes, inverse = np.unique(out[part], return_inverse=True)
+            if kind == "labels" and out[part].ndim == 1 and names.keys() >= set(codes.tolist()):
+                words = np.array([names[code] for code in codes.tolist()], dtype=np.str_)
+                out[part] = words[inverse]
         return out
 
     def _table(

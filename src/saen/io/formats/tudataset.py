@@ -15,14 +15,14 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError
 from saen.io.formats.checks import check_finite, check_replaceable
 from saen.io.formats.format import Format
-from saen.io.formats.tu import ENDINGS, TargetFile, read_tu, write_tu
+from saen.io.formats.tu import ENDINGS, READMES, TargetFile, read_tu, write_tu
 from saen.io.options import ReadOptions
 from saen.io.parsing.records import BadGraphs
 from saen.io.store import container
 from saen.io.store.cache import cache_folder
 
 # Part of the key of every cached copy: to be raised whenever the same text is parsed differently.
-_PARSER_VERSION = 1
+_PARSER_VERSION = 2
 
 
 class CacheWarning(UserWarning):
@@ -57,7 +57,7 @@ def _parsed_path(path: Path, directed: bool, target: TargetFile | None) -> Path 
     try:
         if path.is_dir():
             for file in sorted(path.iterdir()):
-                if file.name.endswith(ENDINGS):
+                if file.name.endswith(ENDINGS) or file.name.lower() in READMES:
                     key.update(b"\n" + os.fsencode(file.name) + b" " + _digest(file))
         else:
             key.update(b"\n" + _digest(path))
