@@ -7,8 +7,11 @@ import json
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import saen
 from saen import Graphs, load, load_dataset
 from saen.cli.lazy import load_command
 from saen.cli.options import PRESETS, READING, Metric
@@ -210,3 +213,17 @@ def test_directed_edges_are_read_where_graphs_are(tmp_path: Path) -> None:
 )
 def test_early_mistakes_are_reported_without_networks(arguments: tuple[str, ...]) -> None:
     assert not command_imports(*arguments) & NETWORKS
+
+
+def test_a_model_remembers_which_columns_are_labels(tmp_path: Path) -> None:
+    write_data(saen.generate_threads(30), tmp_path / "edges.csv")
+    nodes = pd.read_csv(tmp_path / "nodes.csv")
+    nodes["kind"], nodes["note"] = np.where(nodes.node % 2, "odd", "even"), "x"
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    out = tmp_path / "m.saen"
+    options = ("--node-label", "kind", "--preset", "counts")
+    said = invoke("train", tmp_path / "edges.csv", "--out", out, *options).stderr
+    assert "nodes.csv: 'kind' read as node labels, 'note' not read" in said
+    assert load(out).reading_ == {"node_label": "kind"}
+    said = invoke("predict", out, tmp_path / "edges.csv", "--out", tmp_path / "p.csv").stderr
+    assert "'note' not read" in said

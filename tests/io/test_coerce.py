@@ -13,29 +13,36 @@ from saen.errors import InputError
 from saen.io.libraries.coerce import as_data
 
 
-def test_attributes_of_networkx_graphs_that_are_not_read_are_named() -> None:
+def test_text_of_networkx_graphs_is_labels_and_numbers_are_attributes() -> None:
     graph = nx.path_graph(2)
     nx.set_node_attributes(graph, "C", "label")
-    assert as_data([graph]).node_labels.tolist() == ["C", "C"]  # without a warning
+    nx.set_node_attributes(graph, {0: "ring", 1: "chain"}, "place")
     nx.set_node_attributes(graph, 0.5, "charge")
     nx.set_edge_attributes(graph, 1.5, "weight")
-    with pytest.warns(UserWarning, match=r"not read: node 'charge', edge 'weight' \(only 'label'"):
+    read = as_data([graph])
+    assert read.node_labels.tolist() == [["C", "ring"], ["C", "chain"]]
+    assert (read.node_attributes.tolist(), read.edge_attributes.tolist()) == (
+        [[0.5], [0.5]],
+        [[1.5], [1.5]],
+    )
+    nx.set_node_attributes(graph, {0: {"a": 1}, 1: None}, "other")
+    with pytest.warns(UserWarning, match="attributes of nodes not read: 'other'"):
         as_data([graph])
 
 
 def test_attributes_of_networkx_graphs_are_named_by_the_first_few_of_many() -> None:
     graph = nx.path_graph(2)
     for number in range(7):
-        nx.set_node_attributes(graph, 0.5, f"a long name of column {number}")
-    names = ", ".join(f"node 'a long name of column {number}'" for number in range(5))
-    with pytest.warns(UserWarning, match=rf"not read: {names} and 2 others \(only"):
+        nx.set_node_attributes(graph, {0: 0.5}, f"a long name of column {number}")
+    names = ", ".join(f"'a long name of column {number}'" for number in range(5))
+    with pytest.warns(UserWarning, match=rf"not read: {names} and 2 others"):
         as_data([graph])
 
 
 def test_attributes_of_networkx_graphs_are_warned_of_once_at_the_line_of_the_user() -> None:
     graphs = [nx.path_graph(n) for n in range(2, 14)]
     for graph in graphs:
-        nx.set_edge_attributes(graph, 1.5, "weight")
+        nx.set_edge_attributes(graph, None, "weight")
     for model in (
         saen.SAENClassifier(epochs=1, n_models=1),
         saen.Classifier(candidates=[saen.PartCountsClassifier(C=1.0, depth=1)]),

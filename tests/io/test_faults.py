@@ -14,6 +14,7 @@ from saen.errors import FileError
 from saen.io.formats.graphml import read_graphml
 from saen.io.formats.nested import read_nested
 from saen.io.formats.tu import read_tu
+from saen.io.options import ReadOptions
 from saen.io.parsing.archive import members
 
 
@@ -55,7 +56,7 @@ def test_a_repeated_id_or_key_is_named(tmp_path: Path) -> None:
         f'<graph edgedefault="undirected">{nodes}</graph></graphml>'
     )
     with pytest.raises(FileError, match="two nodes have the id '19999'"):
-        read_graphml(file)
+        read_graphml(file, ReadOptions())
     pairs = ", ".join(f'"{n}": 1' for n in (*range(20_000), 19_999))
     line = tmp_path / "twice.jsonl"
     line.write_text(f'{{"parts": {{{pairs}}}}}\n')

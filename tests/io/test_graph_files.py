@@ -143,9 +143,36 @@ def test_folder_numbers_are_attributes_by_name_and_text_is_named(tmp_path: Path)
     text = 'graph [ node [ id 0 y 2 x 0.5 name "n" where [ x 3 ] ] node [ id 1 x 7 y 1 name "m" ] ]'
     notes: list[str] = []
     graphs = load_dataset(put(tmp_path, a_gml=text), ReadOptions(notify=notes.append))
-    assert (graphs.node_labels, graphs.node_attributes.tolist()) == (None, [[0.5, 2], [7, 1]])
-    [note] = notes
-    assert "attributes of text not read: node 'name', node 'where' (only 'label' is)" in note
+    assert (graphs.node_labels.tolist(), graphs.node_attributes.tolist()) == (
+        ["n", "m"],
+        [[0.5, 2], [7, 1]],
+    )
+    taken = "'name' read as node labels, 'x', 'y' as node attributes, 'where' not read"
+    assert notes == [f"{tmp_path.name}: {taken}"]
+
+
+def test_folder_labels_and_attributes_are_those_that_are_named(tmp_path: Path) -> None:
+    text = """graph [
+        node [ id 0 kind "a" place "in" x 1 y 2 ] node [ id 1 kind "b" x 3 y 4 ]
+        edge [ source 0 target 1 type "up" w 0.5 ]
+    ]"""
+    file = put(tmp_path, a_gml=text)
+    every = load_dataset(file)
+    assert every.node_labels.tolist() == [["a", "in"], ["b", ""]]
+    assert every.node_attributes.tolist() == [[1, 2], [3, 4]]
+    assert (every.edge_labels.tolist(), every.edge_attributes.tolist()) == (
+        ["up", "up"],
+        [[0.5], [0.5]],
+    )
+    some = load_dataset(
+        file, node_label="x,kind", node_attribute="y", edge_label="", edge_weight=""
+    )
+    assert some.node_labels.tolist() == [["1", "a"], ["3", "b"]]
+    assert some.node_attributes.tolist() == [[2], [4]]
+    assert some.edge_labels is None
+    assert some.edge_attributes is None
+    with pytest.raises(FileError, match=r"a\.gml: no node has 'knd' .did you mean kind"):
+        load_dataset(file, node_label="knd")
 
 
 KEY = '<key id="d" for="node" attr.name="x" attr.type="{}"/>'

@@ -399,6 +399,21 @@ def test_pyg_the_benchmark_reader_of_pyg_and_ours_agree(dataset, tmp_path):
     assert theirs.targets.tolist() == classes.tolist()
 
 
+def test_pyg_other_attributes_are_labels_and_numbers_where_they_are_named():
+    data = Data(edge_index=torch.tensor([[0], [1]]), x=torch.tensor([[1, 2], [3, 4]]))
+    data.z, data.pos, data.kind = torch.tensor([6, 8]), torch.rand(2, 3), torch.tensor([5])
+    graphs = from_pyg(
+        [data], node_label="z", node_attributes=["pos"], edge_label=["kind"], directed=True
+    )
+    assert graphs.node_labels.tolist() == [[1, 2, 6], [3, 4, 8]]
+    assert graphs.node_attributes.tolist() == data.pos.double().tolist()
+    assert graphs.edge_labels.tolist() == [5]
+    with pytest.raises(InputError, match="pos must be integers"):
+        from_pyg([data], node_label="pos")
+    with pytest.raises(InputError, match="the graphs have no velocity"):
+        from_pyg([data], node_attributes=["velocity"])
+
+
 # -- hierarchies -------------------------------------------------------------------------------
 
 

@@ -14,6 +14,8 @@ import pytest
 from saen import Graphs, load_dataset
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.io.formats.edge_tables import UnknownGraphsWarning
+from saen.io.loading import stream_data
+from saen.io.writing import write_data
 from tests.io.refusals import bad_file
 
 
@@ -286,8 +288,6 @@ def parquet(file: Path, **columns: Any) -> Path:
         ({"target": [2, None]}, ": row 1: column 'target' is empty"),
         ({"label": ["a", None]}, ": row 1: column 'label' is empty"),
         ({"w": [0.5, float("nan")]}, ": row 1: '' in column 'w' is not a finite number"),
-        ({"w": ["a", "b"]}, ": row 0: 'a' in column 'w' is not a finite number (call a "
-                             "column of text 'label', or leave it out)"),
         ({"w": [[1], [2]]}, ": column 'w' has type list<element: int64>, expected numbers or text"),
         ({"label": ["a", "b"], "target": [2, 2]}, ": row 1: repeats the edge of row 0 with a "
                                                   "different label"),
@@ -414,3 +414,60 @@ def test_several_targets_are_columns_beside_edges(tmp_path: Path) -> None:
         load_dataset(edges, target="x,y")
     table(tmp_path / "targets.csv", "graph,x,y\nb,1,0\na,0,1\n")
     assert load_dataset(edges, target="x,y").targets.tolist() == [[1, 0], [0, 1]]
+
+
+# -- several labels and attributes ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_table_text_is_labels_and_numbers_are_attributes(tmp_path: Path, suffix: str) -> None:
+    edges = {"graph": ["a"] * 2, "source": [1, 2], "target": [2, 3], "bond": ["s", "d"]}
+    nodes = {
+        "graph": ["a"] * 3,
+        "node": [1, 2, 3],
+        "kind": ["C", "N", ""],
+        "x": [1, 2, 3],
+        "ring": [True, False, True],
+    }
+    for name, columns in (("edges", edges | {"w": [0.5, 1.5]}), ("nodes", nodes)):
+        frame = pd.DataFrame(columns)
+        file = tmp_path / f"{name}{suffix}"
+        frame.to_csv(file, index=False) if suffix == ".csv" else frame.to_parquet(file)
+    notes: list[str] = []
+    file = tmp_path / f"edges{suffix}"
+    graphs = load_dataset(file, notify=notes.append)
+    true, false = ("True", "False") if suffix == ".csv" else ("true", "false")
+    assert graphs.node_labels.tolist() == [["C", true], ["N", false], ["", true]]
+    assert graphs.node_attributes.tolist() == [[1], [2], [3]]
+    assert graphs.edge_labels.tolist() == ["s", "s", "d", "d"]
+    assert graphs.edge_attributes.tolist() == [[0.5], [0.5], [1.5], [1.5]]
+    assert notes == [
+        f"edges{suffix}: 'bond' read as edge labels, 'w' as edge attributes",
+        f"nodes{suffix}: 'kind', 'ring' read as node labels, 'x' as node attributes",
+    ]
+    some = load_dataset(file, node_label="X", node_attribute="", edge_weight="w", edge_label="")
+    assert (some.node_labels.tolist(), some.node_attributes) == ([1, 2, 3], None)
+    assert (some.edge_labels, some.edge_attributes.shape) == (None, (4, 1))
+    [part] = stream_data(file)
+    assert part == graphs
+    with pytest.raises(FileError, match="no node has 'colour': choose from kind, x, ring"):
+        load_dataset(file, node_label="colour")
+
+
+def test_table_one_word_among_numbers_is_an_error(tmp_path: Path) -> None:
+    file = table(tmp_path / "edges.csv", "graph,source,target,w\na,1,2,1\na,2,3,hot\n")
+    assert bad_file(file) == ", line 3: 'hot' in column 'w' is not a finite number"
+    assert load_dataset(file, edge_label="w").edge_labels.tolist() == ["1", "1", "hot", "hot"]
+
+
+@pytest.mark.parametrize("out", ["edges.csv", "folder"])
+def test_several_labels_are_written_and_read_back(tmp_path: Path, out: str) -> None:
+    graphs = Graphs.from_edge_lists(
+        [[(0, 1)], [(0, 1), (1, 2)]],
+        node_labels=[[1, 2], [3, 4], [1, 1], [2, 2], [3, 3]],
+        edge_labels=[["a", "b"], ["c", "d"], ["e", "f"]],
+        node_attributes=[[0.5, 1], [1, 2], [2, 3], [3, 4], [4, 5]],
+    )
+    format = None if out.endswith("csv") else "graphml"
+    write_data(graphs, tmp_path / out, format=format)
+    assert load_dataset(tmp_path / out) == graphs

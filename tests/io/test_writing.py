@@ -105,8 +105,6 @@ def test_write_several_real_targets_are_kept_by_tudataset_text_and_binary_files(
         (Graphs.from_edge_lists([[(0, 1), (1, 0)]], edge_labels=["a", "b"]), "x.jsonl",
          "graph 0: the two directions of edge 0 – 1 have different edge labels, but jsonl stores "
          "only one"),
-        (Graphs.from_edge_lists([[(0, 1)]], node_labels=[[1, 2], [3, 4]]), "x.csv",
-         "node labels have 2 columns, but csv stores one"),
         (Graphs.from_edge_lists([[(0, 1)], []]), "x.csv",
          "graph 1 has no nodes, which an edge table cannot store"),
         (Graphs.from_edge_lists([[]], [3]), "x.csv",

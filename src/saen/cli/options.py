@@ -207,6 +207,29 @@ READING: dict[str, Any] = {
             "commas; rdkit adds descriptors of molecules. [default: none, or the model's]"
         ),
     ],
+    "node_label": Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of nodes, or attributes of GraphML and GML, that are labels, separated "
+            "by commas; each is a label of its own. [default: label, and all text]"
+        ),
+    ],
+    "node_attribute": Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of nodes that are real attributes. [default: all other numbers]"
+        ),
+    ],
+    "edge_label": Annotated[
+        str | None,
+        typer.Option(help="Columns of edges that are labels. [default: label, and all text]"),
+    ],
+    "edge_weight": Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of edges that are weights: numbers. [default: all other numbers]"
+        ),
+    ],
     "task": Annotated[
         Literal["classification", "regression"] | None,
         typer.Option(

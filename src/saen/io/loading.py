@@ -211,7 +211,7 @@ def _other_kind(path: str | Path, kind: str, takes: str) -> FileError:
 
 def _with_named_columns(data: AnyData, options: ReadOptions) -> AnyData:
     """The data with the features that the options name, and with targets for the task."""
-    names = options.chosen_features()
+    names = options.names("features")
     if names:
         spelling = {each.casefold(): each for each in data.extra or ()}
         own = [

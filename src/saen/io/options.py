@@ -18,6 +18,8 @@ WordColumn = Literal["form", "lemma", "upos"]
 
 REMEMBERED = {"chem": ("plain", "rich"), "word": ("form", "lemma", "upos")}
 """Options that decide what labels mean, the usual choice first: models remember them."""
+REMEMBERED_NAMES = ("features", "node_label", "node_attribute", "edge_label", "edge_weight")
+"""Options that name columns, which models remember, too."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ class ReadOptions:
         also tell charges and aromaticity (see `from_rdkit`).
     word : what the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
         speech (`"upos"`).
+    node_label, edge_label : the columns (attributes of GraphML, GML) with labels, separated by
+        commas; by default `label` and all others of text. Each is a label of its own.
+    node_attribute, edge_weight : the columns with real numbers, by default all other numbers.
     nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
     partial_targets : whether examples may lack a target that others have, as they may where a model
@@ -51,9 +56,9 @@ class ReadOptions:
     progress : whether to show a progress bar; by default on terminals.
     cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
         default the system's cache folder).
-    like : how the data of a model were read (its `reading_`): `chem`, `word` and `features` are the
-        same.
-    remember : called with the name and choice of `chem`, `word` or `features`, where there is one.
+    like : how the data of a model were read (its `reading_`): `chem`, `word` and the names of
+        columns with features, labels and attributes are the same.
+    remember : called with the name and the choice of each of these, where there is one.
     """
 
     target: str | None = None
@@ -64,6 +69,10 @@ class ReadOptions:
     directed: bool = False
     chem: Chem | None = None
     word: WordColumn | None = None
+    node_label: str | None = None
+    node_attribute: str | None = None
+    edge_label: str | None = None
+    edge_weight: str | None = None
     nodes: str | os.PathLike[str] | None = None
     targets: str | os.PathLike[str] | None = None
     skip_bad: bool = False
@@ -104,15 +113,18 @@ class ReadOptions:
             self.remember(option, choice)
         return choice
 
-    def chosen_features(self) -> list[str]:
-        """The names of features: as given, or as a model's were.
+    def names(self, option: str) -> list[str] | None:
+        """The names of columns: as given, or as a model's were; None if they are not chosen.
 
-        >>> ReadOptions(like={"features": "pH, rdkit"}).chosen_features()
+        >>> ReadOptions(like={"features": "pH, rdkit"}).names("features")
         ['pH', 'rdkit']
         """
-        names = self.like.get("features", "") if self.features is None else self.features
-        if names and self.remember is not None:
-            self.remember("features", names)
+        given = getattr(self, option)
+        names = self.like.get(option) if given is None else given
+        if names is None:
+            return None
+        if self.remember is not None:
+            self.remember(option, names)
         return [name.strip() for name in names.split(",") if name.strip()]
 
     def found(self, file: str, **columns: str | None) -> None:

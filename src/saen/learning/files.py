@@ -13,7 +13,7 @@ from saen._util.atomic import expand_user
 from saen._version import __version__
 from saen.decompositions.registry import UnknownDecompositionError
 from saen.errors import FileError, InputError
-from saen.io.options import REMEMBERED
+from saen.io.options import REMEMBERED, REMEMBERED_NAMES
 from saen.io.store import container
 
 if TYPE_CHECKING:
@@ -113,8 +113,10 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     estimator.validate()
     estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
     reading = document["reading"]
-    known = {**REMEMBERED, "features": (reading.get("features"),)}
-    if any(choice not in known[option] for option, choice in reading.items()):
+    if any(
+        option not in REMEMBERED_NAMES and choice not in REMEMBERED[option]
+        for option, choice in reading.items()
+    ):
         raise InputError("the way in which the data were read is unknown")
     estimator.reading_, estimator.about_ = reading, document["about"]
     training = document.get("training")

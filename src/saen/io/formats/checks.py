@@ -50,12 +50,6 @@ def check_plain(graphs: Graphs, format: str) -> None:
 def check_storable(graphs: Graphs, format: str) -> None:
     """Raise `InputError` unless a format of named columns of values can store the graphs."""
     check_plain(graphs, format)
-    for key in ("node_labels", "edge_labels"):
-        column = getattr(graphs, key)
-        if column is not None and column.ndim > 1:
-            raise InputError(
-                f"{key.replace('_', ' ')} have {column.shape[1]} columns, but {format} stores one"
-            )
     for key in ("node_labels", "edge_labels", "targets"):
         column = getattr(graphs, key)
         if column is None or column.dtype.kind != "U":

@@ -22,6 +22,12 @@ from saen.errors import FileError, InputError
 from saen.io.formats.checks import check_storable
 from saen.io.formats.format import Format
 from saen.io.options import ReadOptions
+from saen.io.parsing.columns import (
+    ATTRIBUTES_OPTION,
+    Choice,
+    beside_each_other,
+    numbered,
+)
 from saen.io.parsing.records import BadGraphs, assemble
 from saen.io.parsing.tables import (
     ROW_INDEX,
@@ -29,6 +35,7 @@ from saen.io.parsing.tables import (
     ParquetRows,
     Table,
     Targets,
+    column_name,
     read_table,
     require,
 )
@@ -149,7 +156,7 @@ def stream_edge_tables(
         for tables in zip(*streams, strict=True):
             rows = None if targets is None else _targets_of(tables[0], said)
             listed = None if nodes is None else tables[-2]
-            yield _Tables(tables[-1], listed, rows, bad_graph).graphs(options)
+            yield _Tables(tables[-1], listed, rows, bad_graph).graphs(said)
             said = replace(options, notify=None)  # say once what was found
 
     return parts()
@@ -283,16 +290,15 @@ class _Tables:
             self._check_filled(self.edges, column)
         nodes = self._nodes_of_edges() if self.nodes is None else self._listed_nodes(self.nodes)
         self._check_present(nodes.sizes)
-        for part in (self.edges, self.nodes):
-            if part is not None:
-                self._check_columns(part)
+        edge_choice = self._chosen(self.edges, "edge", options)
+        node_choice = None if self.nodes is None else self._chosen(self.nodes, "node", options)
         # Bad graphs have been reported; from here on they are left out.
         good = np.flatnonzero(~self.bad)
         good_nodes = ~self.bad[segment_ids(offsets(nodes.sizes))]
         self.rows = np.flatnonzero(~self.bad[self.edges.graph_of])
-        columns = _columns(self.edges.table, "edge", self.rows)
-        if self.nodes is not None:
-            columns |= _columns(self.nodes.table, "node", nodes.rows[good_nodes])
+        columns = _columns(self.edges.table, edge_choice, self.rows)
+        if self.nodes is not None and node_choice is not None:
+            columns |= _columns(self.nodes.table, node_choice, nodes.rows[good_nodes])
         self.names = self.names[good]
         targets, ids, extra = self._about_graphs(row_of[good])
         if options.all_columns:
@@ -424,13 +430,25 @@ class _Tables:
             empty = np.flatnonzero(values.str.strip() == "")
             self._flag(part, empty, lambda _: f"column {column!r} is empty")
 
-    def _check_columns(self, part: _Part) -> None:
-        if "label" in part.table.columns:
+    def _chosen(self, part: _Part, what: str, options: ReadOptions) -> Choice:
+        """Which columns hold labels and attributes; their values are checked."""
+        table = part.table
+        free = [c for c in table.columns if c not in (*EDGES, *NODES, *ROW_INDEX)]
+        named = [options.names(key) for key in (f"{what}_label", ATTRIBUTES_OPTION[what])]
+        labels, attributes = (n if n is None else [*map(column_name, n)] for n in named)
+        try:
+            choice = Choice.of(what, {c: table.is_text(c) for c in free}, labels, attributes)
+        except InputError as error:
+            raise FileError(str(error), path=table.path) from None
+        if options.notify is not None and (line := choice.line()):
+            options.notify(f"{table.path.name}: {line}")
+        if "label" in choice.labels:
             self._check_filled(part, "label")
-        for column in _attributes(part.table):
-            wrong = np.flatnonzero(np.isnan(part.table.numbers(column)))
+        for column in choice.attributes:
+            wrong = np.flatnonzero(np.isnan(table.numbers(column)))
             if len(wrong):
-                self._flag(part, wrong, _not_a_number(part.table, column))
+                self._flag(part, wrong, _not_a_number(table, column))
+        return choice
 
     def _check_present(self, sizes: Ints) -> None:
         """Leave out graphs that only the table of targets has."""
@@ -461,33 +479,21 @@ class _Tables:
         return table.error(int(self.rows[later]), f"repeats the edge of {first} with {what}")
 
 
-def _columns(table: Table, what: str, rows: Ints) -> dict[str, Array]:
+def _columns(table: Table, choice: Choice, rows: Ints) -> dict[str, Array]:
     """Labels and attributes of some rows."""
     out: dict[str, Array] = {}
-    if "label" in table.columns:
-        out[f"{what}_labels"] = table.labels("label", rows)
-    columns = [table.numbers(column)[rows] for column in _attributes(table)]
+    labels = beside_each_other([table.labels(column, rows) for column in choice.labels])
+    if labels is not None:
+        out[f"{choice.what}_labels"] = labels
+    columns = [table.numbers(column)[rows] for column in choice.attributes]
     if columns:
-        out[f"{what}_attributes"] = np.column_stack(columns)
+        out[f"{choice.what}_attributes"] = np.column_stack(columns)
     return out
-
-
-def _attributes(table: Table) -> list[str]:
-    """The columns that hold attributes: all others."""
-    return [c for c in table.columns if c not in (*EDGES, *NODES, "label", *ROW_INDEX)]
 
 
 def _not_a_number(table: Table, column: str) -> Callable[[int], str]:
     texts = table.texts(column)
-    words = np.isnan(table.numbers(column)).all() and set(texts.str.strip().str.casefold())
-    hint = (
-        " (call a column of text 'label', or leave it out)" if words and not words & _GAPS else ""
-    )
-    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number{hint}"
-
-
-_GAPS = {"", "nan", "inf", "-inf"}
-"""What stands in a column of numbers, but is none."""
+    return lambda row: f"{texts.iloc[row]!r:.40} in column {column!r} is not a finite number"
 
 
 def _shown(name: object) -> str:
@@ -544,7 +550,9 @@ def tables_of(graphs: Graphs) -> dict[str, dict[str, Array]]:
         (nodes, graphs.node_labels, graphs.node_attributes, slice(None)),
     ):
         if labels is not None:
-            columns["label"] = labels[rows]
+            several = [labels] if labels.ndim == 1 else labels.T
+            for name, values in zip(numbered("label", len(several)), several, strict=True):
+                columns["label" if labels.ndim == 1 else name] = values[rows]
         if attributes is not None:
             for number, values in enumerate(attributes[rows].T):
                 columns[f"attribute_{number}"] = values
@@ -587,7 +595,10 @@ EDGE_TABLES = Format(
     "edge tables",
     SUFFIXES,
     "graphs",
-    ("directed", "target", "id", "nodes", "targets"),
+    (
+        *("directed", "target", "id", "nodes", "targets"),
+        *("node_label", "node_attribute", "edge_label", "edge_weight"),
+    ),
     _read,
     stream_edge_tables,
     _write,

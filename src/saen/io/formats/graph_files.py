@@ -60,25 +60,24 @@ def read_graph_files(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> 
         about = read_targets(target_file, options)
         rows = {} if about is None else dict(_file_rows(about, files, bad_graph))
     records = Records(bad_graph, target_file or files[0].parent)
-    unread: set[str] = set()
+    lines: set[str] = set()
     with bar("reading graphs", len(files), options.progress) as update:
         for row, file in enumerate(files):
             try:
                 record = (
-                    graphml.read_graphml(file)
+                    graphml.read_graphml(file, options)
                     if file.suffix in graphml.SUFFIXES
                     else edge_lists.read_edgelist(file, options.directed)
                 )
                 record = replace(record, **{"id": file.stem, "row": row, **rows.get(file, {})})
                 records.add(record, file.stat().st_size)
-                unread |= record.unread
+                lines.update(filter(None, (each.line() for each in record.choices)))
             except FileError as error:
                 error.record = row
                 bad_graph(error)
             update(row + 1)
-    if unread and options.notify is not None:
-        names = ", ".join(sorted(unread))[:200]
-        options.notify(f"{path.name}: attributes of text not read: {names} (only 'label' is)")
+    if lines and options.notify is not None:
+        options.notify(f"{path.name}: {'; '.join(sorted(lines))}"[:400])
     return records.graphs(path.stem)
 
 
@@ -133,7 +132,10 @@ GRAPHML = Format(
     "GraphML and GML files",
     graphml.SUFFIXES,
     "graphs",
-    ("targets", "target", "id"),
+    (
+        *("targets", "target", "id"),
+        *("node_label", "node_attribute", "edge_label", "edge_weight"),
+    ),
     read_graph_files,
     write=write_graphml_folder,
     holds=_folder_of(graphml.SUFFIXES),

@@ -16,21 +16,28 @@ from saen._util.arrays import Array
 from saen._util.strings import first_duplicate
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
-from saen.io.parsing.columns import Items
+from saen.io.options import ReadOptions
+from saen.io.parsing.columns import (
+    ATTRIBUTES_OPTION,
+    LABEL,
+    Choice,
+    Items,
+    numbered,
+    text_columns,
+)
 from saen.io.parsing.records import Record
 from saen.io.parsing.text_files import CHARACTERS_PER_BYTE, FREE_CHARACTERS, read_bytes, text_of
 
 SUFFIXES = (".graphml", ".gml")
 
-_LABEL = "label"
 _NODE = "{http://graphml.graphdrawing.org/xmlns}node"
 
 
-def read_graphml(path: Path) -> Record:
+def read_graphml(path: Path, options: ReadOptions) -> Record:
     """Read a GraphML or GML file; nodes are in the order of the file.
 
-    The attribute `label` of nodes and edges becomes their label. All other attributes that hold
-    numbers become real attributes, in alphabetical order; text is `unread`.
+    The attribute `label` of nodes and edges and all others of text become their labels, in this
+    order, those that hold numbers real attributes; `options` name others.
 
     >>> file = getfixture("tmp_path") / "water.gml"
     >>> _ = file.write_text('''graph [
@@ -38,16 +45,16 @@ def read_graphml(path: Path) -> Record:
     ...   node [ id 2 label "H" ]
     ...   edge [ source 1 target 2 length 0.96 ]
     ... ]''')
-    >>> record = read_graphml(file)
+    >>> record = read_graphml(file, ReadOptions())
     >>> record.edges.tolist(), record.columns["node_labels"].tolist(), record.names
-    ([[0, 1]], ['O', 'H'], {'edge_attributes': ('length',)})
+    ([[0, 1]], ['O', 'H'], {'node_labels': (), 'edge_attributes': ('length',)})
     """
     data = read_bytes(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about ports and keys without types
             graph = (_graphml if path.suffix == ".graphml" else _gml)(data, path)
-        return _record(graph, path, len(data))
+        return _record(graph, path, len(data), options)
     except FileError:
         raise
     except InputError as error:
@@ -108,32 +115,33 @@ def _gml(data: bytes, path: Path) -> Any:
     return networkx.parse_gml(text_of(data, path).split("\n"), label="id")
 
 
-def _record(graph: Any, path: Path, n_bytes: int) -> Record:
+def _record(graph: Any, path: Path, n_bytes: int, options: ReadOptions) -> Record:
     nodes = list(graph.nodes(data=True))
     edges = [((source, target), data) for source, target, data in graph.edges(data=True)]
     columns: dict[str, Array] = {}
     names: dict[str, tuple[str, ...]] = {}
-    unread: set[str] = set()
+    choices: list[Choice] = []
     for what, rows in (("node", nodes), ("edge", edges)):
+        if not rows:
+            continue
         default = graph.graph.get(f"{what}_default", {})
-        numeric = _numeric([default, *(own for _, own in rows)]) if rows else []
-        if len(numeric) * len(rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
-            raise InputError(f"{len(numeric):,} attributes are too many for a file of this size")
-        texts = {key for own in (default, *(own for _, own in rows)) for key in own}
-        unread |= {f"{what} {key!r}" for key in texts - {_LABEL, *numeric}}
+        named = [options.names(key) for key in (f"{what}_label", ATTRIBUTES_OPTION[what])]
+        kinds = text_columns([default, *(own for _, own in rows)])
+        if len(kinds) * len(rows) > FREE_CHARACTERS + CHARACTERS_PER_BYTE * n_bytes:
+            raise InputError(f"{len(kinds):,} attributes are too many for a file of this size")
+        choice = Choice.of(what, kinds, *named)
         items = Items(
             what,
             [ChainMap(own, default) for _, own in rows],
             lambda row, what=what, rows=rows: f"{what} {rows[row][0]!r:.60}",  # type: ignore[misc]
             n_bytes,
         )
-        labels = items.labels(_LABEL)
-        if labels is not None:
-            columns[f"{what}_labels"] = labels
-        if numeric:
-            tables = [items.numbers(name) for name in numeric]
-            columns[f"{what}_attributes"] = np.column_stack(tables)  # type: ignore[arg-type]
-            names[f"{what}_attributes"] = tuple(numeric)
+        for key, read in (("labels", items.chosen_labels), ("attributes", items.chosen_numbers)):
+            column, chosen = read(choice), getattr(choice, key)
+            if column is not None:
+                columns[f"{what}_{key}"] = column
+                names[f"{what}_{key}"] = () if chosen == (LABEL,) else chosen
+        choices.append(choice)
     position = {node: place for place, node in enumerate(graph)}
     pairs = [(position[source], position[target]) for (source, target), _ in edges]
     return Record(
@@ -144,14 +152,8 @@ def _record(graph: Any, path: Path, n_bytes: int) -> Record:
         columns,
         names,
         directed=graph.is_directed(),
-        unread=frozenset(unread),
+        choices=tuple(choices),
     )
-
-
-def _numeric(sets: list[dict[str, Any]]) -> list[str]:
-    """The names of attributes, other than the label, with at least one number."""
-    keys = {key for own in sets for key, v in own.items() if isinstance(v, int | float)}
-    return sorted(keys - {_LABEL})
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -172,7 +174,9 @@ def write_graphml(graphs: Graphs, folder: Path) -> list[str]:
         graph.graph.clear()  # the target goes to targets.csv
         for data in (*graph.nodes.values(), *graph.edges.values()):
             values = data.pop("attributes", [])
-            digits = len(str(max(len(values) - 1, 0)))
-            data |= {f"attribute_{n:0{digits}}": value for n, value in enumerate(values)}
+            data |= dict(zip(numbered("attribute", len(values)), values, strict=True))
+            if isinstance(data.get(LABEL), tuple):
+                labels = data.pop(LABEL)
+                data |= dict(zip(numbered(LABEL, len(labels)), labels, strict=True))
         networkx.write_graphml_xml(graph, folder / name)
     return names

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from saen._util.caller import warn_caller
-from saen._util.strings import plural
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.hierarchy import Hierarchy
 from saen.data.nested import NestedData
 from saen.errors import InputError
-
-MAX_NAMES = 5
-"""Attributes that are not read of which a warning gives the names."""
 
 
 def as_data(X: Any, takes: str = "graphs") -> Any:
@@ -40,9 +34,7 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
     if hasattr(first, "adjacency") and hasattr(first, "nodes"):
         from saen.io.libraries.networkx import from_networkx
 
-        graphs = from_networkx(items)
-        _warn_unread(items)
-        return graphs
+        return from_networkx(items)
     if hasattr(first, "GetAtoms"):
         from saen.io.libraries.rdkit import from_rdkit
 
@@ -61,21 +53,3 @@ def as_data(X: Any, takes: str = "graphs") -> Any:
         "X must be saen.Graphs, a list of networkx graphs, of PyG Data or of RDKit molecules, "
         f"or a saen.Hierarchy, not {type(X).__name__}"
     )
-
-
-def _warn_unread(graphs: Sequence[Any]) -> None:
-    """Warn of attributes of networkx graphs that are read only where they are named."""
-    nodes = {key for graph in graphs for _, data in graph.nodes(data=True) for key in data}
-    edges = {key for graph in graphs for *_, data in graph.edges(data=True) for key in data}
-    unread = [
-        f"{what} {key!r}"
-        for what, keys in (("node", nodes), ("edge", edges))
-        for key in sorted(map(str, keys - {"label"}))
-    ]
-    if unread:
-        others = len(unread) - MAX_NAMES
-        more = f" and {plural(others, 'other')}" if others > 0 else ""
-        warn_caller(
-            f"attributes of networkx graphs not read: {', '.join(unread[:MAX_NAMES])}{more} (only "
-            "'label' is; saen.from_networkx reads those that you name)"
-        )

@@ -9,12 +9,17 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
+from saen._util.caller import warn_caller
+from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.libraries.plain_graphs import check_both_directions, plain_graphs
-from saen.io.parsing.columns import Items
+from saen.io.parsing.columns import LABEL, Choice, Items, text_columns
 
-_LABEL = "label"
+AUTO = "auto"
+
+MAX_NAMES = 5
+"""Attributes that are not read of which a warning gives the names."""
 
 _Row = tuple[int, Any, Mapping[str, Any]]
 """A node or an edge: its graph, its name and its attributes."""
@@ -23,10 +28,10 @@ _Row = tuple[int, Any, Mapping[str, Any]]
 def from_networkx(
     graphs: Iterable[nx.Graph[Any]],
     *,
-    node_label: str | None = _LABEL,
-    edge_label: str | None = _LABEL,
-    node_attributes: Sequence[str] | None = None,
-    edge_attributes: Sequence[str] | None = None,
+    node_label: str | Sequence[str] | None = AUTO,
+    edge_label: str | Sequence[str] | None = AUTO,
+    node_attributes: Sequence[str] | None = AUTO,
+    edge_attributes: Sequence[str] | None = AUTO,
     targets: ArrayLike | None = None,
 ) -> Graphs:
     """Build from networkx graphs, which are not modified.
@@ -34,11 +39,12 @@ def from_networkx(
     Nodes are numbered in the order in which networkx iterates over them. The graphs must be all
     directed or all undirected, and without parallel edges.
 
-    `node_label` and `edge_label` name the attribute that holds the labels: integers, strings, or
-    tuples of one of these. The default `"label"` is optional: either all nodes (edges) of all
-    graphs have it, or none. Any other name must exist. `None` reads no labels. `node_attributes`
-    and `edge_attributes` name attributes that hold numbers or flat sequences of numbers, which
-    become columns in the order given. `targets` has one value per graph.
+    `node_label` and `edge_label` name the attributes that hold labels: integers, strings, or tuples
+    of one of these; each is a label of its own. By default they are `"label"` and all attributes of
+    text. `node_attributes` and `edge_attributes` name attributes that hold numbers or flat
+    sequences of numbers, which become columns in the order given; by default all of these, in
+    alphabetical order. `None` reads none. An attribute that is read must be there for all nodes
+    (edges) of all graphs; text that is missing is empty. `targets` has one value per graph.
 
     Raises `InputError`, naming graph and node, if an attribute is missing or has the wrong type.
 
@@ -71,8 +77,8 @@ def from_networkx(
         np.array(sizes, dtype=np.int64),
         directed=bool(directed),
         targets=targets,
-        **_columns("node", nodes, node_label, node_attributes),
-        **_columns("edge", edges, edge_label, edge_attributes),
+        **_columns("node", nodes, _names(node_label), _names(node_attributes)),
+        **_columns("edge", edges, _names(edge_label), _names(edge_attributes)),
     )
 
 
@@ -105,39 +111,50 @@ def to_networkx(graphs: Graphs) -> list[nx.Graph[int]]:
     return out
 
 
+def _names(given: str | Sequence[str] | None) -> list[str] | None:
+    """The attributes that are named; None where they are chosen automatically."""
+    if isinstance(given, str):
+        return None if given == AUTO else [given]
+    return [] if given is None else list(given)
+
+
 def _columns(
-    what: str, rows: list[_Row], label: str | None, attributes: Sequence[str] | None
+    what: str, rows: list[_Row], labels: list[str] | None, attributes: list[str] | None
 ) -> dict[str, Any]:
     """Labels and attributes of the nodes or the edges of all graphs, where there are any."""
-    if isinstance(attributes, str):
-        raise InputError(f"{what}_attributes must be a list of names: pass [{attributes!r}]")
-    if isinstance(label, list | tuple | set):
-        raise InputError(
-            f"{what}_label must be the name of one attribute, not {label!r:.80} (labels of several "
-            "parts are tuples under one name)"
-        )
     if not rows:
         return {}
-    items = Items(
-        what,
-        [data for _, _, data in rows],
-        lambda row: f"graph {rows[row][0]}, {what} {rows[row][1]!r}",
-    )
+    data = [own for _, _, own in rows]
+    kinds = text_columns(data)
+    automatic = labels is None and attributes is None
+    if attributes is None:  # sequences of numbers, too, but only what all have
+        numbers = [name for name in kinds if name not in (LABEL, *(labels or ()))]
+        attributes = [name for name in numbers if _all_numbers(data, name)]
+    items = Items(what, data, lambda row: f"graph {rows[row][0]}, {what} {rows[row][1]!r}")
+    choice = Choice.of(what, kinds, labels, attributes)
     try:
-        labels = None if label is None else items.labels(label)
-        if labels is None and label not in (None, _LABEL):
-            raise InputError(f"no {what} has an attribute {label!r}")
+        read = {
+            f"{what}_labels": items.chosen_labels(choice),
+            f"{what}_attributes": items.chosen_numbers(choice),
+        }
     except InputError as error:
         raise InputError(
-            f"{error} (pass {what}_label=None to read no labels, or numbers as {what}_attributes)"
+            f"{error} (name what to read as {what}_label and {what}_attributes, or pass None)"
         ) from None
-    tables = []
-    for name in attributes or ():
-        tables.append(items.numbers(name))
-        if tables[-1] is None:
-            raise InputError(f"no {what} has an attribute {name!r}")
-    stacked: Any = np.concatenate(tables, axis=1) if tables else None  # type: ignore[arg-type]
-    return {f"{what}_labels": labels, f"{what}_attributes": stacked}
+    if choice.unread and automatic:
+        listed = ", ".join(repr(name) for name in choice.unread[:MAX_NAMES])
+        others = len(choice.unread) - MAX_NAMES
+        more = f" and {plural(others, 'other')}" if others > 0 else ""
+        warn_caller(f"attributes of {what}s not read: {listed}{more}")
+    return read
+
+
+def _all_numbers(data: list[Mapping[str, Any]], name: str) -> bool:
+    """Whether all have a number, or all a sequence of numbers."""
+    values = [own.get(name) for own in data]
+    plain = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+    flat = [v for value in plain for v in (value if isinstance(value, list | tuple) else [value])]
+    return all(isinstance(value, int | float | np.number) for value in flat)
 
 
 def _check_graph(number: int, graph: Any, directed: bool | None) -> None:

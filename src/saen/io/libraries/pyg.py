@@ -19,6 +19,7 @@ from saen.data.graphs import Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.vocabulary import Vocabulary
 from saen.errors import InputError
+from saen.io.parsing.columns import beside_each_other
 from saen.io.parsing.records import one_way_nodes
 
 try:
@@ -46,6 +47,10 @@ def from_pyg(
     data: Any,
     *,
     directed: bool | None = None,
+    node_label: str | Sequence[str] = (),
+    node_attributes: Sequence[str] = (),
+    edge_label: str | Sequence[str] = (),
+    edge_attributes: Sequence[str] = (),
     node_labels: Names | None = None,
     edge_labels: Names | None = None,
 ) -> Graphs:
@@ -53,6 +58,9 @@ def from_pyg(
 
     - `x` of integers, or with one-hot rows only (several columns), becomes node labels; any other
       `x` becomes node attributes. `edge_attr` likewise for edges.
+    - `node_label` and `edge_label` name other attributes of integers, such as `"z"`: each column is
+      a label of its own. `node_attributes` and `edge_attributes` name others of real numbers, such
+      as `["pos"]`.
     - `node_labels` gives the names of labels. The last columns of `x`, one per name, must then be
       one-hot, and those before them are attributes (as in `TUDataset`); or `x` holds integers that
       index the names. `()` makes all of `x` attributes. `edge_labels` likewise for `edge_attr`.
@@ -80,7 +88,10 @@ def from_pyg(
     shifted = [edges + start for edges, start in zip(pairs, starts[:-1], strict=True)]
     edges = np.concatenate([np.empty((0, 2), dtype=np.int64), *shifted])
     nodes = _Features.stacked(items, "x", "nodes", starts).split(node_labels)
-    entries = _Features.stacked(items, "edge_attr", "edges", offsets(counts)).split(edge_labels)
+    nodes = _with_others(items, nodes, "nodes", starts, node_label, node_attributes)
+    ends = offsets(counts)
+    entries = _Features.stacked(items, "edge_attr", "edges", ends).split(edge_labels)
+    entries = _with_others(items, entries, "edges", ends, edge_label, edge_attributes)
     ones = np.ones(len(edges), dtype=np.bool_)
     one_way = one_way_nodes(sparse.csr_array((ones, edges.T), shape=(starts[-1], starts[-1])))
     if directed is False and len(one_way):
@@ -333,6 +344,29 @@ class _Features:
                 f"graph {graph}, row {place} of {self.key} is {self.values[rows[0]].tolist()}: "
                 f"{reason}"
             )
+
+
+def _with_others(
+    items: list[Any],
+    known: tuple[Array | None, Array | None],
+    what: str,
+    starts: Array,
+    labels: str | Sequence[str],
+    attributes: Sequence[str],
+) -> tuple[Array | None, Array | None]:
+    """Labels and attributes, and beside them those under other keys."""
+    columns, numbers = ([] if each is None else [*np.atleast_2d(each.T)] for each in known)
+    for key in [labels] if isinstance(labels, str) else labels:
+        values = _Features.stacked(items, key, what, starts).values
+        if values is None or values.dtype.kind not in "iu":
+            raise InputError(f"{key} must be integers, one row for each of the {what}")
+        columns += [*values.T]
+    for key in attributes:
+        values = _Features.stacked(items, key, what, starts).values
+        if values is None:
+            raise InputError(f"the graphs have no {key}")
+        numbers += [*values.T.astype(np.float64)]
+    return beside_each_other(columns), np.column_stack(numbers) if numbers else None
 
 
 def _items(data: Any) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -11,10 +12,113 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array
+from saen._util.strings import did_you_mean
 from saen.errors import InputError
 from saen.io.parsing.text_files import check_text, check_width
 
 _NUMBERS = {int, float, bool}
+LABEL = "label"
+_LABEL = re.compile(r"label(_\d+)?")
+
+ATTRIBUTES_OPTION = {"node": "node_attribute", "edge": "edge_weight"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns of nodes or edges, `what`, are labels and attributes; others are not read."""
+
+    what: str
+    labels: tuple[str, ...]
+    attributes: tuple[str, ...]
+    unread: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        columns: Mapping[str, bool | None],
+        labels: Sequence[str] | None = None,
+        attributes: Sequence[str] | None = None,
+    ) -> Choice:
+        """The columns that are named; else all text and `label` are labels, numbers attributes.
+
+        `columns` says of each whether it is text; None for what is neither text nor numbers.
+
+        >>> Choice.of("node", {"label": False, "x": False, "kind": True}).line()
+        "'label', 'kind' read as node labels, 'x' as node attributes"
+        """
+        for name in (*(labels or ()), *(attributes or ())):
+            if name not in columns:
+                known = f": choose from {', '.join(columns)[:200]}" if columns else ""
+                raise InputError(f"no {what} has {name!r}{did_you_mean(name, columns) or known}")
+        if labels is None:
+            usual = [n for n, text in columns.items() if text or _LABEL.fullmatch(n)]
+            labels = [name for name in usual if name not in (attributes or ())]
+        if attributes is None:
+            numbers = [n for n, text in columns.items() if text is False]
+            attributes = [n for n in numbers if n not in labels and not _LABEL.fullmatch(n)]
+        rest = [name for name in columns if name not in (*labels, *attributes)]
+        return cls(what, tuple(labels), tuple(attributes), tuple(rest))
+
+    def line(self) -> str | None:
+        """What is read as what in one line; None where there is only the usual column."""
+        if not self.unread and not self.attributes and self.labels in ((), ("label",)):
+            return None
+        kinds = (
+            (self.labels, f"as {self.what} labels"),
+            (self.attributes, f"as {self.what} attributes"),
+        )
+        found = [f"{_listed(names)} {kind}" for names, kind in kinds if names]
+        found = [found[0].replace(" as ", " read as "), *found[1:]] if found else []
+        return ", ".join([*found, *([f"{_listed(self.unread)} not read"] if self.unread else [])])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(f"{name!r:.40}" for name in names[:8]) + more
+
+
+def numbered(name: str, count: int) -> list[str]:
+    """Names of several columns, padded so that they sort by number.
+
+    >>> numbered("label", 2)
+    ['label_0', 'label_1']
+    """
+    digits = len(str(max(count - 1, 0)))
+    return [f"{name}_{number:0{digits}}" for number in range(count)]
+
+
+def beside_each_other(columns: Sequence[Array]) -> Array | None:
+    """Labels of one column (n,), or of several (n, k): integers, or else text.
+
+    >>> beside_each_other([np.array([1, 2]), np.array(["a", "b"])]).tolist()
+    [['1', 'a'], ['2', 'b']]
+    """
+    if len(columns) < 2:
+        return columns[0] if columns else None
+    if any(column.dtype.kind == "U" for column in columns):
+        columns = [column.astype(np.str_) for column in columns]
+    return np.column_stack(columns)
+
+
+def text_columns(rows: Iterable[Mapping[Any, Any]]) -> dict[str, bool | None]:
+    """The names of all values in alphabetical order, `label` first, each with whether it is text.
+
+    One with a number is not; None for one that is neither text nor numbers.
+
+    >>> text_columns([{"z": 1, "name": "a", "label": 3}, {"at": [1, 2], "z": "?"}])
+    {'label': False, 'at': None, 'name': True, 'z': False}
+    """
+    kinds: dict[str, bool | None] = {}
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, int | float | np.number):
+                kinds[name] = False
+            elif isinstance(value, str):
+                kinds[name] = kinds.get(name) is not False
+            else:
+                kinds.setdefault(name, None)
+    return {name: kinds[name] for name in sorted(kinds, key=lambda n: (n != LABEL, str(n)))}
 
 
 @dataclass(frozen=True)
@@ -44,6 +148,23 @@ class Items:
         """The labels under a key, shape (n,), or (n, k) if each is a list or a tuple."""
         values = self.values(key)
         return None if values is None else self.label_array(values)
+
+    def chosen_labels(self, choice: Choice) -> Array | None:
+        """All columns of labels; text that some have not is empty."""
+        columns = []
+        for name in choice.labels:
+            texts = [item.get(name, "") for item in self.data]
+            short = name != LABEL and set(map(type, texts)) == {str}
+            column = self.label_array(texts) if short else self.labels(name)
+            if column is not None:
+                columns += [column] if column.ndim == 1 else [*column.T]
+        return beside_each_other(columns)
+
+    def chosen_numbers(self, choice: Choice) -> Array | None:
+        """All columns of attributes."""
+        columns = [self.numbers(name) for name in choice.attributes]
+        known = [column for column in columns if column is not None]
+        return np.column_stack(known) if known else None
 
     def label_array(self, values: list[Any]) -> Array:
         """The labels in a list of their own."""

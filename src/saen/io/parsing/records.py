@@ -22,6 +22,7 @@ from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.options import ReadOptions, Task
+from saen.io.parsing.columns import Choice
 from saen.io.parsing.text_files import FREE_NODES, check_text, check_width
 
 if TYPE_CHECKING:
@@ -404,7 +405,7 @@ class Record:
 
     `columns` are named as in `Graphs`; `names` are those of attributes, if the file has any. `row`
     is the position of the graph in the input, bad graphs counted; `id` is its own, or that
-    position. `unread` are attributes that are neither labels nor numbers, in words.
+    position. `choices` say which columns were read as what.
     """
 
     path: Path
@@ -418,7 +419,7 @@ class Record:
     id: int | str = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     row: int = 0
-    unread: frozenset[str] = frozenset()
+    choices: tuple[Choice, ...] = ()
 
     def block(self) -> Block:
         """The graph as a block of its own."""
@@ -622,4 +623,6 @@ def _column_schema(
         count = plural(column.shape[1], what.removesuffix("s"))
         return (column.shape[1], names), f"{count}{listed}"
     width = f" with {column.shape[1]} columns" if column.ndim == 2 else ""
-    return (column.dtype.kind, column.shape[1:]), f"{_KINDS[column.dtype.kind]} {what}{width}"
+    listed = f" ({', '.join(names)})" if names else ""
+    shown = f"{_KINDS[column.dtype.kind]} {what}{width}{listed}"
+    return (column.dtype.kind, column.shape[1:], names or ()), shown

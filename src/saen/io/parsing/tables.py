@@ -47,6 +47,9 @@ MAX_COLUMNS = 10_000
 PARQUET_ROWS = 1 << 16
 """Rows of a Parquet file that are decoded at a time."""
 
+GAPS = {"", "nan", "inf", "-inf"}
+"""What stands in a column of numbers, but is none."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 
@@ -121,6 +124,13 @@ class Table(ABC):
             values = pd.to_numeric(self.texts(column), errors="coerce")
         out = values.to_numpy(dtype=np.float64)
         return np.where(np.isfinite(out), out, np.nan)
+
+    def is_text(self, column: str) -> bool:
+        """Whether a column holds text or Booleans, and nothing that is a number."""
+        if self.frame[column].dtype.kind in "iuf":
+            return False
+        known = self.texts(column).str.strip().str.casefold()
+        return bool(np.isnan(self.numbers(column)).all() and not set(known) <= GAPS)
 
     def labels(self, column: str, rows: NDArray[np.int64]) -> Array:
         """The labels in some rows: an array of integers or of strings, shape (rows,)."""
@@ -491,7 +501,7 @@ class _ParquetTable(Table):
         self.path, self.n_bytes, self._start = file.path, file.n_bytes, start
         self.broken = []
         self.never_integers = file.never_integers
-        self.spelling = file.spelling
+        self.spelling, self._texts = file.spelling, file.texts
         with _invalid_parquet(file.path):
             self.frame = rows.to_pandas(integer_object_nulls=True, ignore_metadata=True)
         self.frame.columns = pd.Index(file.columns)
@@ -505,6 +515,9 @@ class _ParquetTable(Table):
         words = [boolean_text(v) if isinstance(v, bool | np.bool_) else str(v) for v in distinct]
         texts = np.array([*words, ""], dtype=object)  # the last is for code -1
         return pd.Series(texts[codes], dtype=object)
+
+    def is_text(self, column: str) -> bool:
+        return column in self._texts  # of all rows, of which these are a part
 
     def place(self, row: int) -> str:
         return f"row {self._start + row}"
@@ -529,6 +542,11 @@ class ParquetRows:
             self._stored = dict(zip(self.columns, schema.names, strict=True))
             self.spelling = _spelling(schema.names)
             texts = [f.name for f in schema if _is_text(types, f.type)]
+            self.texts = frozenset(
+                column
+                for column, field in zip(self.columns, schema, strict=True)
+                if types.is_boolean(field.type) or _is_text(types, field.type)
+            )
             self.never_integers = frozenset(
                 column
                 for column, field in zip(self.columns, schema, strict=True)
