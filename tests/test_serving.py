@@ -65,7 +65,7 @@ KINDS: dict[str, tuple[str, Any, list[str]]] = {
         [{**GRAPH, "id": n, "nodes": 4 + n % 5, "target": n % 2} for n in range(N)],
         [],
     ),
-    "directed": (".jsonl", [line(n, target=CLASSES[n % 2]) for n in range(N)], []),
+    "directed": (".jsonl", [line(n, target=CLASSES[n % 2]) for n in range(N)], ["--nearest"]),
     "regression": (".jsonl", [line(n, target=n / 7) for n in range(N)], []),
     "several": (
         ".jsonl",

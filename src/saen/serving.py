@@ -27,7 +27,7 @@ from saen.io.formats.molecules import SMILES
 from saen.io.libraries.rdkit import from_smiles
 from saen.io.loading import load_data
 from saen.io.options import ReadOptions
-from saen.jobs.predict import load_model, model_takes
+from saen.jobs.predict import load_model, model_takes, nearest_columns
 from saen.learning.estimators import Estimator
 from saen.learning.prediction import predict_chunks
 
@@ -82,7 +82,7 @@ class Predictions(BaseModel):
     """One row per example, and the share of nodes (or other objects) with labels new to the model.
 
     A row has the columns of `saen predict`: `id`, `prediction`, probabilities `p_CLASS` or the
-    interval from `lower` to `upper`, …
+    interval from `lower` to `upper`, the nearest training graph if the model knows these, …
     """
 
     predictions: list[dict[str, Any]]
@@ -205,18 +205,18 @@ def make_app(
 
 
 def _predict(model: Estimator, examples: Sequence[Example], until: float) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     unseen = objects = 0
     data = _read(model, examples)
     for chunk in predict_chunks(model.fitted_, data):
-        stop = chunk.start + len(next(iter(chunk.columns.values())))
-        columns = {"id": data.ids[chunk.start : stop], **chunk.columns}
+        rows = data[chunk.start : chunk.start + len(next(iter(chunk.columns.values())))]
+        columns = {"id": rows.ids, **chunk.columns, **nearest_columns(model, rows)}
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        rows += (dict(zip(columns, row, strict=True)) for row in values)
+        answers += (dict(zip(columns, row, strict=True)) for row in values)
         unseen, objects = unseen + chunk.unseen, objects + chunk.objects
         if perf_counter() > until:
             raise TimeoutError
-    return {"predictions": rows, "unseen": unseen / objects if objects else 0.0}
+    return {"predictions": answers, "unseen": unseen / objects if objects else 0.0}
 
 
 def _read(model: Estimator, examples: Sequence[Example]) -> Any:

@@ -8,7 +8,8 @@ import pytest
 
 import saen
 from saen.errors import InputError
-from saen.io import streaming
+from saen.io.formats import molecules as molecule_files
+from saen.io.loading import stream_data
 from saen.io.options import ReadOptions
 from saen.jobs.predict import predict_dataset
 from tests.cli.commandline import fails, invoke
@@ -33,7 +34,7 @@ def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
     assert predict(["all"])[0] == ["id", "smiles", "Batch"]  # which is not the id here
     assert [row[1] for row in predict(["smiles"])] == ["smiles", "CC", "CO"]
     whole = predict(["all"])
-    monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
+    monkeypatch.setattr(molecule_files, "MOLECULES_PER_PART", 2)
     assert predict(["all"]) == whole
     with pytest.raises(InputError, match=r"no column 'bach' to keep .did you mean"):
         predict(["bach"])
@@ -41,11 +42,11 @@ def test_keep_copies_columns_of_good_rows(tmp_path, monkeypatch):
 
 def test_tables_of_molecules_in_parts_name_the_rows_of_the_table(tmp_path, monkeypatch):
     pytest.importorskip("rdkit")
-    monkeypatch.setattr(streaming, "MOLECULES_PER_PART", 2)
+    monkeypatch.setattr(molecule_files, "MOLECULES_PER_PART", 2)
     table = tmp_path / "m.csv"
     table.write_text("smiles,target\nCC,1\nCO,0\nCCO,1\nbad(,0\nC,0\n")
     errors = []
-    parts = [*streaming.stream_data(table, ReadOptions(skip_bad=True, report=errors.append))]
+    parts = [*stream_data(table, "graphs", ReadOptions(skip_bad=True, report=errors.append))]
     assert [part.ids.tolist() for part in parts] == [["CC", "CO"], ["CCO"], ["C"]]
     assert [part.targets.tolist() for part in parts] == [[1, 0], [1], [0]]
     assert len(errors) == 1
@@ -154,3 +155,29 @@ def test_evaluate_writes_its_predictions_with_kept_columns(tmp_path):
     assert [[row[1], row[4]] for row in rows[1:]] == [[str(n), "ab"[n % 2]] for n in range(8)]
     assert "already exists" in fails(*options)
     assert "cannot write" in fails(*options[:-1], tmp_path / "out.xlsx")
+
+
+def test_kept_columns_have_all_digits_and_never_hide_what_is_computed(tmp_path):
+    data = tmp_path / "g.jsonl"
+    mass = 123456.7890123
+    lines = [
+        {"nodes": 2 + n % 3, "edges": [[0, 1]], "target": n / 7, "prediction": n, "mass": mass}
+        for n in range(20)
+    ]
+    data.write_text("\n".join(map(json.dumps, lines)))
+    model, out = tmp_path / "m.saen", tmp_path / "p.csv"
+    invoke("train", data, "--preset", "counts", "--out", model)
+    invoke("predict", model, data, "--keep", "mass,prediction", "--out", out)
+    rows = pd.read_csv(out)
+    assert [*rows][:4] == ["id", "mass", "input_prediction", "prediction"]
+    assert (rows["mass"] == mass).all()
+    assert rows["input_prediction"].tolist() == [*range(20)]
+    lines = tmp_path / "p.jsonl"
+    invoke("predict", model, data, "--keep", "mass", "--out", lines)
+    assert json.loads(lines.read_text().splitlines()[0])["mass"] == mass
+    few = ("--preset", "counts", "--repeats", 1, "--folds", 3)
+    invoke("evaluate", data, *few, "--keep", "all", "--predictions", out, "--force")
+    rows = pd.read_csv(out).sort_values("id")
+    assert [*rows][:6] == ["id", "input_prediction", "mass", "repeat", "fold", "target"]
+    assert rows["target"].tolist() == [n / 7 for n in range(20)]
+    assert rows["input_prediction"].tolist() == [*range(20)]

@@ -143,7 +143,10 @@ VectorsFile = Annotated[
 ]
 Keep = Annotated[
     str | None,
-    typer.Option(help="Columns of the input to copy to the table, separated by commas, or all."),
+    typer.Option(
+        help="Columns of the input to copy to the table, separated by commas, or all; as "
+        "input_NAME where the table has a NAME of its own."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
@@ -30,8 +30,28 @@ _DIGITS = "%.7g"
 
 Columns = Mapping[str, Array]
 """Named columns of equal length."""
-Write = Callable[[Columns], None]
-"""Adds rows to a table. The first call decides its columns."""
+
+
+class Write(Protocol):
+    """Adds rows to a table. The first call decides its columns."""
+
+    def __call__(self, columns: Columns, exact: Collection[str] = ()) -> None:
+        """Add rows; `exact` columns have all digits of their numbers, others what is no noise."""
+
+
+def beside(copied: Columns, computed: Columns) -> dict[str, Array]:
+    """Columns of the input after the first of those computed, the id, and before the others.
+
+    One that has the name of a computed column becomes `input_NAME`.
+
+    >>> import numpy as np
+    >>> one = np.ones(1)
+    >>> list(beside({"mass": one, "id": one}, {"id": one, "prediction": one}))
+    ['id', 'mass', 'input_id', 'prediction']
+    """
+    renamed = {f"input_{name}" if name in computed else name: copied[name] for name in copied}
+    first = next(iter(computed))
+    return {first: computed[first], **renamed, **computed}
 
 
 def write_table(columns: Columns, path: Path, suffix: str) -> None:
@@ -94,32 +114,29 @@ def check_format(path: Path, formats: tuple[str, ...]) -> str:
 def _csv(file: IO[str]) -> Write:
     started, rows = False, csv.writer(file, lineterminator="\n")
 
-    def write(columns: Columns) -> None:
+    def write(columns: Columns, exact: Collection[str] = ()) -> None:
         nonlocal started
         if not started:
             rows.writerow(columns)
-        rows.writerows(zip(*(_csv_cells(column) for column in columns.values()), strict=True))
+        cells = (_csv_cells(column, name in exact) for name, column in columns.items())
+        rows.writerows(zip(*cells, strict=True))
         file.flush()
         started = True
 
     return write
 
 
-def _csv_cells(column: Array) -> list[Any]:
+def _csv_cells(column: Array, exact: bool) -> list[Any]:
     """As pandas writes them, which takes as long to import as to predict: nothing for missing."""
     if column.dtype.kind == "f":
-        return [_DIGITS % value if value == value else "" for value in column.tolist()]
+        shown = [str(v).removesuffix(".0") if exact else _DIGITS % v for v in column.tolist()]
+        return ["" if text == "nan" else text for text in shown]
     return [value if value == value else "" for value in column.tolist()]
 
 
 def _json_lines(file: IO[str]) -> Write:
-    def write(columns: Columns) -> None:
-        lists = [
-            [float(_DIGITS % value) if isfinite(value) else None for value in column.tolist()]
-            if column.dtype.kind == "f"
-            else column.tolist()
-            for column in columns.values()
-        ]
+    def write(columns: Columns, exact: Collection[str] = ()) -> None:
+        lists = [_json_cells(column, name in exact) for name, column in columns.items()]
         for row in zip(*lists, strict=True):
             file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
         file.flush()
@@ -127,12 +144,21 @@ def _json_lines(file: IO[str]) -> Write:
     return write
 
 
+def _json_cells(column: Array, exact: bool) -> list[Any]:
+    if column.dtype.kind != "f":
+        return column.tolist()  # type: ignore[no-any-return]
+    return [
+        (value if exact else float(_DIGITS % value)) if isfinite(value) else None
+        for value in column.tolist()
+    ]
+
+
 @contextmanager
 def _parquet(path: Path) -> Iterator[Write]:
     arrow, parquet = pyarrow()
     writer: Any = None
 
-    def write(columns: Columns) -> None:
+    def write(columns: Columns, exact: Collection[str] = ()) -> None:
         nonlocal writer
         table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
         if writer is None:

@@ -94,7 +94,9 @@ class EvaluationReport:
     def write_predictions(self, path: Path) -> None:
         """Write the out-of-fold predictions as a table, see `Evaluation.to_frame`."""
         with open_table(path) as write:
-            write(self.evaluation.columns(self.kept))
+            columns = self.evaluation.columns(self.kept)
+            input = columns.keys() - self.evaluation.columns().keys()
+            write(columns, {*input, *(name for name in columns if name.startswith("target"))})
 
 
 def evaluate_dataset(
@@ -134,7 +136,7 @@ def evaluate_dataset(
             reading = replace(reading, all_columns=reading.all_columns or bool(keep))
             known = Decompositions(replace(job, reading=reading).load())
     data = known.data
-    kept = kept_columns(data, keep)
+    kept = kept_columns(data, keep, job.reading)
     loaded = perf_counter() - start
     targets = check_targets(data, data.name or job.data)
     estimator = job.estimator(targets)

@@ -127,9 +127,14 @@ def stream_input(
         yield from stream_data(name, takes, reading)
 
 
-def kept_columns(examples: Any, keep: Sequence[str]) -> dict[str, Array]:
-    """Columns of the input, by name, in any case; `["all"]` are all of them."""
-    columns = getattr(examples, "extra", None) or {}
+def kept_columns(examples: Any, keep: Sequence[str], reading: ReadOptions) -> dict[str, Array]:
+    """Columns of the input, by name, in any case; `["all"]` are all of them.
+
+    A column `id` is left out where it is what the examples are called by.
+    """
+    columns = dict(getattr(examples, "extra", None) or {})
+    if reading.id in (None, "id"):
+        columns.pop("id", None)
     in_any_case = {name.casefold(): name for name in columns} | {name: name for name in columns}
     wanted = [*columns] if list(keep) == ["all"] else [name.strip() for name in keep]
     names = [in_any_case.get(name, in_any_case.get(name.casefold(), name)) for name in wanted]

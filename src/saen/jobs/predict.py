@@ -19,7 +19,7 @@ from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
 from saen.io.options import ReadOptions
-from saen.io.result_tables import FORMATS, check_format, open_table
+from saen.io.result_tables import FORMATS, beside, check_format, open_table
 from saen.io.sources.local import input_files
 from saen.io.store import container
 from saen.jobs.job import kept_columns, load_input, stream_input
@@ -169,7 +169,9 @@ def predict_dataset(
     known: list[bool] = []
     parts = (_noted(part, model, known) for part in parts)
     with bar("predicting", None) as update:
-        report = write_predictions(model, out, _predicted_rows(model, parts, keep, update))
+        report = write_predictions(
+            model, out, _predicted_rows(model, parts, keep, reading or ReadOptions(), update)
+        )
     report = replace(report, training=known == [True])
     wanted = reading.target if reading is not None else None
     if wanted and not report.scores and not report.not_scored:
@@ -202,7 +204,7 @@ def write_predictions(
     nearest: Counter[str] = Counter()
     with open_table(out) as write:
         for each, known, own_names in rows:
-            write(each.columns)
+            write(each.columns, each.copied)
             done += len(each.columns["id"])
             unseen, objects = unseen + each.unseen, objects + each.objects
             nearest.update({key: int(each.columns[key].sum()) for key in SHARES & {*each.columns}})
@@ -233,20 +235,26 @@ def write_predictions(
 
 
 def _predicted_rows(
-    model: Estimator, parts: Iterable[Any], keep: Sequence[str], update: Callable[[int], object]
+    model: Estimator,
+    parts: Iterable[Any],
+    keep: Sequence[str],
+    reading: ReadOptions,
+    update: Callable[[int], object],
 ) -> Iterator[tuple[Predicted, Array | None, tuple[str, ...]]]:
     done = 0
     for part in parts:
-        kept = kept_columns(part, keep)
+        kept = kept_columns(part, keep, reading)
         try:
             for chunk in predict_chunks(model.fitted_, part):
                 stop = chunk.start + len(next(iter(chunk.columns.values())))
                 rows = slice(chunk.start, stop)
-                copies = {name: column[rows] for name, column in kept.items()}
+                copied = {name: column[rows] for name, column in kept.items()}
                 targets = None if part.targets is None else part.targets[rows]
                 nearest = nearest_columns(model, part[rows])
-                columns = {"id": part.ids[rows], **copies, **chunk.columns, **nearest}
-                yield replace(chunk, columns=columns), targets, part.target_names
+                computed = {"id": part.ids[rows], **chunk.columns, **nearest}
+                columns = beside(copied, computed)
+                own = tuple(columns.keys() - computed.keys())
+                yield replace(chunk, columns=columns, copied=own), targets, part.target_names
                 update(done + stop)
         except NotFiniteError as error:  # numbered within the part
             raise NotFiniteError(done + error.first, error.count) from None

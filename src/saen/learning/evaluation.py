@@ -26,6 +26,7 @@ from saen._util.executor import Executor, Tasks
 from saen._util.json_files import write_json
 from saen.data.compression import ceiling
 from saen.errors import InputError
+from saen.io.result_tables import beside
 from saen.learning.calibration import COVERAGE
 from saen.learning.decomposing import Data, Decompositions
 from saen.learning.metrics import (
@@ -157,9 +158,8 @@ class Evaluation:
         kind = Numbers(names) if self.classes is None else Classes(names, self.classes)
         truth = kind.decoded(self.targets[examples])
         ids = np.arange(len(self.targets)) if self.ids is None else self.ids
-        return {
+        computed = {
             "id": ids[examples],
-            **{name: column[examples] for name, column in (kept or {}).items()},
             "repeat": repeats,
             "fold": self.fold_of[repeats, examples],
             **{f"target_{name}": truth[:, k] for k, name in enumerate(names)},
@@ -169,6 +169,10 @@ class Evaluation:
                 None if self.radius is None else self.radius[repeats, examples],
             ),
         }
+        copied = {name: column[examples] for name, column in (kept or {}).items()}
+        if np.array_equal(copied.get("target", ()), truth):
+            del copied["target"]
+        return beside(copied, computed)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per test, by repeat: the out-of-fold predictions as a table.

@@ -30,7 +30,8 @@ class Predicted:
     """What a model says of some examples, in order.
 
     - `start`: the first of them;
-    - `columns`: `prediction` and what belongs to it, one row per example;
+    - `columns`: `prediction` and what belongs to it, one row per example; those `copied` are the
+      input's;
     - `unseen`, `objects`: bottom objects with labels that the model has not seen, and all of them.
     """
 
@@ -38,6 +39,7 @@ class Predicted:
     columns: dict[str, Array]
     unseen: int
     objects: int
+    copied: tuple[str, ...] = ()
 
 
 def predict_chunks(model: Fitted, examples: Any, *, limit: int = CHUNK) -> Iterator[Predicted]:
