@@ -1,4 +1,4 @@
-"""What long work shows on stderr: a bar on a terminal, else a line now and then."""
+"""What long work shows: a bar on a terminal or in a notebook, else a line now and then."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Event, Thread
 from time import perf_counter
+
+from saen._util.notebook import in_notebook, notebook_bar
 
 FIRST_LINE = 5.0
 """Seconds of a stage after which it has its first line; the next ones come ever later."""
@@ -19,8 +21,13 @@ notify: Callable[[str], object] | None = None
 def bar(label: str, total: int | None, shown: bool | None = None) -> Iterator[Callable[..., None]]:
     """A bar on stderr; call what it gives with the number done (and a note).
 
-    `total` is None where nobody knows it. `shown` None shows it when stderr is a terminal.
+    `total` is None where nobody knows it. `shown` None shows it when stderr is a terminal, or in a
+    notebook.
     """
+    if shown is not False and in_notebook():
+        with notebook_bar(label, total) as update:
+            yield update
+        return
     if not (sys.stderr.isatty() if shown is None else shown):
         counted = [0, total or 0]
 

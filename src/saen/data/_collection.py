@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, owned
+from saen._util.notebook import html_table
 from saen._util.strings import did_you_mean, plural
 from saen.errors import InputError
 
@@ -56,6 +57,10 @@ class Collection(ABC):
 
     def __iter__(self) -> Iterator[Self]:
         return (self[index] for index in range(len(self)))
+
+
+SHOWN_EXAMPLES = 5
+"""In the table of a notebook."""
 
 
 class Dataset(Collection):
@@ -172,6 +177,21 @@ class Dataset(Collection):
         targets = None if self.targets is None else self.targets[rows]
         extra = {name: frozen(column[rows]) for name, column in (self.extra or {}).items()} or None
         return {"targets": targets, "ids": self.ids[rows], "extra": extra}
+
+    def _numbers(self, n: int) -> dict[str, list[int]]:
+        """Columns about the sizes of the first n examples, for tables."""
+        return {}
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the first examples as a table."""
+        n = min(len(self), SHOWN_EXAMPLES)
+        columns = {"id": self.ids[:n].tolist(), **self._numbers(n)}
+        if self.targets is not None:
+            several = self.targets[:n].reshape(n, n_targets(self.targets)).T.tolist()
+            numbered = [f"target {k}" for k in range(len(several))]
+            names = self.target_names or (numbered if len(several) > 1 else ["target"])
+            columns |= dict(zip(names, several, strict=True))
+        return html_table(repr(self), columns, len(self) - n)
 
     def _described(self, content: str, *extras: str) -> str:
         """For `repr`: name, content, targets and what else there is."""

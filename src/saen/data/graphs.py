@@ -39,6 +39,8 @@ from saen.data._collection import (
 )
 from saen.errors import InputError
 
+graph_drawing = LazyModule("saen.report.graph_drawing")
+
 if TYPE_CHECKING:
     from scipy import sparse
 else:
@@ -426,6 +428,20 @@ class Graphs(Dataset):
             else:
                 out[key] = _n_distinct(column)
         return out | targets_summary(self.targets, self.target_names)
+
+    def plot(self, index: int = 0) -> Any:
+        """One graph as a `matplotlib` figure, its node labels as colours; of a large one a region.
+
+        Raises `MissingExtraError` without matplotlib.
+
+        >>> Graphs.from_edge_lists([[(0, 1), (1, 2)]]).plot().axes[0].has_data()
+        True
+        """
+        [figure] = graph_drawing.draw_graphs(self[[index]], inches=4.5)
+        return figure
+
+    def _numbers(self, n: int) -> dict[str, list[int]]:
+        return {"nodes": self.sizes[:n].tolist(), "edges": [each.n_edges for each in self[:n]]}
 
     def __repr__(self) -> str:
         extras = []

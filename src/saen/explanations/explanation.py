@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saen._util.arrays import Floats, frozen
+from saen._util.notebook import html_table
 from saen.errors import InputError
 from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.goal import (
@@ -252,6 +253,20 @@ class Explanation:
                 for each in self.members
             ],
         }
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the strongest parts, and what they are evidence for."""
+        caption = (
+            f"{self.id}: predicted {self.predicted}; {self.quantity} {self.output:.3f}, "
+            f"{self.baseline:.3f} for {self.reference}"
+        )
+        columns: dict[str, list[Any]] = {
+            "contribution": [part.contribution for part in self.parts],
+            "times": [part.count for part in self.parts],
+            "evidence": [self.evidence(part.contribution) for part in self.parts],
+            "part": [part.what for part in self.parts],
+        }
+        return html_table(caption, columns)
 
     def __repr__(self) -> str:
         return (

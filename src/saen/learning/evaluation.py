@@ -24,6 +24,8 @@ from sklearn.base import is_regressor
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.executor import Executor, Tasks
 from saen._util.json_files import write_json
+from saen._util.notebook import html_table
+from saen._util.strings import plural
 from saen.data.compression import ceiling
 from saen.errors import InputError
 from saen.io.result_tables import beside
@@ -62,7 +64,7 @@ SELECTIONS = ("fixed", "nested", "peek")
 Grid = Sequence[dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The result of a repeated cross-validation or hold-out of n examples.
 
@@ -192,6 +194,27 @@ class Evaluation:
         import pandas as pd
 
         return pd.DataFrame(self.columns())
+
+    def __repr__(self) -> str:
+        mean = self.summary()["mean"]
+        score = "not defined" if mean is None else f"{mean:.4g}"
+        return (
+            f"Evaluation({len(self.splits)} × {plural(len(self.splits[0]), 'fold')} of "
+            f"{plural(len(self.targets), 'example')}: {self._metric(None).title} {score})"
+        )
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: every metric with its corrected interval."""
+        each = {metric.title: self.summary(name) for name, metric in self.metrics.items()}
+        columns = {
+            "metric": list(each),
+            "mean": [one["mean"] for one in each.values()],
+            "95 % interval": [
+                " to ".join(f"{end:.4g}" for end in one.get("interval", ()))
+                for one in each.values()
+            ],
+        }
+        return html_table(repr(self), columns)
 
     @property
     def metrics(self) -> dict[str, Metric]:

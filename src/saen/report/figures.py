@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
+from functools import cache
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,19 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("matplotlib", extra="plots") from error
-    return Figure(figsize=(width, height), facecolor="white")
+    return _shown(Figure)(figsize=(width, height), facecolor="white")
+
+
+@cache
+def _shown(figure: type[Figure]) -> type[Figure]:
+    """Figures that notebooks show without `matplotlib.pyplot`."""
+    numbers = count(1)
+
+    class Drawing(figure):  # type: ignore[misc, valid-type]
+        def _repr_html_(self) -> str:
+            return inline_svg(self, "", f"n{next(numbers)}-")
+
+    return Drawing
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

@@ -134,7 +134,7 @@ def draw_graph(
     return f"showing {'; '.join(notes)}" if notes else ""
 
 
-def draw_graphs(graphs: Graphs) -> list[Figure]:
+def draw_graphs(graphs: Graphs, inches: float = 2.8) -> list[Figure]:
     """Draw every graph as a small figure of its own; equal node labels have equal colours.
 
     Large graphs are sampled, and the figure says so.
@@ -148,7 +148,7 @@ def draw_graphs(graphs: Graphs) -> list[Figure]:
         style = NodeStyle.by_label(Attributes(codes, vocabulary))
     figures = []
     for start, graph in zip(graphs.node_offsets.tolist(), graphs, strict=False):
-        figure = new_figure(2.8, 2.8)
+        figure = new_figure(inches, inches)
         axes = figure.add_axes((0.03, 0.13, 0.94, 0.84))
         nodes = style.take(np.arange(start, start + graph.n_nodes))
         note = draw_graph(axes, graph, nodes, max_nodes=MAX_SMALL_NODES, max_edges=MAX_SMALL_EDGES)
