@@ -18,6 +18,7 @@ from saen._util.atomic import (
     expand_user,
     make_folder,
     temporary_beside,
+    temporary_folder,
 )
 from saen.errors import FileError
 from tests.refusals import refuses
@@ -156,6 +157,18 @@ def test_an_interrupt_while_a_temporary_folder_is_made_leaves_nothing(
     with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "toys"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_folders_of_killed_processes_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from saen._util.atomic import temporary_folder\n"
+        "(temporary_folder(sys.argv[1]) / 'note').touch(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    [left] = tmp_path.iterdir()
+    mine = temporary_folder(str(tmp_path))
+    assert list(tmp_path.iterdir()) == [mine] != [left]
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o700
 
 
 def test_a_swap_of_folders_that_was_killed_midway_is_ended(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -155,6 +156,53 @@ def test_parts_of_other_settings_are_not_taken(tmp_path: Path, shards: Path, dir
     with pytest.raises(InputError, match="other settings"):
         compress_into_partitions(shards, Ego(), SerialExecutor(), tmp_path / "parts", 3)
     compress_into_partitions(shards, Ego(), SerialExecutor(), tmp_path / "parts", 3, force=True)
+
+
+def test_damaged_parts_of_an_interrupted_run_are_made_again(
+    tmp_path: Path, shards: Path, direct: bytes
+) -> None:
+    out = tmp_path / "out.saen"
+    with pytest.raises(KeyboardInterrupt):
+        compress_shards(shards, Ego(), Stopping(3), out)
+    parts = sorted((tmp_path / "out.saen.parts").glob("shard-*"))
+    parts[0].write_bytes(parts[0].read_bytes()[:-5])
+    parts[1].write_bytes(b"")
+    second = Stopping(99)
+    compress_shards(shards, Ego(), second, out)
+    assert len(second.ran) == 3
+    assert out.read_bytes() == direct
+    with pytest.raises(KeyboardInterrupt):
+        compress_into_partitions(shards, Ego(), Stopping(13), tmp_path / "parts", 2)
+    for file in (tmp_path / "parts").glob("*.saen"):
+        file.write_bytes(file.read_bytes()[:-5])
+    compress_into_partitions(shards, Ego(), SerialExecutor(), tmp_path / "parts", 2)
+    assert read_partitions(tmp_path / "parts").join() == load(out)
+
+
+def test_without_out_tasks_write_only_into_folders_of_their_own(
+    shards: Path, direct: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Elsewhere(SerialExecutor):
+        """Tasks see no file that the driver made after it started."""
+
+        def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> None:
+            assert not any("saen." in str(a) for a in arguments if isinstance(a, Path))
+            super().submit(name, function, *arguments)
+
+    monkeypatch.chdir(shards.parent)
+    report = compress_shards(shards.name, Ego(), Elsewhere())
+    (tmp_path / "direct.saen").write_bytes(direct)
+    assert report.compressed == load(tmp_path / "direct.saen")
+
+
+def test_shards_of_the_catalog_are_compressed_with_its_defaults(
+    dataset: Callable[[str], Graphs], tmp_path: Path
+) -> None:
+    dataset("MUTAG")
+    invoke("convert", "MUTAG", tmp_path / "shards", "--shards", 3)
+    run("compress", tmp_path / "shards", "--out", tmp_path / "shards.saen")
+    run("compress", "MUTAG", "--out", tmp_path / "whole.saen")
+    assert (tmp_path / "shards.saen").read_bytes() == (tmp_path / "whole.saen").read_bytes()
 
 
 def test_a_bad_shard_is_named(tmp_path: Path) -> None:

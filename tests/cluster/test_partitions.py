@@ -14,6 +14,7 @@ import saen.data.content_hash
 from saen import Ego, Hierarchy, compress, generate_threads, merge
 from saen.cluster.executors import SerialExecutor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
+from saen.cluster.work import Work
 from saen.errors import FileError, InputError
 from saen.io.store.container import save
 from tests.properties.strategies import collections
@@ -24,7 +25,7 @@ def merged(parts: list[Hierarchy], n_ranges: int, folder: Path) -> Partitions:
     for number, part in enumerate(parts):
         files.append(folder / f"shard-{number}.saen")
         save(compress(part).top_only(), files[-1])
-    return merge_by_ranges(files, folder, n_ranges, SerialExecutor())
+    return merge_by_ranges(files, Work(folder), n_ranges, SerialExecutor())
 
 
 @pytest.mark.parametrize("bits", [64, 4])

@@ -94,9 +94,10 @@ def test_predict_in_two_parts_does_only_what_is_missing(
     assert not out.exists()
     kept = inspect_file(tmp_path / "out.csv.parts" / "shard-00000.saen")
     assert (kept["kind"], kept["columns"][:2]) == ("predictions", ["id", "prediction"])
+    (tmp_path / "out.csv.parts" / "shard-00000.saen").write_bytes(b"damaged")
     second = Stopping(99)
     predict_shards(model, shards, second, out)
-    assert len(second.ran) == 4 - after
+    assert len(second.ran) == 5 - after
     assert out.read_bytes() == (tmp_path / "clean.csv").read_bytes()
 
 

@@ -19,7 +19,7 @@ from saen.errors import FileError
 
 # Temporary files are named .NAME.HOST-PROCESS-RANDOM, so that a later run knows whose they are.
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"
-_TEMPORARY = re.compile(rf"\.(?P<name>.+)\.{_HOST}-(?P<process>[0-9]+)-[0-9a-f]{{16}}", re.DOTALL)
+_TEMPORARY = re.compile(rf"\.(?P<name>.+)\.{_HOST}-(?P<process>[0-9]+)-[0-9a-f]{{8}}", re.DOTALL)
 
 
 @contextmanager
@@ -176,12 +176,19 @@ def temporary_beside(path: Path) -> Path:
             match = _TEMPORARY.fullmatch(file.name)
             if match and not _is_running(int(match["process"])):
                 _remove_leftover(file, path.with_name(match["name"]))
-    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(8)}")
+    return path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
 def is_temporary(path: Path) -> bool:
     """Whether a file has a name that `temporary_beside` gives."""
     return _TEMPORARY.fullmatch(path.name) is not None
+
+
+def temporary_folder(parent: str | None = None) -> Path:
+    """A new private folder for temporary files; those of processes that were killed are removed."""
+    folder = temporary_beside(Path(parent or tempfile.gettempdir(), "saen"))
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @contextmanager

@@ -72,6 +72,7 @@ PATIENCE = 1.5
 """Seconds after Ctrl-C in which Python gets to act on it."""
 SIGPIPE = 13
 """The signal that ends other programs whose reader has left; Windows has no name for it."""
+_sigterm = threading.Event()
 
 
 def main() -> None:
@@ -99,6 +100,8 @@ def main() -> None:
     except SystemExit as stopped:
         if stopped.code == 130:  # what typer makes of Ctrl-C
             _interrupted()
+        if _sigterm.is_set():  # Ray makes an exit with 1 of it
+            _leave(128 + signal.SIGTERM)
         if isinstance(stopped.__context__, BrokenPipeError):  # for which typer exits with 1
             _leave(128 + SIGPIPE)
         raise
@@ -170,4 +173,5 @@ def _warning_printer() -> Callable[..., None]:
 
 def _terminated(*_: Any) -> NoReturn:
     """Leave by an exception, so that what is half-written is cleared away."""
+    _sigterm.set()
     sys.exit(128 + signal.SIGTERM)

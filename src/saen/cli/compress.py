@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from saen._util.strings import human_bytes
 from saen.cli import options
 from saen.cli.output import heading, print_json, print_levels, print_lines
+from saen.errors import InputError
 from saen.io.options import ReadOptions
+
+if TYPE_CHECKING:
+    from saen.jobs.compress import CompressionReport
 
 
 @options.reads_data
@@ -23,6 +27,7 @@ def command(
         Path | None, typer.Option("--out", "-o", help="Write the compressed hierarchy here.")
     ] = None,
     cluster: options.Cluster = None,
+    cluster_timeout: options.ClusterTimeout = 300,
     partitions: Annotated[
         int | None,
         typer.Option(
@@ -42,7 +47,8 @@ def command(
 
     Example: saen compress IMDB-MULTI --radii 0,1,2 --out imdb.saen
     """
-    from saen.cluster.compress import compress_on_cluster
+    from saen.cluster.compress import compress_into_partitions, compress_shards
+    from saen.cluster.executors import open_executor
     from saen.io.store.shards import is_shards
     from saen.jobs.compress import compress_dataset, dataset_decomposition
     from saen.report.charts import plot_levels
@@ -53,11 +59,18 @@ def command(
     asked = dataset_decomposition(
         name, decomposition, radii=options.parse_radii(radii), node_labels=node_labels
     )
-    report = (
-        compress_on_cluster(name, asked, cluster or "serial", out, partitions, force=force)
-        if cluster or partitions is not None or is_shards(name)
-        else compress_dataset(name, asked, out, reading, force=force)
-    )
+    report: CompressionReport
+    if cluster is None and partitions is None and not is_shards(name):
+        report = compress_dataset(name, asked, out, reading, force=force)
+    elif partitions is not None and out is None:
+        raise InputError("partitions need a folder to be written to: --out FOLDER")
+    else:
+        with open_executor(cluster or "serial", cluster_timeout) as executor:
+            report = (
+                compress_shards(name, asked, executor, out, force=force)
+                if partitions is None or out is None
+                else compress_into_partitions(name, asked, executor, out, partitions, force=force)
+            )
     document = report.to_json()
     if json:
         print_json(document)

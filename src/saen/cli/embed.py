@@ -31,6 +31,7 @@ def command(
     force: options.Force = False,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
+    cluster_timeout: options.ClusterTimeout = 300,
     json: options.AsJson = False,
     *,
     reading: ReadOptions,
@@ -42,18 +43,21 @@ def command(
     Example: saen embed mutag.saen MUTAG --level 1 --out ego-graphs.parquet
     """
     options.import_estimators()
+    from saen.cluster.executors import open_executor
     from saen.cluster.predict import embed_shards
     from saen.jobs.predict import embed_dataset
 
     if cluster is not None and reading.skip_bad:
         raise InputError("option 'skip-bad' is for files that are not shards yet")
-    result = (
-        embed_shards(model, data, cluster, out, level=level, device=device, force=force)
-        if cluster is not None
-        else embed_dataset(
+    if cluster is not None:
+        with open_executor(cluster, cluster_timeout) as executor:
+            result = embed_shards(
+                model, data, executor, out, level=level, device=device, force=force
+            )
+    else:
+        result = embed_dataset(
             model, data, out, reading, level=level, device=device, force=force, vectors=vectors
         )
-    )
     if json:
         print_json(result.to_json())
     else:

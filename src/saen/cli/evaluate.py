@@ -62,6 +62,7 @@ def command(
     ] = None,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
+    cluster_timeout: options.ClusterTimeout = 300,
     plot: Annotated[Path | None, typer.Option(help="Plot learning curves and confusion.")] = None,
     page: options.ReportPage = None,
     predictions: Annotated[
@@ -103,7 +104,7 @@ def command(
     protocol = Protocol(
         selection, repeats, folds, splits, parallel_models, metric, test_size, groups
     )
-    with open_executor(cluster) if cluster else nullcontext() as executor:
+    with open_executor(cluster, cluster_timeout) if cluster else nullcontext() as executor:
         columns = options.split_columns(keep)
         report = evaluate_dataset(job, protocol, out, executor, keep=columns, notify=say)
     if predictions is not None:

@@ -48,6 +48,7 @@ def command(
     vectors: options.VectorsFile = None,
     force: options.Force = False,
     cluster: options.Cluster = None,
+    cluster_timeout: options.ClusterTimeout = 300,
     json: options.AsJson = False,
     *,
     reading: ReadOptions,
@@ -76,7 +77,7 @@ def command(
     how: dict[str, Any] = {"target": explain_target, "k": parts}
     explanation: Explanation | CollectionExplanation
     if graph is None:
-        with open_executor(cluster) if cluster else nullcontext() as executor:
+        with open_executor(cluster, cluster_timeout) if cluster else nullcontext() as executor:
             explanation = explain_collection(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)

@@ -136,6 +136,10 @@ Cluster = Annotated[
         "[default: this process]",
     ),
 ]
+ClusterTimeout = Annotated[
+    float,
+    typer.Option(min=0, help="Seconds to wait for workers while a Ray cluster has no CPUs."),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
 VectorsFile = Annotated[
     Path | None,

@@ -34,6 +34,7 @@ def command(
     force: options.Force = False,
     device: options.Device = "auto",
     cluster: options.Cluster = None,
+    cluster_timeout: options.ClusterTimeout = 300,
     json: options.AsJson = False,
     *,
     reading: ReadOptions,
@@ -51,6 +52,7 @@ def command(
     Example: saen predict mutag.saen new-molecules.saen --out predictions.csv
     """
     options.import_estimators()
+    from saen.cluster.executors import open_executor
     from saen.cluster.predict import predict_shards
     from saen.jobs.predict import predict_dataset
     from saen.report.summaries import count_examples, describe_scores
@@ -61,13 +63,13 @@ def command(
     if cluster is not None and (keep or reading.skip_bad):
         raise InputError("options 'keep' and 'skip-bad' are for files that are not shards yet")
     columns = options.split_columns(keep)
-    result = (
-        predict_shards(model, data, cluster, path, device=device, force=force)
-        if cluster is not None
-        else predict_dataset(
+    if cluster is not None:
+        with open_executor(cluster, cluster_timeout) as executor:
+            result = predict_shards(model, data, executor, path, device=device, force=force)
+    else:
+        result = predict_dataset(
             model, data, path, reading, device=device, keep=columns, force=force, vectors=vectors
         )
-    )
     _warn_unseen(result)
     if result.structures >= MIN_FOR_RATE:
         rate = result.structures / result.seconds

@@ -12,9 +12,8 @@ import numpy as np
 from saen._util.atomic import check_output, holds_input
 from saen._util.executor import Executor
 from saen._util.progress import bar
-from saen.cluster.executors import open_executor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
-from saen.cluster.work import work_folder
+from saen.cluster.work import Work, work_folder
 from saen.data.chunks import compress_graphs
 from saen.data.compression import merge
 from saen.decompositions import Decomposition
@@ -119,13 +118,16 @@ def compress_into_partitions(
     fitted = resolve_over_shards(decomposition, shards, executor)
     times.append(perf_counter())
     settings = _settings(shards, fitted) | {"partitions": partitions}
-    with open_run(out, settings, anew=force, advice="choose another folder, or use --force") as run:
-        files = _compress_each(shards, fitted, executor, run)
+    with open_run(
+        out.absolute(), settings, anew=force, advice="choose another folder, or use --force"
+    ) as run:
+        work = Work(run)
+        files = _compress_each(shards, fitted, executor, work)
         times.append(perf_counter())
         try:
             result = read_partitions(run)
         except FileError:
-            result = merge_by_ranges(files, run, partitions, executor)
+            result = merge_by_ranges(files, work, partitions, executor)
         times.append(perf_counter())
     tops = [container.read(file)[2]["top"] for file in result.files[-len(shards) :]]
     return PartitionReport(
@@ -136,27 +138,6 @@ def compress_into_partitions(
         step_seconds(("fit", "compress", "merge"), times),
         peak_memory(),
     )
-
-
-def compress_on_cluster(
-    folder: str,
-    decomposition: Decomposition,
-    cluster: str,
-    out: Path | None = None,
-    partitions: int | None = None,
-    *,
-    force: bool = False,
-) -> CompressionReport:
-    """Compress a folder of shards with the executor that `cluster` names, see `open_executor`."""
-    read_shards(folder)  # before a cluster is started
-    if partitions is not None and out is None:
-        raise InputError("partitions need a folder to be written to: --out FOLDER")
-    with open_executor(cluster) as executor:
-        if partitions is None or out is None:
-            return compress_shards(folder, decomposition, executor, out, force=force)
-        return compress_into_partitions(
-            folder, decomposition, executor, out, partitions, force=force
-        )
 
 
 def resolve_over_shards(
@@ -191,29 +172,22 @@ def _resolve(shard: Shards, decomposition: Decomposition) -> Decomposition:
 
 
 def _compress_each(
-    shards: Shards, decomposition: Decomposition, executor: Executor, work: Path
+    shards: Shards, decomposition: Decomposition, executor: Executor, work: Work
 ) -> list[Path]:
     """The files of the compressed shards; those that are missing are made in tasks."""
-    files = [work / f"shard-{number:05d}.saen" for number in range(len(shards))]
-    done = 0
-    for number, file in enumerate(files):
-        if file.exists():
-            done += shards.shards[number].graphs
-        else:
-            source = shards.shards[number].file
-            executor.submit(source, _compress_shard, shards.one(number), decomposition, file)
+    files = {s.file: work.folder / f"shard-{n:05d}.saen" for n, s in enumerate(shards.shards)}
+    graphs, done = {shard.file: shard.graphs for shard in shards.shards}, 0
     with bar("compressing", shards.n_graphs) as update:
-        update(done)
-        for _, graphs in executor.completed():
-            done += graphs
+        for name in work.make(
+            files, executor, _compress_shard, lambda number: (shards.one(number), decomposition)
+        ):
+            done += graphs[name]
             update(done)
-    return files
+    return list(files.values())
 
 
-def _compress_shard(shard: Shards, decomposition: Decomposition, file: Path) -> int:
-    graphs = shard.read(0)
-    save(compress_graphs(graphs, decomposition, lower_inverse=False), file)
-    return len(graphs)
+def _compress_shard(file: Path, shard: Shards, decomposition: Decomposition) -> None:
+    save(compress_graphs(shard.read(0), decomposition, lower_inverse=False), file)
 
 
 def _settings(shards: Shards, decomposition: Decomposition) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -21,12 +20,15 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
+from saen._util.atomic import temporary_folder
 from saen._util.executor import Executor
 from saen.errors import InputError, SaenError, WorkerError
 from saen.io.store import container
 
 MAX_RETRIES = 3
 """How often a task whose worker died is run again."""
+TIMEOUT = 300.0
+"""Seconds to wait for the workers of a cluster that has none."""
 SPECS = "serial, local:N, ray or ray://HOST:PORT"
 
 
@@ -35,11 +37,11 @@ class Task(NamedTuple):
 
     name: str
     function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    arguments: Sequence[Any]
 
 
 @contextmanager
-def open_executor(spec: str | Executor) -> Iterator[Executor]:
+def open_executor(spec: str, timeout: float = TIMEOUT) -> Iterator[Executor]:
     """The executor that a specification names, closed when the block ends.
 
     - `serial`: one task after the other, in this process;
@@ -48,7 +50,7 @@ def open_executor(spec: str | Executor) -> Iterator[Executor]:
       one that is started on this machine and stopped at the end; `ray:N` starts one with N workers;
     - `ray://HOST:PORT`: a Ray cluster elsewhere.
 
-    An executor is yielded as it is, and not closed.
+    `timeout` is in seconds: how long to wait while a Ray cluster has no CPUs.
 
     Raises `InputError` for other words, and `MissingExtraError` where Ray is not installed.
 
@@ -57,17 +59,14 @@ def open_executor(spec: str | Executor) -> Iterator[Executor]:
     ...     list(executor.completed())
     [('the larger', 4)]
     """
-    if not isinstance(spec, str):
-        yield spec
-        return
-    executor = _make(spec)
+    executor = _make(spec, timeout)
     try:
         yield executor
     finally:
         executor.close()
 
 
-def _make(spec: str) -> Executor:
+def _make(spec: str, timeout: float) -> Executor:
     if spec == "serial":
         return SerialExecutor()
     match = re.fullmatch(r"(local|ray)(?::([0-9]+))?", spec)
@@ -81,8 +80,8 @@ def _make(spec: str) -> Executor:
     from saen.cluster.ray_executor import RayExecutor
 
     if match is None:
-        return RayExecutor(address=spec)
-    return RayExecutor(workers=int(count) if count else None)
+        return RayExecutor(spec, timeout=timeout)
+    return RayExecutor(workers=int(count) if count else None, timeout=timeout)
 
 
 def run_task(task: Task) -> tuple[Any, SaenError | None]:
@@ -153,7 +152,7 @@ class LocalExecutor:
         self._tasks: deque[Task] = deque()
         self._retries: dict[str, int] = {}
         self._values = 0
-        self._folder = Path(tempfile.mkdtemp(prefix="saen-"))
+        self._folder = temporary_folder()
         self._pools: list[ProcessPoolExecutor | None] = [None] * workers
         self._running: dict[Future[Any], tuple[int, Task]] = {}
 

@@ -20,6 +20,7 @@ from safetensors import safe_open
 from saen._util.arrays import Array, Ints, narrow, offsets
 from saen._util.executor import Executor
 from saen._util.json_files import read_json, write_json
+from saen.cluster.work import Work
 from saen.data import content_hash
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
@@ -125,9 +126,9 @@ def read_partitions(folder: str | Path) -> Partitions:
 
 
 def merge_by_ranges(
-    shards: Sequence[Path], folder: Path, n_ranges: int, executor: Executor
+    shards: Sequence[Path], work: Work, n_ranges: int, executor: Executor
 ) -> Partitions:
-    """Merge the files of compressed shards into `n_ranges` ranges of every level, in a folder.
+    """Merge the files of compressed shards into `n_ranges` ranges of every level.
 
     Steps whose files are there already are not repeated. Raises `InputError` for shards whose
     levels or roles differ.
@@ -136,6 +137,7 @@ def merge_by_ranges(
         raise InputError(f"partitions must be an integer ≥ 1, not {n_ranges}")
     if not shards:
         raise InputError("nothing to merge: the list of shards is empty")
+    folder = work.folder
     headers = [container.read_header(file).document for file in shards]
     names, alphabets = _common(headers, shards)
     words = [header["vocabulary"] for header in headers]
@@ -148,6 +150,7 @@ def merge_by_ranges(
         common = vocabulary, below
         moved += sum(
             _run(
+                work,
                 executor,
                 [_split_file(folder, level, number) for number in range(len(shards))],
                 _split,
@@ -155,6 +158,7 @@ def merge_by_ranges(
             )
         )
         _run(
+            work,
             executor,
             [_range_file(folder, level, number) for number in range(n_ranges)],
             _merge,
@@ -166,6 +170,7 @@ def merge_by_ranges(
     tops = [_top_file(folder, number) for number in range(len(shards))]
     top = offsets(np.array(unique[-1]))
     _run(
+        work,
         executor,
         tops,
         _renumber_top,
@@ -191,17 +196,14 @@ def merge_by_ranges(
 
 
 def _run(
+    work: Work,
     executor: Executor,
     files: list[Path],
     function: Callable[..., None],
     arguments: Callable[[int], tuple[Any, ...]],
 ) -> list[int]:
     """Run a task for every file that is missing; sizes of all files."""
-    for number, file in enumerate(files):
-        if not file.exists():
-            executor.submit(file.name, function, *arguments(number))
-    for _ in executor.completed():
-        pass
+    list(work.make({file.name: file for file in files}, executor, function, arguments))
     return [file.stat().st_size for file in files]
 
 
@@ -228,7 +230,13 @@ _Common = tuple[Vocabulary | None, Ints]
 
 
 def _split(
-    shard: Path, number: int, folder: Path, level: int, n_ranges: int, common: _Common
+    file: Path,
+    shard: Path,
+    number: int,
+    folder: Path,
+    level: int,
+    n_ranges: int,
+    common: _Common,
 ) -> None:
     """Write the objects of one level of a shard, over unique parts, in the order of their keys."""
     compressed = container.load(shard)
@@ -256,10 +264,11 @@ def _split(
         if relation.counts is not None:
             tensors["counts"] = relation.counts
     document = {"bounds": [0, *bounds.tolist(), len(keys)]}
-    container.write(_split_file(folder, level, number), "split", document, tensors, durable=False)
+    container.write(file, "split", document, tensors, durable=False)
 
 
 def _merge(
+    file: Path,
     n_shards: int,
     number: int,
     folder: Path,
@@ -295,14 +304,16 @@ def _merge(
     starts = offsets(np.array(lengths)).tolist()
     document = {"unique": unique, "entries": entries, "starts": starts}
     tensors["inverse"] = narrow(inverse)
-    container.write(_range_file(folder, level, number), "range", document, tensors)
+    container.write(file, "range", document, tensors)
 
 
-def _renumber_top(shard: Path, number: int, folder: Path, level: int, starts: Ints) -> None:
+def _renumber_top(
+    file: Path, shard: Path, number: int, folder: Path, level: int, starts: Ints
+) -> None:
     """Write the unique top object of every original one of a shard."""
     compressed = container.load(shard)
     top = _new_numbers(number, folder, level, starts)[compressed.top]
-    container.write(_top_file(folder, number), "top", {}, {"top": narrow(top)})
+    container.write(file, "top", {}, {"top": narrow(top)})
 
 
 def _new_numbers(shard: int, folder: Path, level: int, starts: Ints) -> Ints:

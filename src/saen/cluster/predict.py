@@ -12,8 +12,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.executor import Executor
 from saen._util.progress import bar
-from saen.cluster.executors import open_executor
-from saen.cluster.work import work_folder
+from saen.cluster.work import Work, work_folder
 from saen.errors import InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings
@@ -37,7 +36,7 @@ from saen.learning.prediction import Predicted, embed_chunks, predict_chunks
 def predict_shards(
     model_file: Path,
     folder: str | Path,
-    executor: Executor | str,
+    executor: Executor,
     out: Path | None = None,
     *,
     device: str = "auto",
@@ -45,7 +44,6 @@ def predict_shards(
 ) -> PredictionReport:
     """Predict every shard in a task, and write one row per graph to `out`, or to standard output.
 
-    `executor` is one that is open, or what `open_executor` opens, once the input has been checked.
     Rows are those of `predict_dataset`. If the work is interrupted, only what is missing in the
     folder `OUT.parts` is done again. An existing file is overwritten only with `force`.
     """
@@ -56,9 +54,9 @@ def predict_shards(
     model = load_model(model_file, "cpu")
     _check_takes(model, shards)
     settings = _settings("predict", model_file, shards, device)
-    with open_executor(executor) as tasks, work_folder(out, settings) as work:
+    with work_folder(out, settings) as work:
         arguments = (Path(model_file).absolute(), device)
-        files = _run(shards, tasks, work, _predict_shard, arguments)
+        files = _run(shards, executor, work, _predict_shard, arguments)
         return write_predictions(model, out, map(_predicted_rows, files, shards.files))
 
 
@@ -73,7 +71,7 @@ def _predicted_rows(file: Path, shard: Path) -> tuple[Predicted, Array | None, t
 def embed_shards(
     model_file: Path,
     folder: str | Path,
-    executor: Executor | str,
+    executor: Executor,
     out: Path,
     *,
     level: str | None = None,
@@ -82,7 +80,7 @@ def embed_shards(
 ) -> EmbeddingReport:
     """Write the learned vectors of the objects of a level, every shard in a task.
 
-    Rows are those of `embed_dataset`; `executor` and interrupted work are as in `predict_shards`.
+    Rows are those of `embed_dataset`; interrupted work is as in `predict_shards`.
     """
     shards = read_shards(folder)
     check_format(out, EMBEDDING_FORMATS)
@@ -91,9 +89,9 @@ def embed_shards(
     _check_takes(model, shards)
     number, name, lower = chosen_level(model, level)
     settings = _settings("embed", model_file, shards, device) | {"level": number}
-    with open_executor(executor) as tasks, work_folder(out, settings) as work:
+    with work_folder(out, settings) as work:
         arguments = (Path(model_file).absolute(), device, number)
-        files = list(_run(shards, tasks, work, _embed_shard, arguments))
+        files = list(_run(shards, executor, work, _embed_shard, arguments))
 
         def parts() -> Iterator[Embedded]:
             start = 0
@@ -128,31 +126,27 @@ def _settings(job: str, model_file: Path, shards: Shards, device: str) -> dict[s
 def _run(
     shards: Shards,
     executor: Executor,
-    work: Path,
+    work: Work,
     function: Callable[..., int],
     arguments: tuple[Any, ...],
 ) -> Iterator[Path]:
     """The file that the task of every shard leaves, in order, as soon as it is there."""
-    files = {shard.file: work / f"shard-{n:05d}.saen" for n, shard in enumerate(shards.shards)}
-    ready = {name for name, file in files.items() if file.exists()}
-    graphs = {shard.file: shard.graphs for shard in shards.shards}
-    for number, (name, file) in enumerate(files.items()):
-        if name not in ready:
-            executor.submit(name, function, shards.one(number), file, *arguments)
+    files = {s.file: work.folder / f"shard-{n:05d}.saen" for n, s in enumerate(shards.shards)}
+    graphs, done = {shard.file: shard.graphs for shard in shards.shards}, 0
+    ready: set[str] = set()
     waiting = list(files)
     with bar("graphs", shards.n_graphs) as update:
-        completed = executor.completed()
-        while waiting:
+        for name in work.make(
+            files, executor, function, lambda number: (shards.one(number), *arguments)
+        ):
+            ready.add(name)
+            done += graphs[name]
+            update(done)
             while waiting and waiting[0] in ready:
                 yield files[waiting.pop(0)]
-            update(sum(graphs[name] for name in ready))
-            if waiting:
-                ready.add(next(completed)[0])
-        for _ in completed:
-            pass
 
 
-def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> int:
+def _predict_shard(file: Path, shard: Shards, model_file: Path, device: str) -> int:
     model, graphs = load_model(model_file, device), shard.read(0)
     parts = list(predict_chunks(model.fitted_, graphs))
     columns = {
@@ -168,7 +162,7 @@ def _predict_shard(shard: Shards, file: Path, model_file: Path, device: str) -> 
     return container.write(file, "predictions", document, tensors)
 
 
-def _embed_shard(shard: Shards, file: Path, model_file: Path, device: str, level: int) -> int:
+def _embed_shard(file: Path, shard: Shards, model_file: Path, device: str, level: int) -> int:
     model, graphs = load_model(model_file, device), shard.read(0)
     parts = list(embed_chunks(model.fitted_, graphs, level))
     tensors = {

@@ -15,7 +15,7 @@ from saen.io.formats.any_json import read_any_json
 from saen.io.formats.tudataset import TUDATASET
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
-from saen.io.sources.local import input_files
+from saen.io.sources.local import catalog_entry, input_files
 from saen.io.store.shards import Shards, write_shards
 from saen.io.writing import output_files, write_data
 
@@ -64,7 +64,10 @@ def convert(
             raise InputError("shards are .saen files: omit option 'format'")
         nested = [read_any_json(Path(source), reading, depth)] if kind == "nested" else None
         parts = nested or stream_data(source, data_kind(source), reading)
-        written = write_shards(parts, out, shards, force=force)
+        entry = catalog_entry(source)
+        written = write_shards(
+            parts, out, shards, catalog="" if entry is None else entry.name, force=force
+        )
         return Converted(written, tuple(written.files))
     any_json = kind == "nested"
     holds = "nested" if any_json else data_kind(source)

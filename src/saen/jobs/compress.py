@@ -20,8 +20,10 @@ from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_to_json
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
+from saen.io.sources.catalog import find_entry
 from saen.io.sources.local import catalog_entry, input_files
 from saen.io.store.container import StoredExamples, file_bytes, original_bytes, save_examples
+from saen.io.store.shards import is_shards, read_shards
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.decomposing import DifferentKindsError, fitted_fields, joined_fit
 
@@ -84,13 +86,13 @@ def dataset_decomposition(
 ) -> Decomposition:
     """The decomposition to use for a dataset, by default that for its kind of data.
 
-    Other defaults are the catalog's settings; graphs that it does not list are decomposed with
-    their edge labels and directions as roles.
+    Other defaults are the catalog's settings, also for shards of its datasets; graphs that it does
+    not list are decomposed with their edge labels and directions as roles.
 
     >>> dataset_decomposition("MUTAG").settings()["radii"]
     [0, 1, 2, 3]
     """
-    entry = catalog_entry(name)
+    entry = find_entry(read_shards(name).catalog) if is_shards(name) else catalog_entry(name)
     return make_decomposition(
         spec or DECOMPOSITION_OF.get(data_kind(name), "ego"),
         overrides={"radii": radii, "node_labels": node_labels},

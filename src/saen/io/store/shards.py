@@ -56,7 +56,8 @@ class Shard:
 class Shards:
     """A folder of shards of one `kind`: graphs, documents or nested.
 
-    `vocabulary` has the distinct node and edge labels of all of them.
+    `vocabulary` has the distinct node and edge labels of all of them; `catalog` is the name of the
+    dataset that they were converted from, if it is one of the catalog.
     """
 
     folder: Path
@@ -64,6 +65,7 @@ class Shards:
     shards: tuple[Shard, ...]
     vocabulary: dict[str, Vocabulary]
     kind: str = "graphs"
+    catalog: str = ""
 
     def __repr__(self) -> str:
         what = {"nested": "examples"}.get(self.kind, self.kind)
@@ -104,8 +106,9 @@ class Shards:
         return data
 
     def one(self, number: int) -> Shards:
-        """A shard alone: what a task needs to read it."""
-        return replace(self, shards=(self.shards[number],), vocabulary={})
+        """A shard alone: what a task needs to read it, wherever it runs."""
+        folder = self.folder.absolute()
+        return replace(self, folder=folder, shards=(self.shards[number],), vocabulary={})
 
     def targets(self) -> Array | None:
         """The targets of all examples, in order, and nothing else of them; None without any."""
@@ -142,13 +145,15 @@ def write_shards(
     folder: str | os.PathLike[str],
     n_shards: int | None = None,
     *,
+    catalog: str = "",
     force: bool = False,
 ) -> Shards:
     """Write graphs, documents or nested data, as they come, to the shards of a folder.
 
     One part is held at a time. The parts must have the same columns. Every part is a shard; with
     `n_shards`, they are cut into that many of about equal size, as `split_graphs` cuts all of
-    them. A folder that is not empty is overwritten only with `force`, and only if it holds shards.
+    them. `catalog` is noted in the index. A folder that is not empty is overwritten only with
+    `force`, and only if it holds shards.
 
     >>> from saen import generate_threads
     >>> parts = (generate_threads(10, seed=seed) for seed in range(3))
@@ -165,20 +170,20 @@ def write_shards(
     make_folder(path.parent)
     with atomic_folder(path) as new:
         if n_shards is None:
-            return replace(_write(parts, new), folder=path)
+            return replace(_write(parts, new, catalog), folder=path)
         pieces: list[Path] = []
         weights: list[Ints] = []
         for part in parts:
             pieces.append(new / f"uncut-{len(pieces):05d}.saen")
             container.save(part, pieces[-1])
             weights.append(np.diff(_weights(part)))
-        written = _write(_cut(pieces, weights, n_shards), new)
+        written = _write(_cut(pieces, weights, n_shards), new, catalog)
         for piece in pieces:
             piece.unlink()
         return replace(written, folder=path)
 
 
-def _write(parts: Iterable[Data], path: Path) -> Shards:
+def _write(parts: Iterable[Data], path: Path, catalog: str) -> Shards:
     """Every part as a shard, then the index."""
     shards: list[Shard] = []
     labels: dict[str, Vocabulary] = {}
@@ -212,11 +217,12 @@ def _write(parts: Iterable[Data], path: Path) -> Shards:
     if first is None:
         raise InputError("there is nothing to write")
     kind = next(kind for kind, cls in KINDS.items() if isinstance(first, cls))
-    result = Shards(path, first.name, tuple(shards), labels, kind)
+    result = Shards(path, first.name, tuple(shards), labels, kind, catalog)
     document = {
         "version": _VERSION,
         "name": result.name,
         "kind": kind,
+        "catalog": catalog,
         "graphs": result.n_graphs,
         "vocabulary": {key: list(known) for key, known in labels.items()},
         "shards": [asdict(shard) for shard in shards],
@@ -245,7 +251,8 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
         kind = document.get("kind", "graphs")
         if kind not in KINDS:
             raise FileError(f"of an unknown kind of data ({kind}): upgrade saen", path=path / INDEX)
-        return Shards(path, str(document["name"]), shards, vocabulary, kind)
+        name, catalog = str(document["name"]), str(document.get("catalog", ""))
+        return Shards(path, name, shards, vocabulary, kind, catalog)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"damaged: inconsistent content ({error})", path=path / INDEX) from None
 
