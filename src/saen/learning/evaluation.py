@@ -200,7 +200,7 @@ class Evaluation:
         score = "not defined" if mean is None else f"{mean:.4g}"
         return (
             f"Evaluation({len(self.splits)} × {plural(len(self.splits[0]), 'fold')} of "
-            f"{plural(len(self.targets), 'example')}: {self._metric(None).title} {score})"
+            f"{plural(len(self.targets), 'example')}: {self.find_metric(None).title} {score})"
         )
 
     def _repr_html_(self) -> str:
