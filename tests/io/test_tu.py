@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import FileError, Graphs, InputError
+from saen import FileError, Graphs, InputError, load_dataset
 from saen.io.formats import tu
 from saen.io.formats.tu import read_tu, write_tu
 from saen.io.parsing import archive
@@ -410,3 +410,20 @@ def test_tu_labels_are_what_a_readme_says_that_their_codes_are(tmp_path):
     assert set(graphs.edge_labels.tolist()) == {0, 7}  # 7 is not listed: all stay codes
     (tmp_path / "README.txt").write_bytes(b"\xff" * 99)
     assert read_tu(tmp_path).node_labels.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("text", ["-1\nx\n1\n", "-1\n", "", "1,2\n3\n4,5\n", None])
+def test_wrong_targets_do_not_matter_where_graphs_are_predicted(
+    tmp_path: Path, text: str | None
+) -> None:
+    folder = write(tmp_path / "toy", TOY if text is None else TOY | {"graph_labels": text})
+    if text is None:
+        next(folder.glob("*_graph_labels.txt")).unlink()
+        graphs = load_dataset(folder, partial_targets=True, target="labels")
+    else:
+        graphs = load_dataset(folder, partial_targets=True)
+        with pytest.raises(FileError):  # and there is no copy without targets in the cache
+            load_dataset(folder)
+    assert graphs.targets is None
+    whole = read_tu(write(tmp_path / "whole", TOY))
+    assert graphs.with_ids(whole.ids) == whole.with_targets(None)[: len(graphs)]

@@ -70,7 +70,11 @@ Rows = TypeVar("Rows", bound=Sized)
 
 
 def read_tu(
-    path: str | os.PathLike[str], *, directed: bool = False, target: TargetFile | None = None
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = False,
+    target: TargetFile | None = None,
+    partial_targets: bool = False,
 ) -> Graphs:
     """Read a dataset in TUDataset's text format from a folder or a zip.
 
@@ -81,7 +85,7 @@ def read_tu(
 
     `target` chooses what becomes `Graphs.targets`: the graph `"labels"` (integers, as in the file)
     or the graph `"attributes"` (real numbers); by default the labels if there are any, else the
-    attributes.
+    attributes. With `partial_targets`, there are none where these files are missing or wrong.
 
     Raises `FileError` with file and line for anything else.
 
@@ -100,7 +104,8 @@ def read_tu(
         raise InputError(f"target must be 'labels' or 'attributes', not {target!r}")
     with members(Path(path)) as all_files, ThreadPoolExecutor(_workers()) as pool:
         name, files = _dataset_files(all_files, Path(path))
-        return _Reader(files, pool).graphs(name, directed, target, Path(path))
+        reader = _Reader(files, pool)
+        return reader.graphs(name, directed, target, Path(path), partial_targets)
 
 
 def write_tu(graphs: Graphs, folder: Path, name: str | None = None) -> None:
@@ -213,9 +218,21 @@ class _Reader:
         text = b"".join(readme.blocks()).decode("utf-8", "replace") if readme and known else ""
         self.names = label_names(text)
 
-    def graphs(self, name: str, directed: bool, target: TargetFile | None, path: Path) -> Graphs:
-        targets, counted = self._targets(target, path)
-        graph_of, n_graphs = self._graph_of(None if targets is None else len(targets), counted)
+    def graphs(
+        self, name: str, directed: bool, target: TargetFile | None, path: Path, partial: bool
+    ) -> Graphs:
+        targets, counted = None, ""
+        try:
+            targets, counted = self._targets(target, path)
+        except FileError:
+            if not partial:
+                raise
+        known = None if targets is None or partial else len(targets)
+        graph_of, n_graphs = self._graph_of(known, counted)
+        if targets is not None and len(targets) < n_graphs:
+            targets = None
+        elif targets is not None:
+            n_graphs = len(targets)
         in_order = bool((graph_of[1:] >= graph_of[:-1]).all())
         edges: Array | Entries
         if in_order and not {"edge_labels", "edge_attributes"} & self.files.keys():

@@ -40,8 +40,9 @@ def read_tudataset(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Gr
                 return copy
         except FileError:
             pass  # no copy yet, or a damaged one: read the text (again)
-    graphs = read_tu(path, **settings)
-    _store_parsed(graphs, parsed)
+    graphs = read_tu(path, **settings, partial_targets=options.partial_targets)
+    if graphs.targets is not None or not options.partial_targets:  # the next one may need them
+        _store_parsed(graphs, parsed)
     return graphs
 
 
