@@ -107,7 +107,7 @@ def test_predict_refuses_rich_atoms_for_a_model_of_plain_ones(
     molecules: Path, tmp_path: Path
 ) -> None:
     model, stored = tmp_path / "m.saen", tmp_path / "mols.saen"
-    invoke("train", molecules, *COUNTS, "--out", model)
+    invoke("train", molecules, *COUNTS, "--chem", "plain", "--out", model)
     assert "'chem' is rich, but" in fails("predict", model, molecules, "--chem", "rich")
     # Where the model does not know how its data were read, any choice is possible.
     invoke("convert", molecules, stored, "--chem", "rich")

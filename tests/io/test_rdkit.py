@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from saen import Graphs
 from saen.data.compression import equivalent
+from saen.data.molecules import elements, stereoisomers
 from saen.decompositions import Neighbourhoods
 from saen.errors import InputError, MissingExtraError
-from saen.io.libraries.rdkit import from_rdkit, from_smiles, to_rdkit
+from saen.io.libraries.rdkit import descriptors, from_rdkit, from_smiles, to_rdkit
 from tests.refusals import refuses
 
 Chem = pytest.importorskip("rdkit.Chem")
+Descriptors = pytest.importorskip("rdkit.Chem.Descriptors")
 
 # Symbols and bond types alone tell these.
 PLAIN = {
@@ -76,11 +78,12 @@ def molfile(molecule):
 @pytest.mark.parametrize("text", [*PLAIN.values(), *RICHER.values()], ids=[*PLAIN, *RICHER])
 def test_rdkit_atoms_and_bonds_are_those_of_a_molfile(text):
     molecule = read(text)
-    graphs = from_rdkit([molecule])
-    elements, bonds = molfile(molecule)
+    graphs = from_rdkit([molecule], atoms="symbol")
+    symbols, bonds = molfile(molecule)
     if text == PLAIN["wildcard"]:
-        elements = ["*" if element == "R" else element for element in elements]
-    assert graphs.node_labels.tolist() == elements
+        symbols = ["*" if symbol == "R" else symbol for symbol in symbols]
+    assert graphs.node_labels.tolist() == symbols
+    assert elements(from_rdkit([molecule]).node_labels).tolist() == symbols
     rows = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.indptr)).tolist()
     entries = zip(rows, graphs.indices.tolist(), strict=True)
     assert dict(zip(entries, graphs.edge_labels.tolist(), strict=True)) == bonds
@@ -91,7 +94,7 @@ def test_rdkit_atoms_and_bonds_are_those_of_a_molfile(text):
 def test_rdkit_hydrogens_are_nodes_only_where_the_molecule_holds_them():
     methanol = read("CO")
     assert from_rdkit([methanol]).node_labels.tolist() == ["C", "O"]
-    full = from_rdkit([Chem.AddHs(methanol)])
+    full = from_rdkit([Chem.AddHs(methanol)], atoms="symbol")
     assert sorted(full.node_labels) == ["C", "H", "H", "H", "H", "O"]
 
 
@@ -101,8 +104,26 @@ def test_rdkit_atoms_as_smiles_tell_aromatic_charged_and_unusual_atoms():
         ["C", "[N+]", "O", "[O-]"],
         ["c", "c", "c", "[nH]", "c"],
         ["C", "N"],
-        ["C", "C", "N", "O"],
+        ["C", "C@R", "N", "O"],
     ]
+
+
+def test_rdkit_atoms_tell_the_geometry_of_double_bonds():
+    graphs = from_smiles(["C/C=C/C", "C/C=C\\C", "CC=CC"])
+    assert [g.node_labels[1] for g in graphs] == ["C/E", "C/Z", "C"]
+    assert stereoisomers(graphs) == 3
+    assert stereoisomers(graphs[:1]) == 0
+
+
+def test_descriptors_of_molecules_and_of_what_is_none():
+    graphs = from_smiles(["CCO", "C[N+](=O)[O-]", "C"])
+    names, values = descriptors(graphs)
+    weights = [Descriptors.MolWt(read(text)) for text in ("CCO", "C[N+](=O)[O-]", "C")]
+    assert values[:, names.index("MolWt")].tolist() == pytest.approx(weights)
+    five = Graphs.from_edge_lists(
+        [[(0, i) for i in range(1, 6)]], node_labels=["C"] * 6, edge_labels=["SINGLE"] * 5
+    )
+    assert np.isnan(descriptors(five)[1]).all()
 
 
 def test_molecules_stay_as_they_are():
@@ -171,8 +192,8 @@ def test_rdkit_what_is_lost_is_what_is_said():
     assert back("N->[Fe]") == "[NH3]->[Fe]"
     with pytest.raises(InputError, match="graph 0 is not a molecule: Explicit valence"):
         back("[Fe]<-N", atoms="smiles")  # dative bonds point from the smaller number to the larger
-    assert back("CC(=O)[O-]") == "CC(=O)O"
-    assert back("[CH3]") == "C"
+    assert back("CC(=O)[O-]", atoms="symbol") == "CC(=O)O"
+    assert back("[CH3]", atoms="symbol") == "C"
 
 
 VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "F": 1, "Cl": 1}
@@ -208,7 +229,7 @@ def valence_graphs(draw):
 @given(valence_graphs())
 def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
     molecules = to_rdkit(graphs)
-    returned = from_rdkit(molecules)
+    returned = from_rdkit(molecules, atoms="symbol")
     aromatic = any(m.GetAromaticAtoms() for m in molecules)
     assert returned._with(edge_labels=None) == graphs._with(edge_labels=None)
     if not aromatic:
@@ -247,12 +268,12 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         (lambda: from_smiles(["c1cccc1"]),
          "SMILES 0, 'c1cccc1': invalid SMILES: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4"),
         (
-            lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"])),
+            lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"], atoms="symbol")),
             "graph 1 is not a molecule: Explicit valence for atom # 1 N, 4, is greater than "
             "permitted (from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
         ),
         (
-            lambda: to_rdkit(from_smiles(["c1cc[nH]c1"])),
+            lambda: to_rdkit(from_smiles(["c1cc[nH]c1"], atoms="symbol")),
             "graph 0 is not a molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 "
             "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
         ),

@@ -16,7 +16,7 @@ BOND = [(0, 1), (1, 2)]
 RING = [(i, (i + 1) % 6) for i in range(6)]
 CLIQUE = [(i, j) for i in range(6) for j in range(i)]
 HUB = [(0, i) for i in range(1, RING_DEGREE + 2)]
-MAX_NORMAL = 9
+MAX_NORMAL = 13
 """Candidates that the table promises at most, unless more are asked for."""
 
 
@@ -45,11 +45,12 @@ def labels_of(data, **options):
 def kinds_of_facts():
     """Facts of all kinds of data, with few and with many examples."""
     sizes = [(10, 10), (10, 10 * DENSE)]  # sparse and dense
-    flags = product([False, True], repeat=4)
-    for (nodes, links), n, degree, (labelled, attributes, edges, numbers) in product(
-        sizes, (10, FEW), (3, RING_DEGREE + 1), flags
+    flags = product([False, True], repeat=3)
+    labels = [(False, False, False), (True, False, False), (True, True, False), (True, True, True)]
+    for (nodes, links), n, degree, own, (attributes, edges, numbers) in product(
+        sizes, (10, FEW), (3, RING_DEGREE + 1), labels, flags
     ):
-        yield Facts(n, nodes, links, degree, labelled, attributes, edges, numbers)
+        yield Facts(n, nodes, links, degree, *own, attributes, edges, numbers)
 
 
 def test_candidates_grow_with_the_budget():

@@ -252,8 +252,14 @@ READING: dict[str, Any] = {
     "chem": Annotated[
         Literal["plain", "rich"] | None,
         typer.Option(
-            help="Atoms as elements (plain), or rich: with charge and aromaticity. "
-            "[default: plain, or the model's]"
+            help="Atoms with charge, aromaticity and stereochemistry (rich), of which models read "
+            "what helps, or as elements (plain). [default: rich, or the model's]"
+        ),
+    ],
+    "largest_fragment": Annotated[
+        bool,
+        typer.Option(
+            "--largest-fragment", help="Read only the largest fragment of salts and mixtures."
         ),
     ],
     "word": Annotated[

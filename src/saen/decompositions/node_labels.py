@@ -17,6 +17,7 @@ from saen._util.arrays import (
 from saen._util.strings import did_you_mean
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
+from saen.data.molecules import elements
 from saen.data.vocabulary import Vocabulary
 from saen.decompositions.bins import MAX_BINS, Bins
 from saen.decompositions.real_attributes import real_attributes
@@ -43,8 +44,11 @@ RINGS = "rings"
 ATTRIBUTE_BINS = "attribute-bins"
 """Node attributes as labels: `attribute-bins:b` puts them into b bins, see `Bins`."""
 USUAL_BINS = 16
+ELEMENT = "element"
+"""The element of an atom, of whose label `node` is all."""
 KINDS = (
     "node",
+    ELEMENT,
     *COUNTS,
     *(f"log-{count}" for count in COUNTS),
     RINGS,
@@ -156,6 +160,13 @@ def label_columns(
                     "node_labels='degree'"
                 )
             columns.extend(np.atleast_2d(graphs.node_labels.T))  # one label or several
+        elif name == ELEMENT:
+            symbols = None if graphs.node_labels is None else elements(graphs.node_labels)
+            if symbols is None:
+                raise InputError(
+                    "the node labels of these graphs are not atoms: 'element' has none"
+                )
+            columns.append(symbols)
         elif count in COUNTS:
             values = _counts(graphs, count, direction)
             columns.append(values if name == count else _log_bins(values, int(argument or 1)))

@@ -16,7 +16,7 @@ Task = Literal["classification", "regression"]
 Chem = Literal["plain", "rich"]
 WordColumn = Literal["form", "lemma", "upos"]
 
-REMEMBERED = {"chem": ("plain", "rich"), "word": ("form", "lemma", "upos")}
+REMEMBERED = {"chem": ("rich", "plain"), "word": ("form", "lemma", "upos")}
 """Options that decide what labels mean, the usual choice first: models remember them."""
 REMEMBERED_NAMES = ("features", "node_label", "node_attribute", "edge_label", "edge_weight")
 """Options that name columns, which models remember, too."""
@@ -39,8 +39,10 @@ class ReadOptions:
         classes.
     directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
         formats say it themselves.
-    chem : the node labels of molecules, `"plain"` elements (the default) or `"rich"` atoms, which
-        also tell charges and aromaticity (see `from_rdkit`).
+    chem : the node labels of molecules, `"rich"` atoms with charge, aromaticity and stereochemistry
+        (the default; see `from_rdkit`), or `"plain"` elements.
+    largest_fragment : of molecules of several fragments, such as salts, read the one with most
+        heavy atoms.
     word : what the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
         speech (`"upos"`).
     node_label, edge_label : the columns (attributes of GraphML, GML) with labels, separated by
@@ -56,8 +58,8 @@ class ReadOptions:
     progress : whether to show a progress bar; by default on terminals.
     cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
         default the system's cache folder).
-    like : how the data of a model were read (its `reading_`): `chem`, `word` and the names of
-        columns with features, labels and attributes are the same.
+    like : how the data of a model were read (its `reading_`): `chem`, `largest_fragment`, `word` and
+        the names of columns with features, labels and attributes are the same.
     remember : called with the name and the choice of each of these, where there is one.
     """
 
@@ -68,6 +70,7 @@ class ReadOptions:
     task: Task | None = None
     directed: bool = False
     chem: Chem | None = None
+    largest_fragment: bool = False
     word: WordColumn | None = None
     node_label: str | None = None
     node_attribute: str | None = None
@@ -99,8 +102,8 @@ class ReadOptions:
 
         Raises `InputError` if it is given otherwise than for the model.
 
-        >>> ReadOptions().choice("chem"), ReadOptions(like={"chem": "rich"}).choice("chem")
-        ('plain', 'rich')
+        >>> ReadOptions().choice("chem"), ReadOptions(like={"chem": "plain"}).choice("chem")
+        ('rich', 'plain')
         """
         given, before = getattr(self, option), self.like.get(option)
         if None not in (given, before) and given != before:
@@ -113,8 +116,16 @@ class ReadOptions:
             self.remember(option, choice)
         return choice
 
+    def keeps_largest(self) -> bool:
+        """Whether the largest fragment of a molecule is read: as given, or as a model's were."""
+        largest = self.largest_fragment or self.like.get("largest_fragment") == "yes"
+        if largest and self.remember is not None:
+            self.remember("largest_fragment", "yes")
+        return largest
+
     def names(self, option: str) -> list[str] | None:
         """The names of columns: as given, or as a model's were; None if they are not chosen.
+
 
         >>> ReadOptions(like={"features": "pH, rdkit"}).names("features")
         ['pH', 'rdkit']

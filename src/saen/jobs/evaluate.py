@@ -21,6 +21,7 @@ from saen.io.parsing.records import skipped_records
 from saen.io.result_tables import open_table
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
 from saen.jobs.job import Job, check_targets, kept_columns, named_targets
+from saen.jobs.molecules import molecule_lines
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.jobs.unused import unused_by
 from saen.learning.decomposing import Decompositions
@@ -145,9 +146,9 @@ def evaluate_dataset(
         if notify is not None:
             notify(f"note: {line}")
 
-    for line in unused_by(
-        estimator.learner(), data, smiles=job.reading.smiles, groups=protocol.groups
-    ):
+    notes = unused_by(estimator.learner(), data, smiles=job.reading.smiles, groups=protocol.groups)
+    told = "saen evaluate" if protocol.groups is None and protocol.splits is None else ""
+    for line in (*notes, *molecule_lines(job.data, data, job.reading, skipped, command=told)):
         note(line)
     asked = getattr(estimator, "metric", None) or protocol.metric
     metric = find_metric(asked, regression=targets.dtype.kind == "f")

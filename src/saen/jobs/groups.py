@@ -14,13 +14,13 @@ from saen._util.strings import did_you_mean, plural
 from saen.data.duplicates import identical_examples
 from saen.errors import FileError, InputError
 from saen.io.formats.molecules import SMILES
-from saen.io.libraries.rdkit import murcko_scaffolds
+from saen.io.libraries.rdkit import canonical_smiles, murcko_scaffolds
 from saen.io.options import ReadOptions
 from saen.io.parsing.tables import SUFFIXES, column_name, read_table
 from saen.learning.overlap import overlap
 from saen.learning.splits import remaining_records
 
-SCAFFOLD, NO_SCAFFOLD = "scaffold", "(no rings)"
+SCAFFOLD, NO_SCAFFOLD, MOLECULE = "scaffold", "(no rings)", "molecule"
 OVERLAP, DUPLICATES = "overlap", "duplicates"
 MAX_OVERLAP = 10
 """Groups of overlapping graphs are split until none has more than the n-th part of all, so that
@@ -37,7 +37,8 @@ def load_groups(
     """The group of each example of the data, which were read from `source`.
 
     `groups` is a column of the table or key of the JSON lines, a file with one line per record;
-    `scaffold`: that of the molecules of a table or an SDF; `overlap`: graphs that share more rare
+    `scaffold`: that of the molecules of a table or an SDF; `molecule`: those that are the same but
+    for stereochemistry; `overlap`: graphs that share more rare
     parts than chance explains (see `saen.overlap`; groups of more than a tenth of all are split at
     their weakest links); or `duplicates`: examples that are identical. `skipped` are the records
     of the source that are not among the data, see `skipped_records`.
@@ -55,14 +56,14 @@ def load_groups(
     if groups == DUPLICATES:
         same: Array = identical_examples(data).astype(str)
         return same
-    if groups == SCAFFOLD:
-        smiles = _extra_column(reading.smiles or SMILES, data)
-        if smiles is None:
-            smiles = _table_column(reading.smiles or SMILES, source, len(data), skipped)
+    if groups in (SCAFFOLD, MOLECULE):
+        smiles = smiles_of(source, data, reading, skipped)
         if smiles is None:
             raise InputError(
-                f"scaffolds need a table with a column {SMILES!r} or an SDF, not {source}"
+                f"{groups}s need a table with a column {SMILES!r} or an SDF, not {source}"
             )
+        if groups == MOLECULE:
+            return canonical_smiles(smiles.tolist(), stereo=False)
         scaffolds = murcko_scaffolds(smiles.tolist())
         return np.where(scaffolds == "", NO_SCAFFOLD, scaffolds)
     column = _extra_column(groups, data)
@@ -78,6 +79,15 @@ def load_groups(
             f"(first: {data.ids[empty[0]]})"
         )
     return column
+
+
+def smiles_of(
+    source: str, data: Any, reading: ReadOptions, skipped: Sequence[int | None] = ()
+) -> Array | None:
+    """The SMILES of molecules, None for other data."""
+    column = reading.smiles or SMILES
+    known = _extra_column(column, data)
+    return _table_column(column, source, len(data), skipped) if known is None else known
 
 
 def _extra_column(name: str, data: Any) -> Array | None:
@@ -110,7 +120,7 @@ def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.
         hint = did_you_mean(groups, getattr(data, "extra", None) or ())
         raise InputError(
             f"groups must be a column or key of the data, a file with one line per example, "
-            f"{SCAFFOLD}, {OVERLAP} or {DUPLICATES}, not {groups!r}{hint}"
+            f"{SCAFFOLD}, {MOLECULE}, {OVERLAP} or {DUPLICATES}, not {groups!r}{hint}"
         ) from None
     records = remaining_records(len(data), skipped)
     n = len(data) + len(set(skipped))

@@ -22,6 +22,7 @@ from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar
 from saen._util.seeds import derive_seed
 from saen.data._collection import class_counts
+from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.registry import check_options
 from saen.io.parsing.records import skipped_records, targets_for
@@ -29,6 +30,7 @@ from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
 from saen.jobs.groups import load_groups
 from saen.jobs.job import Job, check_targets, named_targets
+from saen.jobs.molecules import molecule_lines, stereo_lines
 from saen.jobs.predict import model_facts
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
 from saen.jobs.unused import unused_by
@@ -209,7 +211,10 @@ def train_model(
         if first is not None and not resumed:
             check_output(partial_model, force=force)
         if not compressed:
-            for line in unused_by(learner, data, smiles=job.reading.smiles, groups=groups):
+            notes = unused_by(learner, data, smiles=job.reading.smiles, groups=groups)
+            told = "" if groups is not None else "saen train"
+            notes += molecule_lines(job.data, data, job.reading, skipped, command=told)
+            for line in notes:
                 say(f"note: {line}")
         held_out = None
         if test is not None:
@@ -241,6 +246,12 @@ def train_model(
             if first is not None:
                 say(f"{partial_model} holds the model so far")
             raise
+        if isinstance(data, Graphs):
+            labels = [
+                getattr(m.model.decomposition, "node_labels", "") for m in model.fitted_.members
+            ]
+            for line in stereo_lines(data, labels):
+                say(f"note: {line}")
         if model.evaluation_ is not None:
             say(Estimate("out of fold", learner.spec.takes, model.evaluation_))
         size = out.stat().st_size if done else _write_model(model, out, folder)

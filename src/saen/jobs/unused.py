@@ -12,7 +12,7 @@ from saen.data._collection import Dataset
 from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition
-from saen.decompositions.node_labels import ATTRIBUTE_BINS
+from saen.decompositions.node_labels import ATTRIBUTE_BINS, ELEMENT
 from saen.io.formats.molecules import SMILES
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def _edges(graphs: Graphs, decomposition: GraphDecomposition) -> list[str]:
 
 def _nodes(graphs: Graphs, decomposition: GraphDecomposition, vectors: str) -> list[str]:
     used = [kind.strip() for kind in decomposition.node_labels.split(",")]
+    if ELEMENT in used and "node" not in used:
+        return ["of atoms, the element alone is read (--node-labels node reads all that is known)"]
     read = {"attributes" if kind.startswith(ATTRIBUTE_BINS) else kind for kind in used}
     return [
         f"node {what} are not used (use them with --node-labels {','.join([*used, advised])})"

@@ -14,6 +14,7 @@ from saen.decompositions.real_attributes import real_attributes
 from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data
 from saen.io.options import ReadOptions
+from saen.jobs.molecules import molecule_lines, stereo_lines
 from saen.jobs.unused import unused_information
 from saen.learning.overlap import overlap
 
@@ -94,6 +95,10 @@ def validate_dataset(source: str, reading: ReadOptions | None = None) -> Validat
         groups.setdefault((str(each.path), each.reason), []).append(each)
     # The preset `best` reads all labels, attributes and directions; others say what they do not.
     unused = unused_information(data, None, smiles=reading.smiles)
+    if isinstance(data, Graphs):
+        unused += stereo_lines(data)
+        skipped = [each.record for each in problems]
+        unused += molecule_lines(source, data, reading, skipped, command="saen evaluate")
     enough = isinstance(data, Graphs) and len(data) >= MIN_OVERLAP
     found = overlap(data) if enough else None
     return ValidationReport(data, unused, [*groups.values()], found)

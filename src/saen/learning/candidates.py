@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from saen._util.arrays import Ints
+from saen.data.molecules import has_atoms
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.learning.decomposing import Decompositions
 from saen.learning.models.base import Candidate, Learner
@@ -35,6 +37,8 @@ FEW = 2000
 """Graphs below which pairs are counted and networks train along paths, with attributes."""
 MAX_FOREST_EXAMPLES = 5_000
 """Examples above which forests are not tried: they would take minutes there."""
+MAX_DESCRIBED = 20_000
+"""Molecules above which descriptors are not tried: they take some milliseconds each."""
 MAX_LINKS = 100_000_000
 """Nodes and neighbours of all graphs above which networks are not tried."""
 
@@ -44,7 +48,8 @@ class Facts:
     """What the rules look at: sums over the training graphs, and which columns these have.
 
     `n` examples with `nodes` and `links` (neighbours of all nodes) together, at most `max_degree`
-    neighbours of one node; `numbers`: whether real numbers are learned.
+    neighbours of one node; `atoms`: whether node labels tell more than elements; `descriptors`:
+    whether RDKit can describe the graphs; `numbers`: whether real numbers are learned.
     """
 
     n: int
@@ -52,6 +57,8 @@ class Facts:
     links: int
     max_degree: int
     labelled: bool
+    atoms: bool
+    descriptors: bool
     attributes: bool
     edge_attributes: bool
     numbers: bool
@@ -74,16 +81,16 @@ class Facts:
 
     @property
     def own(self) -> str:
-        """The labels of nodes that are their own, or else a coarse degree."""
-        return "node" if self.labelled else "log-degree:2"
+        """The labels of nodes that are their own, of atoms the element, or else a coarse degree."""
+        return "element" if self.atoms else "node" if self.labelled else "log-degree:2"
 
     @property
     def scaled(self) -> str:
         """The labels that the second vocabulary has."""
         if self.ringed:
-            return "node,rings,log-degree:1"
+            return f"{self.own},rings,log-degree:1"
         if self.labelled:
-            return "node"
+            return self.own
         return "degree,triangles" if self.dense else "log-degree:2,hub"
 
 
@@ -179,6 +186,35 @@ RULES = (
         "quick",
     ),
     Rule(
+        "part counts (atoms)",
+        _counts,
+        lambda f: f.atoms,
+        lambda f: _neighbourhoods("node", norm=None if f.numbers else "l2"),
+        "atoms with charge, hydrogens, aromaticity and stereochemistry, where these matter",
+        "quick",
+    ),
+    Rule(
+        "part counts (descriptors)",
+        _counts,
+        lambda f: f.descriptors,
+        lambda f: _neighbourhoods(f.scaled, norm=None if f.numbers else "l2", features="rdkit"),
+        "descriptors of whole molecules say what parts alone do not, such as surfaces",
+    ),
+    Rule(
+        "part counts (atoms, descriptors)",
+        _counts,
+        lambda f: f.descriptors,
+        lambda f: _neighbourhoods("node", norm=None if f.numbers else "l2", features="rdkit"),
+        "both",
+    ),
+    Rule(
+        "part counts (descriptors, forest)",
+        _counts,
+        lambda f: f.descriptors and f.n <= MAX_FOREST_EXAMPLES,
+        lambda f: _neighbourhoods("node", model="forest", features="rdkit"),
+        "descriptors have thresholds",
+    ),
+    Rule(
         "part counts (forest)",
         _counts,
         lambda f: f.labelled and not f.ringed and f.n <= MAX_FOREST_EXAMPLES,
@@ -251,7 +287,7 @@ RULES = (
         lambda f: not f.attributes and f.nodes + f.links <= MAX_LINKS,
         lambda f: {
             "decomposition": "ego",
-            "node_labels": "node" if f.labelled else "log-degree:4",
+            "node_labels": f.own if f.labelled else "log-degree:4",
             "epochs": 30 if f.few else 80,
         },
         "another kind of model for the average, rarely worth its time",
@@ -262,15 +298,15 @@ RULES = (
         _networks,
         lambda f: (f.labelled or f.dense) and not f.attributes and f.nodes + f.links <= MAX_LINKS,
         lambda f: {
-            "decomposition": "neighbourhoods(depth=4)",
-            "node_labels": "node,rings" if f.ringed else f.own,
+            "decomposition": f"neighbourhoods(depth={2 if f.few and f.numbers else 4})",
+            "node_labels": f"{f.own},rings" if f.ringed else f.own,
             "epochs": 30 if f.few else 40,
         },
         "the same",
         "thorough",
     ),
 )
-"""In the order in which candidates are tried; at most nine apply in budget `normal`."""
+"""In the order in which candidates are tried; at most thirteen apply in budget `normal`."""
 
 
 def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | None:
@@ -279,12 +315,15 @@ def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | Non
     if graphs is None:
         return None
     known, rows = data.facts(train)
+    atoms = has_atoms(graphs)
     return Facts(
         n=len(rows),
         nodes=int(known.nodes[rows].sum()),
         links=int(known.links[rows].sum()),
         max_degree=int(known.max_degree[rows].max(initial=0)),
         labelled=graphs.node_labels is not None,
+        atoms=atoms,
+        descriptors=atoms and len(rows) <= MAX_DESCRIBED and find_spec("rdkit") is not None,
         attributes=graphs.node_attributes is not None,
         edge_attributes=graphs.edge_attributes is not None,
         numbers=numbers,

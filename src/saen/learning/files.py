@@ -113,8 +113,9 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
     estimator.validate()
     estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
     reading = document["reading"]
+    choices = {**REMEMBERED, "largest_fragment": ("yes",)}
     if any(
-        option not in REMEMBERED_NAMES and choice not in REMEMBERED[option]
+        option not in REMEMBERED_NAMES and choice not in choices[option]
         for option, choice in reading.items()
     ):
         raise InputError("the way in which the data were read is unknown")

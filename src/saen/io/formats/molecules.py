@@ -13,6 +13,7 @@ import numpy as np
 from saen._util.arrays import Array, Ints
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
+from saen._util.strings import plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.format import Format
@@ -177,6 +178,7 @@ def _read_rows(
                 rows.append(row)
             except InputError as error:
                 bad_graph(places.graph_error(row, str(error)))
+    molecules = _fragments(molecules, table.path.name, options)
     read_rows = np.array(rows, dtype=np.int64)
     own = about.id or source
     ids = read_rows if own == _BLOCK else table.labels(own, read_rows)
@@ -185,13 +187,32 @@ def _read_rows(
     if source == _BLOCK and SMILES not in map(column_name, others):
         chem = import_rdkit().Chem
         others[SMILES] = np.array([chem.MolToSmiles(each) for each in molecules], dtype=np.str_)
-    graphs = from_rdkit(molecules, atoms="smiles" if options.choice("chem") == "rich" else "symbol")
+    graphs = from_rdkit(
+        molecules, atoms="symbol" if options.choice("chem") == "plain" else "smiles"
+    )
     return with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
         about.values(read_rows),
         _Rows(table, read_rows, records[read_rows]),
         bad_graph,
     )
+
+
+def _fragments(molecules: list[Any], file: str, options: ReadOptions) -> list[Any]:
+    """The molecules as they are, or the largest fragment of each; says how many have several."""
+    rdkit = import_rdkit()
+    pieces = [len(rdkit.Chem.GetMolFrags(each)) for each in molecules]
+    several = [number for number, count in enumerate(pieces) if count > 1]
+    largest = options.keeps_largest()
+    if several and options.notify is not None:
+        n = plural(len(several), "molecule")
+        what = "the largest is read" if largest else "kept whole (--largest-fragment keeps one)"
+        options.notify(f"{file}: {n} of several fragments, such as salts and mixtures: {what}")
+    if largest:
+        for number in several:
+            fragments = rdkit.Chem.GetMolFrags(molecules[number], asMols=True)
+            molecules[number] = max(fragments, key=lambda each: each.GetNumHeavyAtoms())
+    return molecules
 
 
 @dataclass(frozen=True)
@@ -230,15 +251,16 @@ def _stream(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[
         options = replace(options, notify=None)  # say once what was found
 
 
+_CHEMISTRY = ("chem", "largest_fragment")
 MOLECULES = Format(
     "molecules",
     "tables of molecules",
     SUFFIXES,
     "graphs",
-    ("target", "id", "smiles", "chem"),
+    ("target", "id", "smiles", *_CHEMISTRY),
     _read,
     _stream,
     looks=_has_molecules,
 )
-SMILES_FILES = Format("smi", "SMILES files", (".smi",), "graphs", ("chem",), read_smiles_file)
-SDF = Format("sdf", "SDF", (".sdf",), "graphs", ("target", "id", "chem"), read_sdf)
+SMILES_FILES = Format("smi", "SMILES files", (".smi",), "graphs", _CHEMISTRY, read_smiles_file)
+SDF = Format("sdf", "SDF", (".sdf",), "graphs", ("target", "id", *_CHEMISTRY), read_sdf)

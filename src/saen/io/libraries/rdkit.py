@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from saen._util.arrays import Floats, segment_ids
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
+from saen.data.molecules import without_stereo
 from saen.errors import InputError, MissingExtraError
 from saen.io.libraries.plain_graphs import check_both_directions, plain_graphs
 
@@ -21,19 +22,23 @@ Atoms = Literal["symbol", "smiles"]
 MAX_SHOWN = 200
 """Characters of a SMILES that a message repeats."""
 
+_GEOMETRY = {"STEREOE": "/E", "STEREOTRANS": "/E", "STEREOZ": "/Z", "STEREOCIS": "/Z"}
+
 _LARGE_MOLECULE = 1000  # atoms
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
 def from_rdkit(
-    molecules: Iterable[Any], *, atoms: Atoms = "symbol", targets: ArrayLike | None = None
+    molecules: Iterable[Any], *, atoms: Atoms = "smiles", targets: ArrayLike | None = None
 ) -> Graphs:
     """Build graphs from RDKit molecules, which are not modified: one node per atom.
 
-    `atoms` chooses the node labels: the `symbol` of the element, or the atom in `smiles`, which
-    also tells aromatic atoms, charges and the hydrogens of unusual valences (`c`, `[nH]`, `[N+]`).
+    `atoms` chooses the node labels: the atom in `smiles`, which also tells aromatic atoms, charges
+    and the hydrogens of unusual valences (`c`, `[nH]`, `[N+]`), stereocentres (`C@R`) and the
+    geometry of double bonds (`C/Z`); or the `symbol` of the element. Models choose what they read
+    of it: the label `element` is the symbol, `node` is all.
     Edge labels are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`. Hydrogens are nodes only
-    if the molecule has them as atoms. Stereochemistry, isotopes and coordinates are ignored.
+    if the molecule has them as atoms. Isotopes and coordinates are ignored.
     `targets` has one value per molecule.
 
     Raises `InputError`, naming the molecule, for anything else, and `MissingExtraError` if RDKit
@@ -66,10 +71,15 @@ def from_rdkit(
         start = len(labels)
         sizes.append(molecule.GetNumAtoms())
         for atom in molecule.GetAtoms():
-            labels.append(atom.GetSymbol() if plain else atom.GetSmarts(isomericSmiles=False))
+            labels.append(atom.GetSymbol() if plain else _label(atom))
         for bond in _bonds(molecule):
-            pairs.append((start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()))
+            ends = start + bond.GetBeginAtomIdx(), start + bond.GetEndAtomIdx()
+            pairs.append(ends)
             bonds.append(str(bond.GetBondType()))
+            geometry = None if plain else _GEOMETRY.get(str(bond.GetStereo()))
+            if geometry is not None:
+                for end in ends:
+                    labels[end] += geometry
     return Graphs.from_edges(
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         np.array(sizes, dtype=np.int64),
@@ -80,7 +90,7 @@ def from_rdkit(
 
 
 def from_smiles(
-    smiles: Iterable[str], targets: ArrayLike | None = None, *, atoms: Atoms = "symbol"
+    smiles: Iterable[str], targets: ArrayLike | None = None, *, atoms: Atoms = "smiles"
 ) -> Graphs:
     """Build graphs from SMILES, one string per molecule; see `from_rdkit`.
 
@@ -215,6 +225,19 @@ def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
     return np.array(scaffolds, dtype=np.str_)
 
 
+def canonical_smiles(smiles: Iterable[str], *, stereo: bool = True) -> NDArray[np.str_]:
+    """The canonical SMILES of every molecule, shape (n,), perhaps without stereochemistry.
+
+    >>> canonical_smiles(["OC", "CO", "C[C@H](N)O"], stereo=False).tolist()
+    ['CO', 'CO', 'CC(N)O']
+    """
+    rdkit = import_rdkit()
+    with rdkit.rdBase.BlockLogs():
+        molecules = [read_smiles(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
+    texts = [rdkit.Chem.MolToSmiles(each, isomericSmiles=stereo) for each in molecules]
+    return np.array(texts, dtype=np.str_)
+
+
 def read_smiles(chem: ModuleType, number: int, text: Any) -> Any:
     """The molecule of a SMILES, which is number `number`; `InputError` if it is invalid."""
     if not isinstance(text, str):
@@ -261,8 +284,15 @@ def _check_molecules(graphs: Graphs) -> None:
         raise InputError(f"graph {graph} has a self-loop, which is not a bond")
 
 
+def _label(atom: Any) -> str:
+    """An atom as SMILES write it, and its chirality."""
+    label: str = atom.GetSmarts(isomericSmiles=False)
+    return f"{label}@{atom.GetProp('_CIPCode')}" if atom.HasProp("_CIPCode") else label
+
+
 def _atom(chem: ModuleType, label: str) -> Any:
     """The atom that a label stands for, if any."""
+    label = without_stereo(label)
     try:
         # Elements that SMILES writes in brackets have atoms by their symbol.
         return chem.AtomFromSmiles(label) or chem.Atom(label)

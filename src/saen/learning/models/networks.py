@@ -68,6 +68,8 @@ MAX_MODELS, MAX_EPOCHS = 10_000, 1_000_000
 """More would not end, or not fit into memory: a slip, or a preset by somebody else."""
 MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
+PADDING = 0.25
+"""Of the range of training targets, on either side of it: further away networks predict nothing."""
 _COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
 _MAX_RATE = 1e30  # well within float32
 
@@ -262,9 +264,10 @@ class NetworkLearner(Learner):
     ) -> FoldResult:
         """The average of a fold's networks, calibrated by what each has not seen."""
         targets, n = problem.targets, self.arguments.n_models
+        bounds = _bounds(problem, fold.train)
         units = [targets.unit(problem, run.train) for run in runs]
         each = [
-            targets.read(rows, unit)
+            np.clip(targets.read(rows, unit), *bounds)
             for rows, unit in zip(trained.outputs[among], units, strict=True)
         ]
         tested = [rows[len(run.held_out) :] for run, rows in zip(runs, each, strict=True)]
@@ -289,6 +292,7 @@ class NetworkLearner(Learner):
                 networks=TrainedNetworks(layers, join_models(states)),
                 mean=np.stack([mean for mean, _ in units]),
                 scale=np.stack([scale for _, scale in units]),
+                bounds=bounds,
                 history=history,
             )
         curve = (
@@ -327,6 +331,23 @@ class NetworkLearner(Learner):
         return replace(alone, until=epoch).fit(study, folds), epoch
 
 
+def _bounds(problem: Problem, train: Ints) -> Floats:
+    """The least and the largest number that networks may predict, (2,) or (2, k).
+
+    Networks extrapolate wildly: they stay within the training targets and a quarter of their range
+    on either side. Probabilities have bounds of their own.
+    """
+    if problem.targets.choose(for_classes=True, for_numbers=False):
+        return np.array([-np.inf, np.inf])
+    values = problem.values[train]
+    known = np.isfinite(values)
+    low = np.where(known, values, np.inf).min(axis=0)
+    high = np.where(known, values, -np.inf).max(axis=0)
+    some = known.any(axis=0)
+    pad = PADDING * np.where(some, high - low, 0.0)
+    return np.stack([np.where(some, low - pad, -np.inf), np.where(some, high + pad, np.inf)])
+
+
 def _divergence(
     training: ensemble.Training, trained: ensemble.Trained, among: slice
 ) -> DivergenceError | None:
@@ -352,6 +373,7 @@ class FittedNetworks(Fitted):
     networks: TrainedNetworks | SAEN
     mean: Array
     scale: Array
+    bounds: Floats
     history: History
 
     @property
@@ -385,7 +407,7 @@ class FittedNetworks(Fitted):
             hierarchy, rows = compressed.hierarchy, compressed.top.astype(np.int64)
         outputs = self._forward(hierarchy)
         _check_finite(outputs, rows)
-        each = self.targets.read(outputs, (self.mean, self.scale))
+        each = np.clip(self.targets.read(outputs, (self.mean, self.scale)), *self.bounds)
         return self.calibration.apply(each, several=self.targets.several)[rows]
 
     def combined(self, each: Floats) -> Floats:
@@ -508,6 +530,7 @@ class FittedNetworks(Fitted):
             "mean": self.mean.tolist(),
             "scale": self.scale.tolist(),
         }
+        tensors["bounds"] = self.bounds
         return document, tensors | {f"network.{key}": a for key, a in arrays.state.items()}
 
     @classmethod
@@ -527,11 +550,16 @@ class FittedNetworks(Fitted):
         n_outputs, needed = architecture.layers[-1][-1], common["targets"].n_outputs
         if n_outputs != needed:
             raise InputError(f"{n_outputs} outputs, but the targets need {needed}")
+        bounds = np.array(tensors["bounds"], dtype=np.float64)
+        if bounds.shape not in ((2,), (2, needed)) or not (bounds[0] <= bounds[1]).all():
+            raise InputError("the bounds of the predictions are wrong")
         networks = TrainedNetworks(architecture, own)
         units = {mean.shape, scale.shape}
         if units != {(networks.n_models, needed)} or not np.isfinite([mean, scale]).all():
             raise InputError("the mean and scale of the targets are wrong")
-        return cls(**common, networks=networks, mean=mean, scale=scale, history=history)
+        return cls(
+            **common, networks=networks, mean=mean, scale=scale, bounds=bounds, history=history
+        )
 
 
 def _check_finite(values: Floats, rows: Ints, what: str = "example") -> None:
