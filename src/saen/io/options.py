@@ -58,8 +58,8 @@ class ReadOptions:
     progress : whether to show a progress bar; by default on terminals.
     cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
         default the system's cache folder).
-    like : how the data of a model were read (its `reading_`): `chem`, `largest_fragment`, `word` and
-        the names of columns with features, labels and attributes are the same.
+    like : how the data of a model were read (its `reading_`): `chem`, `largest_fragment`, `word`
+        and the names of columns with features, labels and attributes are the same.
     remember : called with the name and the choice of each of these, where there is one.
     """
 
