@@ -1,88 +1,168 @@
 """`python -m benchmarks.overlap [DATASET …]`: accuracies with overlapping graphs in one fold.
 
 Ten folds of seed 0: random ones, with duplicates kept together, and with overlapping graphs kept
-together (`saen evaluate --groups`), for three models: part counts over degrees and triangles, part
-counts over degrees, and a forest over coarse degrees, which memorises less. Writes
-docs/results/overlap.json and .md; datasets that are not named keep their rows.
+together, by rules that differ in how many times more than chance explains two graphs have to share
+(2 is the rule of `saen evaluate --groups overlap`); for molecules in a file also with scaffolds
+kept together. Three models: of graphs without labels part counts over degrees and triangles, part
+counts over degrees, and a forest over coarse degrees, which memorises less; of molecules part
+counts, a forest over them, and counts of atoms. Writes docs/results/overlap.json and .md, and
+docs/figures/overlap.svg; what is in overlap.json already is not measured again.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import saen
 from benchmarks.measure import ROOT, say
+from saen.data.graphs import Graphs
+from saen.data.overlap import MIN_STRENGTH, find_overlap
 from saen.io.options import ReadOptions
-from saen.jobs.groups import load_groups
+from saen.jobs.groups import DUPLICATES, MAX_OVERLAP, SCAFFOLD, load_groups
+from saen.learning.overlap import compress_for_overlap
+from saen.paper.reproduce import percent_interval
+from saen.report.figures import new_figure, open_frame, save_figure
+from saen.report.palette import BLUE, GREEN, ORANGE
 
 DATASETS = ("COLLAB", "IMDB-BINARY", "IMDB-MULTI")
-GROUPS = ("random", "duplicates", "overlap")
+STRENGTHS = (8.0, 4.0, MIN_STRENGTH, 1.5, 1.0)
 MODELS = {
     "degrees and triangles": {"node_labels": "degree,triangles"},
     "degrees": {"node_labels": "degree"},
     "coarse forest": {"node_labels": "log-degree:1", "model": "forest"},
 }
+LABELLED = {
+    "part counts": {},
+    "forest": {"model": "forest"},
+    "atoms": {"decomposition": "nodes"},
+}
+COLOURS = (ORANGE, BLUE, GREEN)
 OUT = ROOT / "docs" / "results"
+FIGURE = ROOT / "docs" / "figures" / "overlap.svg"
 
 
-def measure(name: str) -> dict[str, Any]:
-    """Accuracy with its interval, by model and groups, and what overlap there is."""
-    graphs = saen.load_dataset(name)
-    result: dict[str, Any] = {"overlap": saen.overlap(graphs).to_json(), "accuracy": {}}
-    for title, settings in MODELS.items():
-        model = saen.PartCountsClassifier("neighbourhoods(depth=2)", **settings)
+def folds_of(graphs: Graphs, source: str) -> dict[str, Any]:
+    """The groups that are kept in one fold, by rule; None for random folds."""
+    out: dict[str, Any] = {"random": None}
+    out[DUPLICATES] = load_groups(DUPLICATES, source, graphs, ReadOptions())
+    compressed = compress_for_overlap(graphs)
+    for strength in STRENGTHS:
+        found = find_overlap(compressed, min_strength=strength)
+        out[f"{strength:g} × chance"] = found.split(len(graphs) // MAX_OVERLAP)
+    if Path(source).is_file():
+        out[SCAFFOLD] = load_groups(SCAFFOLD, source, graphs, ReadOptions())
+    return out
+
+
+def measure(source: str, known: dict[str, Any], save: Any) -> None:
+    """Accuracy with its interval, by model and rule, and how many graphs are in groups."""
+    graphs = saen.load_dataset(source)
+    name = graphs.name or source
+    row = known.setdefault(name, {})
+    row["overlap"] = saen.overlap(graphs).to_json()
+    rules = folds_of(graphs, source)
+    row["grouped"] = {rule: _share(groups) for rule, groups in rules.items() if groups is not None}
+    for title, settings in (MODELS if graphs.node_labels is None else LABELLED).items():
+        model = saen.PartCountsClassifier(
+            **{"decomposition": "neighbourhoods(depth=2)", **settings}, progress=False
+        )
         prepared = model.prepare(graphs)
-        for by in GROUPS:
-            groups = None
-            if by != "random":
-                groups = load_groups(by, name, graphs, ReadOptions())
+        scores = row.setdefault("accuracy", {}).setdefault(title, {})
+        for rule, groups in rules.items():
+            if rule in scores:
+                continue
             evaluation = saen.cross_validate(
                 model, prepared, graphs.targets, n_repeats=1, n_folds=10, groups=groups
             )
-            summary = evaluation.summary("accuracy")
-            result["accuracy"].setdefault(title, {})[by] = {
-                "mean": summary["mean"],
-                "interval": summary["interval"],
-            }
-            say(f"{name}, {title}, {by}: {100 * summary['mean']:.1f}")
-    return result
+            scores[rule] = evaluation.summary("accuracy")
+            say(f"{name}, {title}, {rule}: {percent_interval(scores[rule])}")
+            save()
+
+
+def _share(groups: Any) -> float:
+    numbers = np.unique(groups, return_inverse=True)[1]
+    return float((np.bincount(numbers) > 1)[numbers].mean())
 
 
 def report(document: dict[str, Any]) -> str:
     """The results as a page."""
     lines = [
-        "# Overlap between training and test",
+        "# Accuracy with overlapping graphs in one fold",
         "",
-        "Accuracy in percent with a corrected 95 % interval: ten folds of seed 0, random, with",
-        "identical graphs kept in one fold, and with overlapping graphs kept in one fold.",
-        "",
-        "| dataset | overlapping, largest group | model | random folds | duplicates together "
-        "| overlap together |",
-        "|---|---|---|---|---|---|",
+        "Generated by `python -m benchmarks.overlap`. Accuracy in percent with a corrected 95 %",
+        "interval: ten folds of seed 0; random, or with graphs of one group in one fold. Groups",
+        "are identical graphs, scaffolds, or graphs that share so many times more rare parts than",
+        "chance explains; 2 × is the rule of `--groups overlap`. Grouped: the share of the graphs",
+        "that are in a group with another one.",
     ]
     for name, row in document.items():
-        shared = row["overlap"]
-        for title, scores in row["accuracy"].items():
-            cells = [
-                f"{100 * scores[by]['mean']:.1f} "
-                f"({' to '.join(f'{100 * end:.1f}' for end in scores[by]['interval'])})"
-                for by in GROUPS
-            ]
-            about = f"{100 * shared['share']:.1f} %, {shared['largest']:,}"
-            lines.append(f"| {name} | {about} | {title} | {' | '.join(cells)} |")
+        models = row["accuracy"]
+        lines += [
+            "",
+            f"## {name}",
+            "",
+            f"| folds by | grouped | {' | '.join(models)} |",
+            f"|---|---:|{'---|' * len(models)}",
+        ]
+        for rule in next(iter(models.values())):
+            share = row["grouped"].get(rule)
+            cells = [percent_interval(scores[rule]) for scores in models.values() if rule in scores]
+            grouped = "" if share is None else f"{100 * share:.1f} %"
+            lines.append(f"| {rule} | {grouped} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def plot(document: dict[str, Any]) -> Any:
+    """Accuracy by rule, one panel per dataset."""
+    columns = 2
+    figure = new_figure(9.0, 3.1 * -(-len(document) // columns))
+    for number, (name, row) in enumerate(document.items()):
+        axes = figure.add_subplot(-(-len(document) // columns), columns, number + 1)
+        for shift, (colour, (title, scores)) in enumerate(
+            zip(COLOURS, row["accuracy"].items(), strict=True)
+        ):
+            means = np.array([100 * each["mean"] for each in scores.values()])
+            ends = 100 * np.array([each["interval"] for each in scores.values()]).T
+            places = np.arange(len(scores)) + 0.12 * (shift - 1)
+            axes.errorbar(
+                places,
+                means,
+                np.abs(ends - means),
+                color=colour,
+                label=title,
+                marker="o",
+                markersize=4,
+                elinewidth=0.8,
+                linewidth=1.5,
+            )
+        rules = [rule.replace(" × chance", " ×") for rule in next(iter(row["accuracy"].values()))]
+        axes.set_xticks(range(len(rules)), rules, rotation=30, ha="right", fontsize=8)
+        axes.set_title(name, fontsize=10)
+        axes.set_ylabel("accuracy (%)", fontsize=9)
+        axes.legend(frameon=False, fontsize=8)
+        open_frame(axes)
+    figure.tight_layout()
+    return figure
+
+
 def main() -> None:
-    """Measure the datasets that were named."""
+    """Measure the datasets that were named: names, or files of molecules."""
     file = OUT / "overlap.json"
     document = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    for name in sys.argv[1:] or DATASETS:
-        document[name] = measure(name)
+
+    def save() -> None:
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        (OUT / "overlap.md").write_text(report(document), encoding="utf-8")
+
+    for source in sys.argv[1:] or DATASETS:
+        measure(source, document, save)
+    save()
+    (OUT / "overlap.md").write_text(report(document), encoding="utf-8")
+    save_figure(plot(document), FIGURE)
 
 
 if __name__ == "__main__":

@@ -105,3 +105,15 @@ def test_explore_of_numbers_has_errors_and_no_confidence(threads):
     explored = explore(regressor, threads.with_targets(numbers), k=5)
     np.testing.assert_allclose(explored.errors, explored.predictions - numbers)
     assert explored.confidence is None
+
+
+def test_overlapping_graphs_are_groups_the_largest_first(threads):
+    """Threads that hold one large tree; of those alone, none overlap."""
+    rng = np.random.default_rng(0)
+    tree = [(int(rng.integers(max(i - 12, 0), i)), i) for i in range(1, 150)]
+    grown = [[*tree, *((i, 150 + i) for i in range(k))] for k in range(5)]
+    more = saen.Graphs.from_edge_lists(grown, targets=["questions"] * 5)
+    both = saen.Graphs.concatenate([threads.with_ids(None), more]).with_ids(None)
+    model = model_of(NETWORKS, threads)
+    assert [group.tolist() for group in explore(model, both, k=5).overlap] == [[*range(27, 32)]]
+    assert explore(model, threads, k=5).overlap == ()

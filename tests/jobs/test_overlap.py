@@ -18,9 +18,9 @@ def shared(tmp_path_factory):
     """Threads of which the last twenty contain one large tree, each with a tail of its own."""
     rng = np.random.default_rng(0)
     threads = saen.generate_threads(100, average_nodes=40, seed=2)
-    parents = [int(rng.integers(max(i - 12, 0), i)) for i in range(1, 150)]
+    parents = [int(rng.integers(max(i - 12, 0), i)) for i in range(1, 250)]
     common = [(parent, i + 1) for i, parent in enumerate(parents)]
-    grown = [common + [(149 + i, 150 + i) for i in range(1 + k % 4)] for k in range(20)]
+    grown = [common + [(249 + i, 250 + i) for i in range(1 + k % 4)] for k in range(20)]
     same = saen.Graphs.from_edge_lists(grown, targets=["questions"] * 20)
     both = saen.Graphs.concatenate([threads.with_ids(None), same])
     file = tmp_path_factory.mktemp("overlap") / "shared.saen"

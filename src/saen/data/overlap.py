@@ -28,12 +28,12 @@ The first keeps small examples apart, which are alike for want of variety: below
 nothing overlaps, not even duplicates. For independent parts 1 · T would do; the factor and the
 second condition are for examples of one kind, whose parts are not independent.
 
-Measured with `DECOMPOSITION` on collections of 400 to 12,000 generated, independent graphs, the
-share that was taken for overlapping is 0 for trees, sparse and dense random graphs and molecules,
-0.1 % for threads, 0.4 % for threads of 400 nodes, 0.2 % for graphs made of random cliques, and up
-to 2.2 % for nearly complete graphs. Where all nodes of a graph are alike and there are few kinds of
-graphs, as in complete or regular ones, chance is not told from origin: 0 to 22 %. Labels in wide
-bins are worse: `log-degree:4` has up to 5 % of long threads and 20 % of nearly complete graphs.
+Measured with `DECOMPOSITION` on collections of 400 to 4,000 generated, independent graphs, the
+share that was taken for overlapping is 0 for trees, sparse, dense, scale-free, geometric and
+small-world graphs, molecules, and complete and regular graphs, 0.1 % for threads and long threads,
+0.2 % for graphs made of random cliques, and up to 3.5 % for nearly complete graphs, which differ
+in so few ways that chance is not told from origin. Labels in wide bins are worse: `log-degree:4`
+has up to 5 % of long threads and 20 % of nearly complete graphs.
 
 The evidence of all pairs is a product of sparse matrices over items that few examples have, made
 and thresholded in blocks: there is no n × n matrix. A pass over the entries takes longer than that
@@ -68,8 +68,9 @@ else:
     sparse = LazyModule("scipy.sparse")
     csgraph = LazyModule("scipy.sparse.csgraph")
 
-DECOMPOSITION = "neighbourhoods(depth=2, node_labels='degree')"
-"""A decomposition that suits graphs without labels: exact degrees, which bins would blur."""
+DECOMPOSITION = "neighbourhoods(depth=2, node_labels='degree,triangles')"
+"""A decomposition that suits graphs without labels: exact degrees, which bins would blur, and
+triangles, which show the members of a dense part whatever is around it."""
 MIN_CONTAINMENT = 1 / 3
 MIN_STRENGTH = 2.0
 FALSE_POSITIVES = 0.01
@@ -161,6 +162,13 @@ class Overlap:
     def n_groups(self) -> int:
         """Groups of at least two examples."""
         return int((np.bincount(self.groups) > 1).sum())
+
+    def members(self) -> tuple[Ints, ...]:
+        """The examples of every group of at least two, the largest group first."""
+        order = np.argsort(self.groups, kind="stable")
+        sizes = np.bincount(self.groups)
+        each = np.split(order, np.cumsum(sizes)[:-1]) if len(self) else []
+        return tuple(sorted((own for own in each if len(own) > 1), key=len, reverse=True))
 
     @property
     def largest(self) -> int:

@@ -28,6 +28,7 @@ from saen.explanations.describe import singular
 from saen.explanations.goal import checked, explained_share, fitted_model
 from saen.learning.decomposing import Data, Decompositions
 from saen.learning.models.base import Fitted
+from saen.learning.overlap import overlap
 from saen.learning.prediction import CHUNK, predict_chunks
 
 MAX_EXAMPLES = 50_000
@@ -84,6 +85,8 @@ class Exploration:
     - `training` (n,): which examples are the training data that were given beside the others, and
       that alone are among the nearest; None without any;
     - `conflicts`: groups of examples with identical parts but different targets;
+    - `overlap`: groups of graphs that are made of the same thing, the largest first, see
+      `saen.overlap`; None of other data;
     - `data`: the examples;
     - `explained`: of a blend, whose parts and vectors these are, in words; predictions are by all.
     """
@@ -107,6 +110,7 @@ class Exploration:
     data: Any
     explained: str = ""
     training: NDArray[np.bool_] | None = None
+    overlap: tuple[Ints, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """How much there is of everything."""
@@ -119,6 +123,7 @@ class Exploration:
             "unique_parts": self.n_unique_parts,
             "listed_parts": len(self.parts.what),
             "conflicts": len(self.conflicts),
+            "overlap": len(self.overlap or ()),
         }
 
     def __repr__(self) -> str:
@@ -201,6 +206,7 @@ def explore(
         data=data,
         explained=explained_share(whole),
         training=is_training,
+        overlap=overlap(data).members() if isinstance(data, Graphs) else None,
     )
 
 

@@ -38,7 +38,7 @@ def overlap(X: Any, decomposition: str | Decomposition | None = None) -> Overlap
         `Graphs`, or graphs of another library.
     decomposition
         Into which parts; by default neighbourhoods of up to two steps, over node labels, or where
-        there are none over degrees.
+        there are none, over degrees and numbers of triangles.
 
     Returns an `Overlap`: `share` of the graphs, `largest` group, `groups` (n,), overlapping
     `pairs`, `duplicates`; `split(max_size)` cuts groups that are larger than a fold.
@@ -49,8 +49,14 @@ def overlap(X: Any, decomposition: str | Decomposition | None = None) -> Overlap
     >>> overlap(saen.generate_threads(100, seed=1)).share
     0.0
     """
-    graphs = _graphs(X)
-    return find_overlap(_compressed(graphs, _fitted(graphs, decomposition)))
+    return find_overlap(compress_for_overlap(_graphs(X), decomposition))
+
+
+def compress_for_overlap(
+    graphs: Graphs, decomposition: str | Decomposition | None = None
+) -> Compressed:
+    """The parts that `overlap` looks at, for `saen.data.overlap.find_overlap`."""
+    return _compressed(graphs, _fitted(graphs, decomposition))
 
 
 @dataclass(frozen=True, eq=False)

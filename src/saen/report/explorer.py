@@ -65,6 +65,7 @@ def write_explorer(
         part_name=exploration.part_name,
         headline=_headline(exploration),
         explained=exploration.explained,
+        overlap=exploration.overlap is not None,
         n_listed=f"{n_listed_parts(exploration):,}",
         n_unique=f"{exploration.n_unique_parts:,}",
         hashes=[_hash(script) for script in (library, figures, application)],

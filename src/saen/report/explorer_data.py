@@ -39,6 +39,7 @@ def page_data(exploration: Exploration, fold: Array | None) -> dict[str, Any]:
     parts = exploration.parts
     n_listed = n_listed_parts(exploration)
     shown = _shown_nodes(exploration.data)
+    groups = exploration.overlap
     return {
         "noun": exploration.noun,
         "classes": list(exploration.classes),
@@ -52,6 +53,7 @@ def page_data(exploration: Exploration, fold: Array | None) -> dict[str, Any]:
         "method": "t-SNE" if method == "tsne" else "PCA",
         "nearest": exploration.nearest.tolist(),
         "conflicts": [group.tolist() for group in exploration.conflicts],
+        "overlap": groups and [group.tolist() for group in groups],
         "parts": {
             "what": list(parts.what[:n_listed]),
             "role": list(parts.roles[:n_listed]),
@@ -99,6 +101,11 @@ def _columns(exploration: Exploration, fold: Array | None) -> dict[str, list[Any
         columns["fold"] = _texts(fold)
     if exploration.training is not None:
         columns["set"] = ["training" if each else "new" for each in exploration.training.tolist()]
+    if exploration.overlap:
+        numbers = np.full(len(exploration.ids), "", dtype=object)
+        for number, group in enumerate(exploration.overlap):
+            numbers[group] = f"group {number + 1}"
+        columns["overlap"] = numbers.tolist()
     return columns
 
 

@@ -171,10 +171,12 @@ function paint() {
     const counts = new Map();
     for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
     const names = [...counts.keys()].sort((a, b) => String(a).localeCompare(String(b), undefined, {numeric: true}));
-    const named = new Map(names.map((name, k) => [name, k < colours.categories.length ? colours.categories[k] : colours.pale]));
+    const kinds = names.filter((name) => name !== "");
+    const named = new Map([["", colours.pale], ...kinds.map((name, k) => [name, k < colours.categories.length ? colours.categories[k] : colours.pale])]);
     colour = values.map((value) => named.get(value));
-    legend = names.slice(0, colours.categories.length).map((name) => [named.get(name), `${name} (${counts.get(name)})`]);
-    if (names.length > legend.length) legend.push([colours.pale, `${names.length - legend.length} others`]);
+    legend = kinds.slice(0, colours.categories.length).map((name) => [named.get(name), `${name} (${counts.get(name)})`]);
+    if (kinds.length > legend.length) legend.push([colours.pale, `${kinds.length - legend.length} others`]);
+    if (counts.has("")) legend.push([colours.pale, `none (${counts.get("")})`]);
   }
   const blank = everything.map(() => "");
   points.data = {
@@ -190,7 +192,7 @@ function paint() {
   }));
 }
 
-for (const name of ["target", "prediction", "error", "confidence", "fold", "set"]) {
+for (const name of ["target", "prediction", "error", "confidence", "fold", "set", "overlap"]) {
   if (columns[name]) $("colour").append(made("option", name, {value: name}));
 }
 $("colour").addEventListener("change", paint);
@@ -220,7 +222,7 @@ const numeric = (name) => typeof columns[name][0] === "number";
 const examplesTable = new Table("examples", `All ${data.noun}s`, [
   {name: "id", value: (i) => columns.id[i],
     show: (i) => button(columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i))},
-  ...["target", "prediction", "confidence", "error", "fold", "set"].filter((name) => columns[name])
+  ...["target", "prediction", "confidence", "error", "fold", "set", "overlap"].filter((name) => columns[name])
     .map((name) => about(name, {number: numeric(name)})),
   {name: "beside", show: (i) => button("compare", `draw ${data.noun} ${columns.id[i]} beside`, () => draw("b", i))},
 ]);
@@ -402,18 +404,19 @@ $("part-search").addEventListener("input", () => {
   partsTable.show(allParts.filter((u) => `${parts.what[u]} ${parts.role[u]}`.toLowerCase().includes(words)));
 });
 
-// -- duplicates with conflicting targets -------------------------------------------------------
+// -- duplicates with conflicting targets, and overlap ------------------------------------------
 
-const conflictsTable = new Table("conflicts", "Identical parts, different targets: the data may need cleaning", [
+const groupsTable = (id, caption, why) => new Table(id, caption, [
   {name: "how many", value: (group) => group.length, number: true},
-  {name: `${data.noun}s`, show: (group) => group.slice(0, 12).map((i) => button(`${columns.id[i]}: ${columns.target[i]}`, `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i)))},
-  {name: "select", show: (group) => button("select all", `select these ${group.length}`, () => select(group, "identical parts"))},
+  {name: `${data.noun}s`, show: (group) => group.slice(0, 12).map((i) => button(columns.target ? `${columns.id[i]}: ${shown(columns.target[i])}` : columns.id[i], `draw ${data.noun} ${columns.id[i]}`, () => draw("a", i)))},
+  {name: "select", show: (group) => button("select all", `select these ${group.length}`, () => select(group, why))},
 ]);
 
 paint();
 filter();
 partsTable.show(allParts);
-conflictsTable.show(data.conflicts);
+groupsTable("conflicts", "Identical parts, different targets: the data may need cleaning", "identical parts").show(data.conflicts);
+if (data.overlap) groupsTable("overlap", "Share more rare parts than chance explains: keep them in one fold", "overlap").show(data.overlap);
 await draw("a", Math.max(columns.set?.indexOf("new") ?? 0, 0));
 select([]);
 document.body.dataset.ready = "yes";
