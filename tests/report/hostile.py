@@ -9,7 +9,8 @@ from tests.cli.commandline import invoke
 from tests.report.html_reader import Element
 
 TAG = "</title></style></svg><script>document.title='ran'</script><img src=x onerror=alert(1)>"
-HOSTILE = [f"a{TAG}", '" onmouseover="alert(1)', "javascript:alert(1)", "{{ 7*7 }}", "=1+1"]
+TURNED = "\u202e\u2066txt.exe\x1b[31m"
+HOSTILE = [f"a{TAG}{TURNED}", '" onmouseover="alert(1)', "javascript:alert(1)", "{{ 7*7 }}", "=1+1"]
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 INERT = {
     *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "footer", "figure"),

@@ -300,6 +300,7 @@ def test_a_page_of_hostile_data_runs_and_loads_nothing(browser, tmp_path):
         assert page.locator("[onerror], [onmouseover], img, a[href^=javascript]").count() == 0
         assert page.title() != "ran"
         assert TAG[:30] in page.locator("#examples").inner_text()  # it is there, as text
+        assert not {*"\u202e\u2066\x1b"} & {*page.locator("body").inner_text()}
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ def test_pages_of_hostile_data_hold_text_only(tmp_path: Path) -> None:
             if meta.attributes.get("http-equiv") == "Content-Security-Policy"
         ]
         assert policies == [POLICY]
+        assert not {*"\u202e\u2066\x1b"} & {*file.read_text(encoding="utf-8")}
     assert TAG in page.text  # it is there, as text
+    assert "⟨U+202E⟩⟨U+2066⟩txt.exe⟨U+001B⟩[31m" in page.text
 
 
 def test_predictions_of_hostile_data_are_written_as_they_are(tmp_path: Path) -> None:

@@ -73,6 +73,25 @@ def human_bytes(size: float) -> str:
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
+_HIDDEN = {
+    code: f"⟨U+{code:04X}⟩"
+    for code in (
+        *(code for code in range(32) if chr(code) not in "\t\n\r"),
+        *range(0x7F, 0xA0),
+        *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    )
+}
+
+
+def visible(text: str) -> str:
+    """The text with the numbers of control characters and of those that change its direction.
+
+    >>> visible("a\\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    return text.translate(_HIDDEN)
+
+
 def short_label(value: Any, longest: int = 12) -> str:
     """A label as short text on one line, without what cannot be printed.
 

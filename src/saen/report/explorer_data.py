@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, distinct_with_inverse, offsets, segment_ids
-from saen._util.strings import short_label
+from saen._util.strings import short_label, visible
 from saen.data.graphs import Graphs
 from saen.explanations.exploration import Exploration, Occurrences
 from saen.report._layout import GOLDEN, neighbourhood
@@ -76,6 +77,8 @@ def n_listed_parts(exploration: Exploration) -> int:
 def packed(document: dict[str, Any]) -> str:
     """JSON, compressed, as text; the same content gives the same bytes."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # JSON has escaped some of them itself.
+    text = re.sub(r"(?<!\\)((?:\\\\)*)\\u00([01].)", r"\1⟨U+00\2⟩", visible(text))
     data = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(data).decode("ascii")
 

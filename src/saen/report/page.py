@@ -1,7 +1,8 @@
 """HTML pages from Jinja2 templates: one file that needs nothing else, to read, mail and keep.
 
-Pages hold no script and load nothing. All text is escaped. They follow the reader's light or dark
-setting and fit a phone. The same content gives the same bytes.
+Pages hold no script and load nothing. All text is escaped, and control characters are
+shown. They follow the reader's light or dark setting and fit a phone. The same content gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from saen._util.atomic import atomic_write
+from saen._util.strings import visible
 from saen._version import __version__
 from saen.report.figures import inline_svg
 
@@ -59,7 +61,8 @@ def render_page(template: str, title: str, **context: Any) -> str:
     numbers = count(1)
 
     def svg(picture: Picture) -> Markup:
-        return Markup(inline_svg(picture.figure, picture.caption, f"f{next(numbers)}-"))
+        drawn = inline_svg(picture.figure, picture.caption, f"f{next(numbers)}-")
+        return Markup(visible(drawn))
 
     page = _environment().get_template(template)
     return page.render(title=title, version=__version__, svg=svg, **context)
@@ -80,6 +83,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates", encoding="utf-8"),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
