@@ -43,7 +43,7 @@ from saen import (
 from saen.io.libraries.coerce import as_data
 from saen.io.libraries.networkx import to_networkx
 from saen.learning import auto
-from saen.learning.calibration import tempered
+from saen.learning.calibration import temperature_of, tempered
 from tests.references.networks import assert_close, numbers
 from tests.refusals import refuses
 
@@ -666,14 +666,21 @@ def test_the_networks_of_inner_folds_are_the_model(threads: Graphs, cls: type[An
     # What a fold holds out is predicted by its own networks, and by no others.
     evaluation = model.evaluation_
     assert [len(folds) for folds in evaluation.splits] == [3]
-    for number, (_, check) in enumerate(evaluation.splits[0]):
-        own = each[check, 2 * number : 2 * number + 2].mean(axis=1)
-        if cls is SAENClassifier:
-            own = tempered(own, model.temperature_)
-        assert_close(evaluation.outputs[0, check], own, 1e-6)
+    if cls is SAENClassifier:
+        each = tempered(each, 1 / model.temperature_)
+    checks = [check for _, check in evaluation.splits[0]]
+    held_out = [each[check, 2 * k : 2 * k + 2] for k, check in enumerate(checks)]
+    codes = np.unique(y, return_inverse=True)[1]
+    for number, (check, own) in enumerate(zip(checks, held_out, strict=True)):
+        if cls is SAENClassifier:  # at the temperature of what the others hold out
+            rest = [k for k in range(3) if k != number]
+            truth = np.concatenate([np.repeat(codes[checks[k]], 2) for k in rest])
+            rows = np.concatenate([held_out[k].reshape(-1, 2) for k in rest])
+            own = tempered(own, temperature_of(rows, truth))
+        assert_close(evaluation.outputs[0, check], own.mean(axis=1), 1e-6)
     if cls is SAENRegressor:
-        checks = np.concatenate([check for _, check in evaluation.splits[0]])
-        assert_close(model.errors_, np.abs(evaluation.outputs[0] - y)[checks], 1e-6)
+        rows = np.concatenate(checks)
+        assert_close(model.errors_, np.abs(evaluation.outputs[0] - y)[rows], 1e-6)
 
 
 def test_without_inner_folds_there_is_nothing_to_calibrate_by(fitted: SAENClassifier) -> None:
