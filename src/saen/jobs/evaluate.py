@@ -141,17 +141,17 @@ def evaluate_dataset(
     loaded = perf_counter() - start
     targets = check_targets(data, data.name or job.data)
     estimator = job.estimator(targets)
+    learner = estimator.learner()
 
     def note(line: str) -> None:
         if notify is not None:
             notify(f"note: {line}")
 
-    notes = unused_by(estimator.learner(), data, smiles=job.reading.smiles, groups=protocol.groups)
+    notes = unused_by(learner, data, smiles=job.reading.smiles, groups=protocol.groups)
     told = "saen evaluate" if protocol.groups is None and protocol.splits is None else ""
     for line in (*notes, *molecule_lines(job.data, data, job.reading, skipped, command=told)):
         note(line)
-    asked = getattr(estimator, "metric", None) or protocol.metric
-    metric = find_metric(asked, regression=targets.dtype.kind == "f")
+    asked = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None
     if protocol.splits is not None:
         splits = splits_from_json(protocol.splits, len(data), skipped, note)
@@ -173,7 +173,7 @@ def evaluate_dataset(
             "selection": str(protocol.selection),
         },
         "splits": _describe_splits(protocol, regression=targets.dtype.kind == "f"),
-        "metric": metric.name,
+        "metric": (learner.metric or asked).name,
         "seed": job.seed,
         "parallel_models": protocol.parallel_models,
         "data": digest(data, splits, groups),
@@ -203,7 +203,7 @@ def evaluate_dataset(
                 validation=None if splits is None else splits.validation,
                 selection=protocol.selection,
                 grid=preset.choices(),
-                metric=asked,
+                metric=protocol.metric,
                 parallel_models=protocol.parallel_models,
                 run_dir=folder,
                 records=remaining_records(len(data), skipped) if skipped else None,
@@ -217,7 +217,7 @@ def evaluate_dataset(
             recorded,
             evaluation,
             {"load": loaded, **evaluation.seconds},
-            device_name(choose_device(getattr(estimator, "device", "cpu"))),
+            device_name(choose_device(learner.device)),
             data,
             estimator,
             kept,

@@ -81,8 +81,7 @@ class Job:
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        device = {"device": self.device} if hasattr(kind, "device") else {}
-        estimator: Estimator = kind(**settings, **device, random_state=self.seed)
+        estimator: Estimator = kind(**settings, random_state=self.seed).on(self.device)
         estimator.validate()
         return estimator
 

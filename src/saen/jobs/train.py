@@ -42,7 +42,6 @@ from saen.learning.decomposing import (
 )
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
-from saen.learning.metrics import find_metric
 from saen.learning.models.base import Learner
 from saen.learning.overlap import TrainingGraphs
 from saen.learning.parameters import clone_with
@@ -99,8 +98,7 @@ class FitReport:
     @property
     def inner_metric(self) -> str:
         """What the inner scores of a blend's candidates are."""
-        name = getattr(self.model, "metric", None)
-        return find_metric(name, regression=self.facts.task == "regression").title
+        return (self.model.learner().metric or self.model.fitted_.targets.metric()).title
 
     def to_json(self) -> dict[str, Any]:
         """Facts about the data, scores, the model, and times."""

@@ -91,6 +91,10 @@ class Estimator(Parameters, BaseEstimator, ABC):
     def learner(self) -> Learner:
         """How the arguments say to make a model."""
 
+    def on(self, device: str) -> Self:
+        """The same on a device, if it is not for the CPU alone."""
+        return self
+
     def fit(
         self,
         X: Data,
@@ -374,6 +378,11 @@ class NetworkEstimator(NetworkArguments, Estimator):
         """Networks by these arguments."""
         return NetworkLearner(self, getattr(self, "class_weight", None))
 
+    def on(self, device: str) -> Self:
+        """The same on a device."""
+        self.device = device
+        return self
+
     @property
     def network_(self) -> Any:
         """The networks in PyTorch."""
@@ -607,6 +616,11 @@ class BlendEstimator(Estimator):
                 )
             each.validate()
 
+    def on(self, device: str) -> Self:
+        """The same on a device."""
+        self.device = device
+        return self
+
     def learner(self) -> Learner:
         """A blend of the candidates."""
         metric = (
@@ -618,7 +632,9 @@ class BlendEstimator(Estimator):
                 Candidate({"candidate": f"{number}: {type(each).__name__}"}, each.learner())
                 for number, each in enumerate(known)
             ]
-            return BlendLearner(lambda data, train: given, given[0].learner.spec, folds, metric)
+            return BlendLearner(
+                lambda data, train: given, given[0].learner.spec, folds, metric, device=self.device
+            )
         auto = self.decomposition == "auto"
         first = DecompositionSpec("neighbourhoods" if auto else self.decomposition, deep=True)
         listed = partial(
@@ -628,7 +644,7 @@ class BlendEstimator(Estimator):
             budget=self.budget,
             device=self.device,
         )
-        return BlendLearner(listed, first, folds, metric)
+        return BlendLearner(listed, first, folds, metric, device=self.device)
 
     @property
     def members_(self) -> list[Member]:

@@ -488,7 +488,9 @@ def cross_validate(
     if not isinstance(y, Problem):
         y = Problem.of(y, regression=regression, groups=groups)
     problem = y if groups is None else replace(y, groups=checked_groups(groups, len(y)))
-    score = problem.targets.metric(metric or getattr(estimator, "metric", None))
+    score = problem.targets.metric(metric)
+    if metric is None:
+        score = estimator.learner().metric or score
     learner = _learner(estimator, selection, grid, score, metric is not None, inner_folds)
     if parallel_models is not None and parallel_models < 1:
         raise InputError(f"parallel_models must be an integer ≥ 1, not {parallel_models}")

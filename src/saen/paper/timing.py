@@ -75,15 +75,13 @@ def _train(
     from saen.data.chunks import compress_graphs
     from saen.data.compression import Compressed
     from saen.learning.decomposing import Decompositions
-    from saen.learning.estimators import SAENClassifier
-    from saen.learning.models.networks import NetworkLearner
+    from saen.learning.models.networks import NetworkArguments, NetworkLearner
     from saen.network.loss import Task
     from saen.network.model import SAEN
     from saen.network.training import train
 
     assert graphs.targets is not None
-    learner = SAENClassifier(**settings, device="cpu").learner()
-    assert isinstance(learner, NetworkLearner)
+    learner = NetworkLearner(NetworkArguments(**settings, device="cpu"))
     every = np.arange(len(graphs))
     decomposition = learner.spec.resolve(Decompositions(graphs), every).fit(graphs)
     data: Hierarchy | Compressed = (

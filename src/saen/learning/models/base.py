@@ -128,6 +128,16 @@ class Learner(ABC):
     reads_features: ClassVar[bool] = False
     """Whether numbers about whole examples are read beside their parts."""
 
+    @property
+    def metric(self) -> Metric | None:
+        """What decides beside losses, if anything."""
+        return None
+
+    @property
+    def device(self) -> str:
+        """Where it trains."""
+        return "cpu"
+
     def first_stage(self, data: Decompositions, train: Ints) -> Learner | None:
         """A cheaper learner whose work is part of this one's, if there is any."""
         return None

@@ -70,6 +70,7 @@ class BlendLearner(Learner):
     metric: Metric | None = None
     single: bool = False
     refit: bool = False
+    device: str = "cpu"
 
     @property
     def spec(self) -> DecompositionSpec:

@@ -123,6 +123,11 @@ class NetworkLearner(Learner):
         """The decomposition that the arguments ask for."""
         return self.arguments._spec  # noqa: SLF001 - arguments belong to their learner
 
+    @property
+    def device(self) -> str:
+        """As the arguments say."""
+        return self.arguments.device
+
     def key(self) -> Any:
         """Kind and settings."""
         return [FittedNetworks.kind, settings_of(self.arguments), self.class_weight, self.until]
