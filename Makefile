@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/datasets),)
 export SAEN_DATA ?= $(abspath ../shared/datasets)
 endif
 
-.PHONY: demo test test-slow test-lowest lint fuzz faults mutants bench bench-quick docs site clean
+.PHONY: demo test test-slow test-lowest lint lines fuzz faults mutants bench bench-quick docs site clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -57,6 +57,9 @@ lint: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/audit.py
+
+lines: .venv/installed
+	$(BIN)/python -m tests.lines
 
 bench: .venv/installed
 	$(BIN)/python -m benchmarks
