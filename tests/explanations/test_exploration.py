@@ -13,6 +13,7 @@ from saen import (
     explain,
     explore,
 )
+from saen.explanations import exploration
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,47 @@ def test_overlapping_graphs_are_groups_the_largest_first(threads):
     model = model_of(NETWORKS, threads)
     assert [group.tolist() for group in explore(model, both, k=5).overlap] == [[*range(27, 32)]]
     assert explore(model, threads, k=5).overlap == ()
+
+
+@pytest.fixture
+def small_cells(monkeypatch):
+    monkeypatch.setattr(exploration, "MAX_EXACT", 50)
+    monkeypatch.setattr(exploration, "CELL_SIZE", 10)
+    monkeypatch.setattr(exploration, "N_CELLS", 8)
+
+
+def distances(vectors, nearest):
+    return np.linalg.norm(vectors[:, None] - vectors[nearest], axis=2)
+
+
+def exact_neighbours(vectors, candidates):
+    between = np.linalg.norm(vectors[:, None] - vectors[candidates], axis=2)
+    between[candidates, np.arange(len(candidates))] = np.inf
+    return candidates[np.argsort(between, axis=1)[:, :5]]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_neighbours_of_many_examples_are_looked_for_nearby(small_cells, monkeypatch, share):
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(20, 6))[rng.integers(20, size=600)] * 3 + rng.normal(size=(600, 6))
+    among = np.arange(600) < 600 * share
+    candidates = np.flatnonzero(among)
+    nearest = exploration._nearest(vectors, None if share == 1 else among)
+    exact = exact_neighbours(vectors, candidates)
+    assert among[nearest].all()
+    assert (nearest != np.arange(600)[:, None]).all()
+    assert all(len({*row}) == 5 for row in nearest.tolist())
+    assert distances(vectors, nearest).mean() < 1.05 * distances(vectors, exact).mean()
+    monkeypatch.setattr(exploration, "N_CELLS", 600)
+    assert (np.sort(exploration._nearest(vectors, among)) == np.sort(exact)).all()
+
+
+def test_neighbours_of_equal_examples_are_compared_with_a_few_of_them(small_cells):
+    vectors = np.zeros((400, 3))
+    vectors[:7] = np.arange(21).reshape(7, 3) + 1
+    blocks = [*exploration._blocks(vectors, np.arange(400))]
+    assert sorted(np.concatenate([queries for queries, _ in blocks])) == [*range(400)]
+    assert max(len(near) for _, near in blocks) <= 8 * 20
+    nearest = exploration._nearest(vectors, None)
+    assert (nearest != np.arange(400)[:, None]).all()
+    assert (distances(vectors, nearest)[7:] == 0).all()

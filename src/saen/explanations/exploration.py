@@ -7,11 +7,14 @@ the parts around it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.neighbors import NearestNeighbors
 
 from saen._util.arrays import Array, Floats, Ints, chunk_ends
 from saen.data.compression import Compressed, compress
@@ -33,6 +36,9 @@ from saen.learning.prediction import CHUNK, predict_chunks
 
 MAX_EXAMPLES = 50_000
 N_NEAREST = 5
+MAX_EXACT = 5_000
+"""Candidates that every example is compared with; of more, with those in cells close to it."""
+CELL_SIZE, N_CELLS = 200, 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,17 +258,50 @@ def _errors(targets: Array | None, predictions: Array) -> Floats | None:
 
 
 def _nearest(vectors: Floats, among: NDArray[np.bool_] | None) -> Ints:
-    """The nearest others of every example, of all or those `among` them."""
-    from sklearn.neighbors import NearestNeighbors
+    """The nearest others of every example, of all or those `among` them.
 
+    Exact up to `MAX_EXACT` candidates. More are sorted into cells around some of them, and an
+    example is compared with those in the `N_CELLS` cells that are closest to its own.
+    """
     candidates = np.arange(len(vectors)) if among is None else np.flatnonzero(among)
     n = min(N_NEAREST, len(candidates) - 1)
-    search = NearestNeighbors(n_neighbors=n + 1).fit(vectors[candidates])
-    found = candidates[search.kneighbors(vectors, return_distance=False)]
+    found = np.empty((len(vectors), n + 1), dtype=np.int64)
+    rows = vectors.astype(np.float32)
+    for queries, near in _blocks(rows, candidates):
+        search = NearestNeighbors(n_neighbors=n + 1).fit(rows[near])
+        found[queries] = near[search.kneighbors(rows[queries], return_distance=False)]
     left_out = found == np.arange(len(vectors))[:, None]
     left_out[~left_out.any(axis=1), -1] = True
     nearest: Ints = found[~left_out].reshape(len(vectors), n)
     return nearest
+
+
+def _blocks(vectors: Floats, candidates: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Examples, and the candidates that they are compared with."""
+    if len(candidates) <= MAX_EXACT:
+        yield np.arange(len(vectors)), candidates
+        return
+    rng = np.random.default_rng(0)
+    centres = rng.choice(candidates, len(candidates) // CELL_SIZE, replace=False)
+    cell = _closest(vectors[candidates], vectors[centres])
+    order = np.argsort(cell, kind="stable")
+    # Cells that are too large, such as those of equal vectors, are cut.
+    within = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
+    cells = np.split(candidates[order], np.flatnonzero(within % (2 * CELL_SIZE) == 0)[1:])
+    middles = np.stack([vectors[members].mean(axis=0) for members in cells])
+    search = NearestNeighbors(n_neighbors=min(N_CELLS, len(cells))).fit(middles)
+    own = _closest(vectors, middles)
+    order = np.argsort(own, kind="stable")
+    numbers, starts = np.unique(own[order], return_index=True)
+    close = search.kneighbors(middles[numbers], return_distance=False)
+    for queries, around in zip(np.split(order, starts[1:]), close.tolist(), strict=True):
+        yield queries, np.concatenate([cells[number] for number in around])
+
+
+def _closest(vectors: Floats, centres: Floats) -> Ints:
+    """The number of the closest centre of every vector."""
+    closest: Ints = pairwise_distances_argmin(vectors, centres)
+    return closest
 
 
 def _conflicts(compressed: Compressed, targets: Array | None) -> tuple[Ints, ...]:
