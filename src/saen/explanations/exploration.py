@@ -276,7 +276,7 @@ def _nearest(vectors: Floats, among: NDArray[np.bool_] | None) -> Ints:
     return nearest
 
 
-def _blocks(vectors: Floats, candidates: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _blocks(vectors: NDArray[np.floating[Any]], candidates: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Examples, and the candidates that they are compared with."""
     if len(candidates) <= MAX_EXACT:
         yield np.arange(len(vectors)), candidates
@@ -298,7 +298,7 @@ def _blocks(vectors: Floats, candidates: Ints) -> Iterator[tuple[Ints, Ints]]:
         yield queries, np.concatenate([cells[number] for number in around])
 
 
-def _closest(vectors: Floats, centres: Floats) -> Ints:
+def _closest(vectors: NDArray[np.floating[Any]], centres: NDArray[np.floating[Any]]) -> Ints:
     """The number of the closest centre of every vector."""
     closest: Ints = pairwise_distances_argmin(vectors, centres)
     return closest
