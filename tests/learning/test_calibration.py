@@ -11,6 +11,7 @@ from sklearn.base import clone
 import saen
 from saen.errors import InputError
 from saen.learning.calibration import (
+    Calibration,
     fit_temperature,
     interval_radius,
     logits_of,
@@ -276,3 +277,29 @@ def test_calibration_is_saved(model, tmp_path):
     name = "predict_proba" if classes else "predict_interval"
     results = [getattr(each, name)(THREADS[TEST]) for each in (model, again)]
     np.testing.assert_array_equal(*results)
+
+
+def test_intervals_are_wider_where_members_disagree():
+    rng = np.random.default_rng(0)
+    spreads = rng.uniform(0.1, 3.0, 2000)
+    errors = np.abs(rng.normal(size=2000)) * spreads
+    calibration = Calibration(errors=errors[:1000], spreads=spreads[:1000])
+    radius = calibration.radius(spreads[1000:])
+    assert (errors[1000:] <= radius).mean() == pytest.approx(0.9, abs=0.03)
+    wide = spreads[1000:] > 2
+    constant = calibration.radius()
+    assert (errors[1000:] <= constant)[wide].mean() < (errors[1000:] <= radius)[wide].mean()
+    assert calibration.radius(np.zeros(1))[0] > 0  # members that agree may still be wrong
+
+
+def test_blends_of_numbers_have_intervals_of_their_own():
+    threads = saen.generate_threads(80, average_nodes=15, seed=1)
+    y = threads.sizes + np.random.default_rng(0).normal(size=80)
+    model = saen.Regressor(budget="quick").fit(threads[:60], y[:60])
+    low, high = model.predict_interval(threads[60:])
+    assert len(np.unique((high - low).round(9))) > 1
+    evaluation = saen.cross_validate(
+        saen.Regressor(budget="quick"), threads, y, splits=[[(np.arange(60), np.arange(60, 80))]]
+    )
+    assert evaluation.radius is not None
+    assert evaluation.radius[0, 60:] == pytest.approx((high - low) / 2)

@@ -106,20 +106,33 @@ class Calibration:
     """What predictions for held-out examples tell about predictions for new ones.
 
     - `temperature`: by which the logits of probabilities are divided;
-    - `errors` (m,) or (m, k): absolute errors of held-out numbers, NaN where unknown.
+    - `errors` (m,) or (m, k): absolute errors of held-out numbers, NaN where unknown;
+    - `spreads`, of the same shape: how far the members of a blend were apart there, None of others.
     """
 
     temperature: float = 1.0
     errors: Floats | None = None
+    spreads: Floats | None = None
 
     def apply(self, predictions: Floats, *, several: bool = False) -> Floats:
         """Calibrated probabilities; numbers stay as they are."""
         return tempered(predictions, self.temperature, several=several)
 
-    def radius(self, coverage: float = COVERAGE) -> Floats | None:
-        """The radius of intervals around numbers, () or (k,), None where no error is known."""
-        known = self.errors is not None and len(self.errors) > 0
-        return np.asarray(interval_radius(self.errors, coverage)) if known else None
+    def radius(self, spread: Floats | None = None, coverage: float = COVERAGE) -> Floats | None:
+        """The radius of intervals around numbers, () or (k,), None where no error is known.
+
+        With the `spread` of members over new examples, (n,) or (n, k), the radius is one for each:
+        errors are measured in units of the spread, and of its median, which is added to it
+        (normalised conformal prediction).
+        """
+        if self.errors is None or not len(self.errors):
+            return None
+        if self.spreads is None or spread is None:
+            return np.asarray(interval_radius(self.errors, coverage))
+        usual = np.median(self.spreads, axis=0)
+        usual = np.where(usual > 0, usual, np.maximum(self.spreads.max(axis=0), 1.0))
+        quantile = interval_radius(self.errors / (self.spreads + usual), coverage)
+        return np.asarray(quantile * (spread + usual))
 
 
 def interval_radius(errors: ArrayLike | None, coverage: float) -> Any:

@@ -346,10 +346,13 @@ class NumberPredictor(RegressorMixin, Estimator):
         """Lower and upper ends of intervals around `predict`, (n,) or (n, k) each.
 
         They are as wide as the errors on inner folds ask for (conformal prediction): about a share
-        `coverage` of new examples like those of `fit` lies inside. All have the same width, which
-        is infinite where there are too few errors (a coverage of 90 % needs 9) or no inner folds.
+        `coverage` of new examples like those of `fit` lies inside. Intervals of a blend are wider
+        where its members disagree, others all have one width, which is infinite where there are too
+        few errors (a coverage of 90 % needs 9) or no inner folds.
         """
-        middle, radius = self.predict(X), self.fitted_.calibration.radius(coverage)
+        each = self.fitted_.each(self._data(X))
+        middle = self.fitted_.combined(each)
+        radius = self.fitted_.calibration.radius(self.fitted_.spread(each), coverage)
         radius = np.asarray(np.inf) if radius is None else radius
         return middle - radius, middle + radius
 

@@ -630,7 +630,7 @@ def _joined(
     for result in results:
         place = result.fold.name[0], result.fold.test
         outputs[place] = result.tested
-        radius = result.calibration.radius()
+        radius = result.calibration.radius(result.spread)
         if radius is not None:
             radii[place] = radius
     return outputs, None if np.isnan(radii).all() else radii

@@ -80,7 +80,8 @@ def _columns(model: Fitted, data: Decompositions) -> dict[str, Array]:
     """What is said of some examples, by the names of the columns."""
     each = model.each(data)
     predictions = model.combined(each)
-    columns = model.targets.columns(predictions, model.calibration.radius())
+    radius = model.calibration.radius(model.spread(each))
+    columns = model.targets.columns(predictions, radius)
     votes = None if model.weights is None else model.targets.agreement(each, predictions)
     return columns if votes is None else columns | {"agreement": votes @ model.weights}
 

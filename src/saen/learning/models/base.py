@@ -100,6 +100,7 @@ class FoldResult:
     - `loss`, `validation` (epochs, networks): training curves, and those on held-out examples;
     - `chosen`: what the learner decided by the inner folds, as JSON;
     - `tried`: what it decided among, as JSON;
+    - `spread` (m, …): of a blend of numbers, how far its members are apart in `tested`;
     - `fitted`: the model, if it is kept.
     """
 
@@ -111,6 +112,7 @@ class FoldResult:
     validation: Floats = field(default_factory=lambda: np.empty((0, 0)))
     chosen: Any = field(default_factory=dict)
     tried: list[dict[str, Any]] = field(default_factory=list)
+    spread: Floats | None = None
     fitted: Fitted | None = None
 
 
@@ -269,6 +271,10 @@ class Fitted(ABC):
         """The weights in `each`; None for a model that is one alone."""
         return None
 
+    def spread(self, each: Floats) -> Floats | None:
+        """How far the members are apart in `each`, (n, …); None for a model that is one alone."""
+        return None
+
     @abstractmethod
     def combined(self, each: Floats) -> Floats:
         """The mean, by weight, of what `each` gives, calibrated."""
@@ -340,6 +346,8 @@ class Fitted(ABC):
         arrays = {f"schema.{key}": array for key, array in tensors.items()}
         if self.calibration.errors is not None:
             arrays["calibration.errors"] = self.calibration.errors
+        if self.calibration.spreads is not None:
+            arrays["calibration.spreads"] = self.calibration.spreads
         return document, arrays
 
 
@@ -363,7 +371,11 @@ def unpack_calibration(document: dict[str, Any], tensors: Mapping[str, Array]) -
     temperature, errors = float(document["temperature"]), tensors.get("calibration.errors")
     if not 0 < temperature < np.inf:
         raise InputError("the temperature is wrong")
-    return Calibration(temperature, None if errors is None else np.array(errors))
+    spreads = tensors.get("calibration.spreads")
+    if spreads is not None and (errors is None or spreads.shape != errors.shape):
+        raise InputError("the spreads do not match the errors")
+    own = [None if each is None else np.array(each) for each in (errors, spreads)]
+    return Calibration(temperature, *own)
 
 
 def digest_of(*things: Any) -> str:

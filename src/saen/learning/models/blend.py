@@ -166,8 +166,12 @@ class BlendLearner(Learner):
                 rest, others = fold.others(part), [_without(p, part) for p in parts if p != part]
                 own = self._weights(problem, rows[:, rest], truth[rest], shares[rest], others, few)
                 held_out[part] = np.tensordot(own, rows[:, part], 1)
-        tested = np.tensordot(weights, np.stack([result.tested for result in results]), 1)
+        members = np.stack([result.tested for result in results])
+        tested, spread = np.tensordot(weights, members, 1), None
         calibration, tested, held_out = calibrated(problem, fold, tested[None], held_out[None])
+        if calibration.errors is not None and (weights > 0).sum() > 1:
+            calibration = replace(calibration, spreads=_spread(rows, weights))
+            spread = _spread(members, weights)
         metric = self.metric or problem.targets.metric()
         scores = [
             _mean_of_known(np.array([[metric(truth[p], each[p]) for p in parts]]))[0]
@@ -182,12 +186,12 @@ class BlendLearner(Learner):
         fitted = [results[k].fitted for k in order]
         model: Fitted | None = None
         if None not in fitted:
-            members = [
+            named = [
                 Member(candidates[k].title, each, float(weights[k]), tried[k]["score"])
                 for k, each in zip(order, fitted, strict=True)
                 if each is not None
             ]
-            model = FittedBlend.of(members, replace(calibration))
+            model = FittedBlend.of(named, replace(calibration))
         if self.single and model is not None:
             model = model.members[0].model
         return FoldResult(
@@ -203,6 +207,7 @@ class BlendLearner(Learner):
             if self.single
             else chosen,
             tried=tried,
+            spread=spread,
             fitted=model,
         )
 
@@ -253,6 +258,13 @@ class BlendLearner(Learner):
                     result = replace(result, chosen=known.chosen, tried=known.tried)
                 out[place] = result
         return out
+
+
+def _spread(rows: Floats, weights: Floats) -> Floats:
+    """The standard deviation over the first axis, by weight."""
+    mean = np.tensordot(weights, rows, 1)
+    spread: Floats = np.sqrt(np.tensordot(weights, (rows - mean) ** 2, 1))
+    return spread
 
 
 def _is_of(tried: Mapping[str, Any], candidate: Candidate) -> bool:
@@ -311,6 +323,10 @@ class FittedBlend(Fitted):
         """What every member predicts; equal decompositions are made once."""
         return np.stack([each.model.predictions(data) for each in self.blended], axis=1)
 
+    def spread(self, each: Floats) -> Floats:
+        """Standard deviations over the members, by weight."""
+        return _spread(np.moveaxis(each, 1, 0), self.weights)
+
     def combined(self, each: Floats) -> Floats:
         """The calibrated mean, by weight."""
         mean = np.tensordot(self.weights, each, (0, 1))
@@ -362,6 +378,8 @@ class FittedBlend(Fitted):
         tensors: dict[str, Array] = {}
         if self.calibration.errors is not None:
             tensors["calibration.errors"] = self.calibration.errors
+        if self.calibration.spreads is not None:
+            tensors["calibration.spreads"] = self.calibration.spreads
         for number, member in enumerate(self.blended):
             own, arrays = member.model.pack()
             about = {"name": member.name, "weight": member.weight, "score": member.score}
