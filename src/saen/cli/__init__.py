@@ -68,6 +68,13 @@ except KeyboardInterrupt:
 
 __all__ = ["app", "main"]
 
+NO_MEMORY = (
+    "can't start new thread",
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "failed to map segment",
+)
+"""What libraries say, in errors of other types than MemoryError, where there is none left."""
 PATIENCE = 1.5
 """Seconds after Ctrl-C in which Python gets to act on it."""
 SIGPIPE = 13
@@ -95,6 +102,11 @@ def main() -> None:
         # An OSError is a file that may not be read or written, where no reader said more.
         say(str(error))
         sys.exit(2)
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not isinstance(error, MemoryError) and not any(map(str(error).__contains__, NO_MEMORY)):
+            raise
+        say(f"not enough memory: {' '.join(str(error).split()) or 'no more is given'}"[:300])
+        _leave(2)
     except KeyboardInterrupt:
         _interrupted()
     except SystemExit as stopped:

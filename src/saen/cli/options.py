@@ -140,7 +140,10 @@ ClusterTimeout = Annotated[
     float,
     typer.Option(min=0, help="Seconds to wait for workers while a Ray cluster has no CPUs."),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that saen train wrote.")]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A file that saen train wrote.", readable=False),
+]
 VectorsFile = Annotated[
     Path | None,
     typer.Option("--vectors", help="The file of word vectors that the model was trained with."),

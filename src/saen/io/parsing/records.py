@@ -35,6 +35,7 @@ TargetValue = str | int | float
 NODE_COLUMNS = ("node_labels", "node_attributes")
 EDGE_COLUMNS = ("edge_labels", "edge_attributes")
 
+MAX_TARGETS = 10_000  # of one example, as many as a table has columns
 MAX_TARGET_LENGTH = 1000  # the array of targets is as wide as the longest
 _MAX_LISTED = 5
 _FREE_CELLS = 1_000_000
@@ -383,6 +384,8 @@ def as_target(value: object) -> Any:
     ['true', 2, None]
     """
     if isinstance(value, list) and value and not any(isinstance(each, list) for each in value):
+        if len(value) > MAX_TARGETS:
+            raise InputError(f"{len(value):,} targets (at most {MAX_TARGETS:,})")
         return [as_target(each) for each in value]
     if isinstance(value, bool):
         return boolean_text(value)
