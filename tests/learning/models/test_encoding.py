@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from saen import (
 )
 from saen.decompositions import Edges, Ego, Neighbourhoods, Nodes
 from saen.learning.estimators import PartCounts
-from saen.learning.models.encoding import narrow
+from saen.learning.models.encoding import Encoder, narrow
 from tests.properties.strategies import graph_collections, hierarchies, reordered
 from tests.references import hierarchies as reference
 from tests.refusals import refuses
@@ -107,6 +108,19 @@ def test_later_parts_are_matched_with_those_of_fit(edges, known, new, depth):
     seen = set().union(*old)
     totals = [sum(n for key, n in row.items() if key in seen) for row in later]
     assert found.sum(axis=1).tolist() == totals
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_parts_are_matched_by_role_and_the_whole_key(monkeypatch, collide):
+    if collide:
+        monkeypatch.setattr("saen.learning.models.encoding._part_codes", lambda ids: ids[:, 1] % 2)
+    every = np.array([*product(range(2), range(3), range(3))], dtype=np.uint64)
+    known = every[[0, 4, 5, 9, 16]]
+    encoder = Encoder("counts", known, np.arange(6), np.arange(0))
+    wanted = np.full(18, -1)
+    wanted[[0, 4, 5, 9, 16]] = np.arange(5)
+    assert encoder.match(every).tolist() == wanted.tolist()
+    assert encoder.match(every[:0]).tolist() == []
 
 
 def refined_histograms(drawn, labels: list, rounds: int) -> list[Counter]:

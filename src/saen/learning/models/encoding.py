@@ -14,6 +14,7 @@ of new examples whose counts lie between two of the v_i, which get the matching 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -260,14 +261,31 @@ class Encoder:
         """For every part its place among those that have columns, -1 where it has none."""
         if np.array_equal(self.ids, ids):  # the parts of the training examples themselves
             return np.arange(len(ids))
-        both = np.concatenate([self.ids, ids])
-        order = np.lexsort(both.T)  # stable: of equal parts, a known one stands first
-        new = np.ones(len(both), dtype=np.bool_)
-        new[1:] = (both[order[1:]] != both[order[:-1]]).any(axis=1)
-        first = np.empty(len(both), dtype=np.int64)
-        first[order] = order[new][np.cumsum(new) - 1]
-        found = first[len(self.ids) :]
-        return np.where(found < len(self.ids), found, -1)
+        codes, order = self._by_code
+        wanted, missing = _part_codes(ids), np.arange(len(ids))
+        place, found = np.searchsorted(codes, wanted), np.full(len(ids), -1)
+        while len(missing):  # once, unless parts with equal codes are not equal
+            missing = missing[place[missing] < len(codes)]
+            missing = missing[codes[place[missing]] == wanted[missing]]
+            known = order[place[missing]]
+            same = (self.ids[known] == ids[missing]).all(axis=1)
+            found[missing[same]] = known[same]
+            missing = missing[~same]
+            place[missing] += 1
+        return found
+
+    @cached_property
+    def _by_code(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """The codes of the parts, ascending, and the part of each."""
+        codes = _part_codes(self.ids)
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+
+
+def _part_codes(ids: PartIds) -> NDArray[np.uint64]:
+    """A number for every part, by its role and half of its key."""
+    codes: NDArray[np.uint64] = ids[:, 1] + ids[:, 0] * np.uint64(0x9E3779B97F4A7C15)
+    return codes
 
 
 def _spaced(parts: Ints, starts: Ints, limit: int) -> NDArray[np.bool_]:
