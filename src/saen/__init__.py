@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
     from saen.io.formats.any_json import from_json as from_json
     from saen.io.libraries.networkx import from_networkx as from_networkx
     from saen.io.libraries.pyg import from_pyg as from_pyg
+    from saen.io.libraries.rdkit import from_rdkit as from_rdkit
     from saen.io.libraries.rdkit import from_smiles as from_smiles
     from saen.io.loading import load_dataset as load_dataset
     from saen.io.sources.catalog import catalog as catalog
@@ -75,7 +76,7 @@ _ROOMS = {
     "io.loading": "load_dataset",
     "io.libraries.networkx": "from_networkx",
     "io.libraries.pyg": "from_pyg",
-    "io.libraries.rdkit": "from_smiles",
+    "io.libraries.rdkit": "from_rdkit from_smiles",
     "io.sources.threads": "generate_threads",
     "learning.overlap": "overlap",
     "learning.comparison": "compare",

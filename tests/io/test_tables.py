@@ -146,7 +146,11 @@ def test_table_a_bad_row_is_named_by_its_line(tmp_path: Path, rows: str, reason:
         ("\ufeff \n", ": the file is empty"),
         ("graph,source\na,1\n", ": no column 'target': expected graph, source, target, found "
                                 "graph, source"),
-        ("1,2\n2,3\n", ": no column 'graph': expected graph, source, target, found 1, 2"),
+        (
+            "1,2\n2,3\n",
+            ": no column 'smiles' (of a table of edges: graph, source, target): name the column of "
+            "molecules with --smiles; columns: 1,2",
+        ),
         ("graph,source,Source\na,1,1\n", ": two columns named 'source'"),
         (",".join(map(str, range(10_001))) + "\n", ": 10,001 columns (at most 10,000)"),
         ('graph,"so\nurce",target\na,1,1\n', ": no column 'source': expected graph, source, "
@@ -359,7 +363,10 @@ def test_molecules_are_read_from_a_column_of_smiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("smiles\nCCO\nCC(\n", ", line 3: 'CC(': invalid SMILES: syntax error"),
+        (
+            "smiles\nCCO\nCC(\n",
+            ", line 3: 'CC(': invalid SMILES: syntax error (--skip-bad leaves such molecules out)",
+        ),
         ('smiles,target\n\nCCO,1\n"",1\n', ", line 4: column 'smiles' is empty"),
         ("smiles,target\nCCO,1\nCC,\n", ": 1 of 2 graphs has no target (first: line 3); "
                                        "either all graphs need one, or none (--skip-bad skips "

@@ -198,10 +198,11 @@ def overrides(
 
 READING: dict[str, Any] = {
     "target": Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="What to learn: columns of a table or keys of JSON lines, separated by commas, or "
-            "labels or attributes of TUDataset files. [default: target]"
+            help="What to learn: columns of a table or keys of JSON lines, separated by commas or "
+            "one by one; all columns of numbers (all); labels or attributes of TUDataset files. "
+            "[default: target]"
         ),
     ],
     "id": Annotated[
@@ -211,7 +212,7 @@ READING: dict[str, Any] = {
         str | None, typer.Option(help="The column with molecules. [default: smiles]")
     ],
     "features": Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="Columns or keys with numbers that models read beside the parts, separated by "
             "commas; rdkit adds descriptors of molecules. [default: none, or the model's]"
@@ -307,6 +308,10 @@ def reads_data(command: Callable[..., None], without: str = "") -> Callable[...,
 
     def run(**values: Any) -> None:
         chosen = {name: values.pop(name) for name in READING if name != without}
+        from saen.io.parsing.tables import join_names  # imports numpy
+
+        for name in ("target", "features"):
+            chosen[name] = join_names(chosen[name]) if chosen[name] else None
         source = next(name for name in ("data", "name", "source") if name in values)
         _check_early(values, values[source])
         with report_skipped() as report, _saved(values[source]) as values[source]:

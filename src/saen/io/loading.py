@@ -232,9 +232,8 @@ def _with_named_targets(data: AnyData, options: ReadOptions) -> AnyData:
         except InputError:
             if not options.partial_targets:
                 raise
-    names = split_names(options.target or "")
-    known = len(names) == n_targets(targets)
-    return data.with_targets(targets, names if known else data.target_names)
+    names = data.target_names or tuple(split_names(options.target or ""))
+    return data.with_targets(targets, names if len(names) == n_targets(targets) else ())
 
 
 def _warn_repeated_ids(ids: Array, one: str) -> None:

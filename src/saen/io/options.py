@@ -136,7 +136,9 @@ class ReadOptions:
             return None
         if self.remember is not None:
             self.remember(option, names)
-        return [name.strip() for name in names.split(",") if name.strip()]
+        from saen.io.parsing.tables import split_names  # which needs these options
+
+        return split_names(names)
 
     def found(self, file: str, **columns: str | None) -> None:
         """Say which columns were found by name, where `notify` wants to know.

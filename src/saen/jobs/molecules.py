@@ -72,7 +72,7 @@ def _differing(group: Ints, targets: Array | None) -> int:
 def _scaffolds(smiles: Array, command: str) -> list[str]:
     scaffolds = murcko_scaffolds(smiles.tolist())
     _, group, sizes = np.unique(scaffolds, return_inverse=True, return_counts=True)
-    share = float((sizes[group] > 1).mean())
+    share = float(((sizes[group] > 1) & (scaffolds != "")).mean())
     if share < MIN_REPEATED:
         return []
     return [

@@ -21,6 +21,7 @@ from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.checks import check_storable
 from saen.io.formats.format import Format
+from saen.io.libraries.rdkit import looks_like_smiles
 from saen.io.options import ReadOptions
 from saen.io.parsing.columns import (
     ATTRIBUTES_OPTION,
@@ -36,6 +37,7 @@ from saen.io.parsing.tables import (
     Table,
     Targets,
     column_name,
+    join_names,
     read_table,
     require,
 )
@@ -569,7 +571,22 @@ def tables_of(graphs: Graphs) -> dict[str, dict[str, Array]]:
 
 
 def _read(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Graphs:
-    return read_edge_table(read_table(path, EDGES), options, bad_graph)
+    table = read_table(path)
+    if not {*EDGES} & {*table.columns}:
+        raise FileError(_neither(table), path=path)
+    require(table, EDGES)
+    return read_edge_table(table, options, bad_graph)
+
+
+def _neither(table: Table) -> str:
+    """What to say of a table with neither edges nor a column called `smiles`."""
+    alike = [table.written(name) for name in table.columns if looks_like_smiles(table.texts(name))]
+    hint = f"; {alike[0]!r} looks like SMILES" if alike else ""
+    columns = join_names([*map(table.written, table.columns)])[:200]
+    return (
+        "no column 'smiles' (of a table of edges: graph, source, target): name the column of "
+        f"molecules with --smiles; columns: {columns}{hint}"
+    )
 
 
 def _files(path: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from saen._util.arrays import Array, Ints
 from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen._util.strings import plural
+from saen.data._collection import n_targets
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.format import Format
@@ -66,7 +67,8 @@ def read_molecule_table(table: Table, options: ReadOptions, bad_graph: BadGraphs
         try:
             return read_smiles(chem, row, texts[row])
         except InputError as error:
-            raise InputError(str(error).removeprefix(f"SMILES {row}, ")) from None
+            advice = "" if options.skip_bad else " (--skip-bad leaves such molecules out)"
+            raise InputError(str(error).removeprefix(f"SMILES {row}, ") + advice) from None
 
     chem = import_rdkit().Chem
     return _read_rows(table, column, read, options, bad_graph)
@@ -190,12 +192,14 @@ def _read_rows(
     graphs = from_rdkit(
         molecules, atoms="symbol" if options.choice("chem") == "plain" else "smiles"
     )
-    return with_targets(
+    read_graphs = with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
         about.values(read_rows),
         _Rows(table, read_rows, records[read_rows]),
         bad_graph,
     )
+    several = n_targets(read_graphs.targets) == len(about.names) > 1
+    return read_graphs.with_targets(read_graphs.targets, about.names) if several else read_graphs
 
 
 def _fragments(molecules: list[Any], file: str, options: ReadOptions) -> list[Any]:

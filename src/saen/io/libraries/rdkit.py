@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from types import ModuleType
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ MAX_SHOWN = 200
 _GEOMETRY = {"STEREOE": "/E", "STEREOTRANS": "/E", "STEREOZ": "/Z", "STEREOCIS": "/Z"}
 
 _LARGE_MOLECULE = 1000  # atoms
+_SMILES_LOOKED_AT = 20  # values of a column that may be one of molecules
 _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
@@ -223,6 +225,22 @@ def murcko_scaffolds(smiles: Iterable[str]) -> NDArray[np.str_]:
         molecules = [read_smiles(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
     scaffolds = [MurckoScaffoldSmiles(mol=each) for each in molecules]  # type: ignore[no-untyped-call]
     return np.array(scaffolds, dtype=np.str_)
+
+
+def looks_like_smiles(texts: Iterable[str]) -> bool:
+    """Whether the first texts are molecules; never without RDKit.
+
+    >>> looks_like_smiles(["CCO", "c1ccccc1"]), looks_like_smiles(["12.5", "I", "O"])
+    (True, False)
+    """
+    some = [text.strip() for text in islice(texts, _SMILES_LOOKED_AT) if text.strip()]
+    try:
+        rdkit = import_rdkit()
+    except MissingExtraError:
+        return False
+    with rdkit.rdBase.BlockLogs():
+        read = [text for text in some if rdkit.Chem.MolFromSmiles(text) is not None]
+    return 2 * len(read) > len(some) and any(len(text) > 2 for text in read)
 
 
 def canonical_smiles(smiles: Iterable[str], *, stereo: bool = True) -> NDArray[np.str_]:

@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -250,19 +250,43 @@ def find_column(table: Table, chosen: str | None, usual: Sequence[str] = ()) -> 
     return name
 
 
-def split_names(text: str) -> list[str]:
-    """Names that are separated by commas.
+ALL = "all"
+"""Stands for all columns of numbers that are nothing else, as targets."""
 
-    >>> split_names("NR-AR, SR-p53")
-    ['NR-AR', 'SR-p53']
+
+def split_names(text: str) -> list[str]:
+    """Names that are separated by commas; one that has commas itself stands in double quotes.
+
+    >>> split_names('NR-AR, SR-p53, "IC50, nM"')
+    ['NR-AR', 'SR-p53', 'IC50, nM']
     """
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names as `split_names` reads them; a single one as it is, which may be several names.
+
+    >>> join_names(["a, b"]), join_names(["a, b", "c"])
+    ('a, b', '"a, b",c')
+    """
+    if len(names) == 1:
+        return names[0]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 def target_columns(
-    table: Table, chosen: str | None = None, *, partial: bool = False
+    table: Table,
+    chosen: str | None = None,
+    *,
+    partial: bool = False,
+    others: Collection[str | None] = (),
 ) -> list[str | None]:
     """The columns that hold targets: the `chosen` ones, separated by commas, else the usual one.
+
+    `all` are all columns of numbers but `others`, which hold something else.
 
     Empty if none is chosen and there is no usual one; for a column that is not there a `FileError`,
     or None with `partial`, where others are.
@@ -270,11 +294,22 @@ def target_columns(
     if chosen is None:
         usual = find_column(table, None, TARGET_COLUMNS)
         return [] if usual is None else [usual]
-    names = split_names(chosen)
+    if chosen == ALL and ALL not in table.columns:
+        rest = [n for n in table.columns if n.strip() and n not in (*others, *ROW_INDEX)]
+        numbers = [name for name in rest if _are_numbers(table.texts(name).tolist())]
+        if not numbers:
+            raise FileError("no columns of numbers to learn", path=table.path)
+        return [*numbers]
+    names = [chosen] if column_name(chosen) in table.columns else split_names(chosen)
     if not partial:
         return [find_column(table, name) for name in names]
     known = [name if name in table.columns else None for name in map(column_name, names)]
     return known if any(known) else []
+
+
+def _are_numbers(texts: Sequence[str]) -> bool:
+    known = [value for value in target_values(texts) if value is not None]
+    return bool(known) and not isinstance(known[0], str)
 
 
 def row_targets(columns: Sequence[Sequence[str]]) -> list[Any]:
@@ -299,8 +334,14 @@ class Targets:
     @classmethod
     def of(cls, table: Table, options: ReadOptions, source: str) -> Targets:
         """The columns that `options` name, or the usual ones; `source` is what they are about."""
-        targets = target_columns(table, options.target, partial=options.partial_targets)
         own_id = find_column(table, options.id, ID_COLUMNS)
+        features = [column_name(name) for name in options.names("features") or ()]
+        targets = target_columns(
+            table,
+            options.target,
+            partial=options.partial_targets,
+            others=(source, own_id, *ID_COLUMNS, *features),
+        )
         read = {*ROW_INDEX} if options.all_columns else {source, own_id, *targets, *ROW_INDEX}
         extra = [name for name in table.columns if name not in read and name.strip()]
         return cls(table, targets, own_id, extra)
@@ -314,6 +355,12 @@ class Targets:
             targets=None if options.target or not self.targets else written(self.targets[0] or ""),
             ids=written(self.id) if self.id and options.id is None else None,
         )
+
+    @property
+    def names(self) -> list[str]:
+        """The names of several targets as written, none of a single one."""
+        written = [self.table.written(name) for name in self.targets if name is not None]
+        return written if len(self.targets) == len(written) > 1 else []
 
     def values(self, rows: NDArray[np.int64]) -> list[Any]:
         """The targets of some rows; None where there is none, and for row -1."""
