@@ -60,9 +60,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Learn from graphs and other structured data: decompose, compress, train, explain.",
-    epilog="Exit codes: 0 success, 2 invalid input or too little memory (one line on stderr), 130 interrupted by "
-    "Ctrl-C, 141 the reader of standard output has left (as in saen … | head -1), 143 terminated. "
-    "An interrupted command leaves no half-written file.",
+    epilog="Exit codes: 0 success, 2 invalid input or too little memory (one line on stderr), 130 "
+    "interrupted by Ctrl-C, 141 the reader of standard output has left (as in saen … | head -1), "
+    "143 terminated. An interrupted command leaves no half-written file.",
 )
 
 
