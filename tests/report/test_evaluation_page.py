@@ -88,9 +88,7 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     page = read(path)
     said, accuracy, duplicates = pairs(page), report["accuracy"], report["duplicates"]
     assert page.all("h1")[0].text == "threads: 2 × 3-fold cross-validation of preset network"
-    assert said["accuracy"].startswith(
-        f"{100 * accuracy['mean']:.2f} ± {100 * accuracy['std']:.2f} %"
-    )
+    assert said["accuracy"].startswith(f"{100 * accuracy['mean']:.2f} % (95 % interval ")
     assert page.all("strong")[0].text == f"{100 * accuracy['mean']:.2f} %"
     others = [metric.title for metric in CLASSIFICATION_METRICS.values()][1:]
     assert len(others) == 6
@@ -108,23 +106,23 @@ def test_evaluation_page_says_what_json_says(tmp_path, monkeypatch):
     assert page.all("code")[0].text == f"saen {' '.join(typed)}"
     assert f"torch {report['versions']['torch']}" in page.text
     assert headings(page) == [
-        "Data",
-        "Hierarchy before and after compression",
-        "Learning curves",
-        "Predictions",
+        "How good it is",
         "Calibration",
         "Hardest graphs",
+        "Learning curves",
+        "Data",
+        "Hierarchy before and after compression",
         "How to reproduce",
     ]
     threads = saen.load_dataset("threads")
     compressed = compress_graphs(threads, Ego((0, 1), "log-degree:4").fit(threads))
-    for row, level in zip(tables(page)[1][1:], compressed.levels(), strict=True):
+    for row, level in zip(tables(page)[2][1:], compressed.levels(), strict=True):
         assert row[:3] == [level["name"], f"{level['objects']:,}", f"{level['unique']:,}"]
     # 2 repeats × 3 folds × 5 inner folds
     assert "cross entropy of 30 networks over 2 epochs" in page.text
     # Tests of the table of classes: every graph once in each repeat.
-    assert [row[1] for row in tables(page)[2][1:]] == ["300", "300"]
-    right = sum(float(row[2]) / 100 * 300 for row in tables(page)[2][1:]) / 600
+    assert [row[1] for row in tables(page)[0][1:]] == ["300", "300"]
+    right = sum(float(row[2]) / 100 * 300 for row in tables(page)[0][1:]) / 600
     assert right == pytest.approx(accuracy["mean"], abs=1e-3)
 
 
@@ -144,11 +142,21 @@ def test_training_page_is_about_what_was_held_out(tmp_path):
     assert "inner validation" in page.text  # the curve beside that of training
     assert "cross entropy of 5 networks over 2 epochs" in page.text
     confusion = np.array(report["held_out"]["confusion"])
-    assert [row[1] for row in tables(page)[2][1:]] == [str(n) for n in confusion.sum(axis=1)]
+    assert [row[1] for row in tables(page)[0][1:]] == [str(n) for n in confusion.sum(axis=1)]
     recall = [round(100 * row[i] / row.sum(), 1) for i, row in enumerate(confusion)]
-    assert [float(row[2]) for row in tables(page)[2][1:]] == recall
-    drawn = [int(re.match(r"graph (\d+):", words)[1]) for words in captions(page)[-MAX_HARDEST:]]
+    assert [float(row[2]) for row in tables(page)[0][1:]] == recall
+    found = [re.match(r"graph (\d+): true", words) for words in captions(page)]
+    drawn = [int(match[1]) for match in found if match]
+    assert len(drawn) == len(page.all("details")) == MAX_HARDEST
     assert set(drawn) <= set(report["held_out"]["test"])
+    # Each comes with what the model says of it, and the command that shows everything.
+    model = saen.load(tmp_path / "m.saen")
+    explanation = saen.explain(model, saen.load_dataset("threads"), drawn[0])
+    told = page.all("details")[0].text
+    assert explanation.sentence in told
+    assert f"saen explain {tmp_path / 'm.saen'} threads --graph {drawn[0]} --out" in told
+    telling = tables(page)[1]
+    assert telling[0][:2] == ["contribution", "evidence for"]
 
 
 def test_training_page_is_about_inner_folds_where_nothing_else_was_held_out(tmp_path):
@@ -157,7 +165,7 @@ def test_training_page_is_about_inner_folds_where_nothing_else_was_held_out(tmp_
     page, found = read(path), report["out_of_fold"]
     assert pairs(page)["splits"] == "inner folds of the training"
     assert f"{100 * found['accuracy']:.1f} % accuracy on 300" in pairs(page)["out of fold"]
-    assert sum(int(row[1]) for row in tables(page)[2][1:]) == 300
+    assert sum(int(row[1]) for row in tables(page)[0][1:]) == 300
     assert any(words.startswith("Hardest") for words in headings(page))
 
 
@@ -232,8 +240,8 @@ def test_page_is_self_contained(tmp_path):
 def test_page_tells_screen_readers_what_figures_show(tmp_path):
     page = written(tmp_path)
     drawings = page.all("svg")
-    # Sizes, objects, entries, loss, confusion, calibration, and the hardest.
-    assert len(drawings) == len(page.all("figure")) == 6 + MAX_HARDEST
+    # Confusion, ROC, calibration, the hardest, loss, sizes.
+    assert len(drawings) == len(page.all("figure")) == 5 + MAX_HARDEST
     for drawing, caption in zip(drawings, captions(page), strict=True):
         assert drawing.attributes["role"] == "img"
         assert drawing.attributes["aria-label"] == caption != ""
@@ -250,7 +258,7 @@ def test_page_shows_recall_precision_and_calibration(tmp_path):
     classes = predictions.classes
     scores = classification_scores(classes[predictions.targets], predictions.outputs, classes)
     page = written(tmp_path)
-    for code, row in enumerate(tables(page)[2][1:]):
+    for code, row in enumerate(tables(page)[0][1:]):
         assert row[:2] == [classes[code], str(scores.confusion[code].sum())]
         assert float(row[2]) == round(100 * scores.recall[code], 1)
         assert float(row[3]) == round(100 * scores.precision[code], 1)
@@ -263,7 +271,7 @@ def test_hardest_examples_come_first_and_identical_ones_once(tmp_path):
     codes = np.array([0, 1, 1, 0])
     answers = np.where(codes[:, None] == [0, 1], truth[:, None], 1 - truth[:, None])[None]
     plain = Predictions(np.array(["a", "b"]), codes, answers)
-    assert captions(written(tmp_path, data=graphs, predictions=plain))[-4:] == [
+    assert captions(written(tmp_path, data=graphs, predictions=plain))[3:7] == [
         "graph 2: true b, predicted a (99\u00a0%), loss 4.61",
         "graph 0: true a, predicted b (90\u00a0%), loss 2.30",
         "graph 3: true a, predicted b (60\u00a0%), loss 0.92",
@@ -273,7 +281,7 @@ def test_hardest_examples_come_first_and_identical_ones_once(tmp_path):
         plain.classes, codes, answers, np.array([7, 5, 6, 4]), np.array([0, 1, 0, 0])
     )
     many = Graphs.from_edge_lists([[(0, 1)]] * 8, targets=["a", "b"] * 4)
-    assert captions(written(tmp_path, data=many, predictions=equal))[-2:] == [
+    assert captions(written(tmp_path, data=many, predictions=equal))[3:5] == [
         "graph 6: true b, predicted a (99\u00a0%), loss 4.61; 2 of 3 graphs with "
         "identical parts have another class",
         "graph 5: true b, predicted b (90\u00a0%), loss 0.11",
@@ -284,7 +292,7 @@ def test_hardest_examples_over_repeats_are_so_on_average(tmp_path):
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 2, targets=[5, 9])
     answers = np.array([[[0.2, 0.8], [0.5, 0.5]], [[0.8, 0.2], [0.9, 0.1]]])
     predictions = Predictions(np.array([5, 9]), np.array([0, 1]), answers)
-    first, second = captions(written(tmp_path, data=graphs, predictions=predictions))[-2:]
+    first, second = captions(written(tmp_path, data=graphs, predictions=predictions))[3:5]
     assert first == "graph 1: true 9, predicted 5 (70\u00a0%), loss 1.50, wrong in 2 of 2 repeats"
     assert second == "graph 0: true 5, predicted 5 (50\u00a0%), loss 0.92, wrong in 1 of 2 repeats"
 
@@ -295,14 +303,24 @@ def test_page_of_a_regression_plots_predicted_against_true_values(tmp_path, outp
     made = true + np.array([[0.0, 3.0], [1.0, 0.0], [0.0, 0.0]])[:, :outputs]
     targets, answers = (true, made) if outputs == 2 else (true[:, 0], made[:, 0])
     graphs = Graphs.from_edge_lists([[(0, 1)]] * 3, targets=targets)
-    page = written(tmp_path, data=graphs, predictions=Predictions(None, targets, answers))
+    names = ["energy (kJ)", "mass"][:outputs]
+    predictions = Predictions(None, targets, answers, radius=np.full(answers.shape, 0.5))
+    page = written(tmp_path, data=graphs, predictions=predictions, target=names)
     assert "Calibration" not in headings(page)
-    assert sum(words.startswith("Predicted against true") for words in captions(page)) == outputs
-    row = tables(page)[1][1]
+    told = captions(page)
+    for name in names:
+        assert (
+            f"Predicted against observed {name}; on the line they agree. Bars: 90 % intervals."
+            in (told)
+        )
+        assert f"Residuals: errors of predicted {name}." in told
+        assert any(words.startswith(f"{name}: 1") for words in told)  # the distribution
+    row = tables(page)[0][1]
+    assert row[0] == "energy (kJ)"
     assert float(row[1]) == pytest.approx((1 / 3) ** 0.5, rel=1e-3)
     assert float(row[2]) == pytest.approx(1 / 3, rel=1e-3)
     assert float(row[3]) == pytest.approx(1 - 1 / (14 / 3), rel=1e-3)
-    hardest = captions(page)[-3]
+    hardest = told[2 * outputs]
     shown = "true 2, 30, predicted 3, 30" if outputs == 2 else "true 2, predicted 3"
     assert hardest == f"graph 1: {shown}"
 
@@ -315,7 +333,7 @@ def test_hardest_documents_are_listed_with_their_words(tmp_path):
     predictions = Predictions(np.array(["x", "y"]), np.array([0, 1]), answers)
     page = written(tmp_path, data=documents, predictions=predictions)
     assert "Hardest documents" in headings(page)
-    head, first, second = tables(page)[-1]
+    head, first, second = tables(page)[1]
     assert head == ["document", "prediction", "first words"]
     assert first[:2] == ["0", "true x, predicted y (60\u00a0%), loss 0.92"]
     assert first[2].startswith("men <script>alert('1')")
@@ -330,9 +348,9 @@ def test_hardest_nested_data_are_listed_with_their_labels(tmp_path):
         np.array([0, 1]), np.array([0, 1]), np.array([[[0.4, 0.6], [0.2, 0.8]]])
     )
     page = written(tmp_path, data=structures, predictions=predictions)
-    assert tables(page)[-1][1] == ["0", "true 0, predicted 1 (60\u00a0%), loss 0.92", "3 7"]
+    assert tables(page)[1][1] == ["0", "true 0, predicted 1 (60\u00a0%), loss 0.92", "3 7"]
     assert pairs(page)["labels $x^{$"] == "3"
-    assert "distinct labels $x^{$ per example: 1 to 2" in captions(page)[0]
+    assert "distinct labels $x^{$ per example: 1 to 2" in captions(page)[-1]
 
 
 def test_page_shows_hostile_names_as_text(tmp_path):
@@ -360,7 +378,7 @@ def test_page_shows_hostile_names_as_text(tmp_path):
     assert page.all("script") == []
     assert page.all("title")[0].text == page.all("h1")[0].text == HOSTILE
     assert pairs(page)[HOSTILE] == HOSTILE
-    assert {row[0] for row in tables(page)[0][1:]} == {HOSTILE, "$\\frac{"}
+    assert {row[0] for row in tables(page)[1][1:]} == {HOSTILE, "$\\frac{"}
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def command(
     if plot is not None:
         save_figure(plot_evaluation(report.evaluation, _title(report)), plot)
     if page is not None:
-        write_evaluation_report(page, report, command_line(), splits)
+        write_evaluation_report(page, report, command_line(), splits, reading.target)
 
 
 def _title(report: EvaluationReport) -> str:

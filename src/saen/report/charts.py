@@ -126,10 +126,66 @@ def plot_calibration(calibration: Reliability) -> Figure:
     return figure
 
 
-def plot_predictions(targets: Floats, predictions: Floats) -> Figure:
-    """Predicted against true numbers, shape (n,) both; of very many, an even sample."""
+def plot_roc(targets: NDArray[np.int64], probabilities: Floats, classes: Array) -> Figure:
+    """ROC curves: of two classes that of the second, of more one per class against the rest."""
+    from sklearn.metrics import auc, roc_curve
+
     figure = new_figure(NARROW_WIDTH, NARROW_WIDTH)
-    _draw_predictions(figure.subplots(), targets, predictions)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle="--")
+    shown = [1] if len(classes) == 2 else [*range(min(len(classes), len(CATEGORIES)))]
+    for code, colour in zip(shown, CATEGORIES, strict=False):
+        own = targets == code
+        if own.any() and not own.all():
+            false, true, _ = roc_curve(own, probabilities[:, code])
+            label = f"{short_label(classes[code], 20)}: {auc(false, true):.3f}"
+            axes.plot(false, true, color=colour, label=label)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+    if axes.get_legend_handles_labels()[0]:
+        for text in axes.legend(frameon=False, fontsize=9, loc="lower right").get_texts():
+            text.set_parse_math(False)
+    open_frame(axes)
+    figure.tight_layout()
+    return figure
+
+
+def plot_predictions(
+    targets: Floats, predictions: Floats, name: str, radius: Floats | None = None
+) -> Figure:
+    """Predicted against observed numbers, (n,) both, with intervals of `radius` around them.
+
+    Of very many, an even sample.
+    """
+    figure = new_figure(NARROW_WIDTH, NARROW_WIDTH)
+    _draw_predictions(figure.subplots(), targets, predictions, name, radius)
+    figure.tight_layout()
+    return figure
+
+
+def plot_residuals(targets: Floats, predictions: Floats, name: str) -> Figure:
+    """Predicted less observed numbers, (n,) both, against the predicted ones."""
+    known = np.flatnonzero(np.isfinite(targets))
+    shown = known[evenly_spaced(len(known), MAX_POINTS)]
+    figure = new_figure(NARROW_WIDTH, 3)
+    axes = figure.subplots()
+    axes.axhline(0, color=GREY, linewidth=1, linestyle="--")
+    residuals = predictions[shown] - targets[shown]
+    axes.scatter(predictions[shown], residuals, s=14, color=BLUE, alpha=0.5, linewidths=0)
+    axes.set(ylabel="predicted − observed")
+    axes.set_xlabel(f"predicted {short_label(name, 40)}", parse_math=False)
+    open_frame(axes)
+    figure.tight_layout()
+    return figure
+
+
+def plot_distribution(values: Floats, name: str, what: str) -> Figure:
+    """A histogram of numbers, (n,): of how many of `what` they are."""
+    figure = new_figure(NARROW_WIDTH, 2.6)
+    axes = figure.subplots()
+    axes.hist(values[np.isfinite(values)], 30, color=BLUE)
+    axes.set(ylabel=what)
+    axes.set_xlabel(short_label(name, 40), parse_math=False)
+    open_frame(axes)
     figure.tight_layout()
     return figure
 
@@ -145,15 +201,24 @@ def _draw_target_scores(axes: Axes, evaluation: Evaluation) -> None:
     open_frame(axes)
 
 
-def _draw_predictions(axes: Axes, targets: Floats, predictions: Floats) -> None:
-    known = np.isfinite(targets)
-    targets, predictions = targets[known], predictions[known]
-    shown = evenly_spaced(len(targets), MAX_POINTS)
+def _draw_predictions(
+    axes: Axes,
+    targets: Floats,
+    predictions: Floats,
+    name: str = "",
+    radius: Floats | None = None,
+) -> None:
+    known = np.flatnonzero(np.isfinite(targets))
+    shown = known[evenly_spaced(len(known), MAX_POINTS)]
     x, y = targets[shown], predictions[shown]
     span = min(x.min(), y.min()), max(x.max(), y.max())
     axes.plot(span, span, color=GREY, linewidth=1, linestyle="--")
+    if radius is not None:
+        axes.errorbar(x, y, radius[shown], fmt="none", ecolor=BLUE, alpha=0.15, linewidth=1)
     axes.scatter(x, y, s=14, color=BLUE, alpha=0.5, linewidths=0)
-    axes.set(xlabel="true", ylabel="predicted", aspect="equal")
+    axes.set(aspect="equal")
+    axes.set_xlabel(f"observed {short_label(name, 40)}".rstrip(), parse_math=False)
+    axes.set_ylabel(f"predicted {short_label(name, 40)}".rstrip(), parse_math=False)
     open_frame(axes)
 
 
@@ -199,17 +264,6 @@ def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     corner: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (0.99, 0.99)}
     figure.legend(*figure.axes[0].get_legend_handles_labels(), ncols=2, frameon=False, **corner)
     add_title(figure, title)
-    return figure
-
-
-def plot_level_sizes(levels: Sequence[dict[str, Any]], what: str) -> Figure:
-    """The `objects` or the `entries` alone of `plot_levels`, in a narrow figure."""
-    rows = 0.6 * len(levels[what == "entries" :])
-    figure = new_figure(NARROW_WIDTH, rows + 0.8)
-    axes = figure.add_axes((0.25, 0.35 / (rows + 0.8), 0.73, rows / (rows + 0.8)))
-    _draw_levels(axes, levels, what)
-    axes.set_ylim(0.5 if what == "entries" else -0.5, None)
-    axes.legend(ncols=2, frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.98))
     return figure
 
 
@@ -289,8 +343,14 @@ def _draw_levels(axes: Axes, levels: Sequence[dict[str, Any]], what: str) -> Non
     share = (6 + 5.5 * len(f"{widest:,}")) / float(size_in_points(axes)[0])
     axes.set(xscale="log", xlim=(0.5, 0.5 * (2 * widest) ** (1 / (1 - share))))
     axes.set_ylim(-0.5, len(levels) - 0.5)
-    names = [short_label(row["name"], 24) for row in rows]
+    # "neighbourhoods up to depth 2": its end is what tells it from others.
+    names = [_shortened(row["name"]) for row in rows]
     axes.set_yticks([row["level"] for row in rows], names, parse_math=False)
     axes.set_title(what, size=10, loc="left", color=INK)
     axes.tick_params(labelsize=9, labelcolor=INK)
     open_frame(axes)
+
+
+def _shortened(name: str) -> str:
+    """A name of a level that fits beside a chart."""
+    return short_label(name.replace("neighbourhoods up to depth ", "depth ≤ "), 16)

@@ -6,8 +6,10 @@ and hard examples only so many are listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
+from saen.explanations.collection import CollectionExplanation
+from saen.explanations.explanation import Explanation
 from saen.explanations.molecules import as_molecule
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
 from saen.report.charts import (
@@ -27,10 +31,14 @@ from saen.report.charts import (
     plot_calibration,
     plot_confusion,
     plot_curves,
-    plot_level_sizes,
+    plot_distribution,
     plot_predictions,
+    plot_residuals,
+    plot_roc,
     plot_sizes,
 )
+from saen.report.explanation_drawing import draw_as_molecule
+from saen.report.explanation_page import collection_table
 from saen.report.figures import new_figure
 from saen.report.graph_drawing import draw_graphs
 from saen.report.molecule_drawing import SMALL_SIZE, draw_molecule
@@ -57,7 +65,8 @@ class Predictions:
     - `targets` (m,): indices of the true classes; or true numbers, (m,) or (m, k);
     - `outputs` (repeats, m, C): probabilities; or predicted numbers, (m,) or (m, k);
     - `indices` (m,): which examples of the data were tested, if not all in order;
-    - `unique` (m,): examples with identical parts have the same number here.
+    - `unique` (m,): examples with identical parts have the same number here;
+    - `radius`: of intervals around predicted numbers, shaped as `outputs`, if there are any.
     """
 
     classes: Array | None
@@ -65,6 +74,7 @@ class Predictions:
     outputs: Floats
     indices: NDArray[np.int64] | None = None
     unique: NDArray[np.int64] | None = None
+    radius: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,12 @@ class Report:
     - `curves`: the learning curves;
     - `predictions`: None where nothing was held out;
     - `command`, `settings`, `versions`: how to get the same again;
-    - `headline`: the number that matters most, and what it is, shown large.
+    - `headline`: the number that matters most, and what it is, shown large;
+    - `target`: the name of what is predicted, of several targets their names;
+    - `tried`: the candidates of a blend, each with its inner score and its weight;
+    - `telling`: what the parts contribute to all predictions of a model;
+    - `explain`: explains the prediction for an example by its index, and `explain_command` is what
+      to type to do so, before the id.
     """
 
     title: str
@@ -89,6 +104,11 @@ class Report:
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     headline: tuple[str, str] | None = None
+    target: str | Sequence[str] = "target"
+    tried: Table | None = None
+    telling: CollectionExplanation | None = None
+    explain: Callable[[int], Explanation] | None = None
+    explain_command: str = ""
 
 
 def check_report(path: str | Path, *, force: bool, inputs: Iterable[object] = ()) -> None:
@@ -128,18 +148,20 @@ def write_report(path: str | Path, report: Report) -> None:
     >>> write_report(getfixture("tmp_path") / "report.html", report)
     """
     predictions = report.predictions
+    names = [report.target] if isinstance(report.target, str) else list(report.target)
     write_page(
         path,
         "evaluation.html",
         report.title,
         report=report,
         statistics=_statistics(report.data),
-        data=_data_section(report.data),
+        data=_data_section(report.data, names),
         levels=_level_section(report.levels),
         curves={unit: _curve_picture(unit, lines) for unit, lines in report.curves.items()},
-        predictions=None if predictions is None else _prediction_section(predictions),
+        predictions=None if predictions is None else _prediction_section(predictions, names),
+        telling=None if report.telling is None else collection_table(report.telling),
         noun=_noun(report.data),
-        hardest=None if predictions is None else _hardest_section(report.data, predictions),
+        hardest=None if predictions is None else _hardest_section(report, predictions),
         settings={name: in_words(value) for name, value in report.settings.items()},
     )
 
@@ -162,8 +184,22 @@ def _statistics(data: Data) -> dict[str, str]:
     return {name.replace("_", " "): in_words(value) for name, value in statistics.items()}
 
 
-def _data_section(data: Data) -> _Section:
-    return _Section(_class_table(data), _size_pictures(data))
+def _data_section(data: Data, names: Sequence[str]) -> _Section:
+    return _Section(_class_table(data), [*_target_pictures(data, names), *_size_pictures(data)])
+
+
+def _target_pictures(data: Data, names: Sequence[str]) -> list[Picture]:
+    """How targets that are numbers are distributed."""
+    if data.targets is None or data.targets.dtype.kind != "f":
+        return []
+    pictures = []
+    for values, name in zip(_columns(data.targets).T[:MAX_OUTPUTS], _names(names), strict=False):
+        known = values[np.isfinite(values)]
+        if len(known):
+            low, median, high = np.quantile(known, (0, 0.5, 1)).tolist()
+            caption = f"{name}: {low:.4g} to {high:.4g}, median {median:.4g}"
+            pictures.append(Picture(plot_distribution(known, name, f"{_noun(data)}s"), caption))
+    return pictures
 
 
 def _class_table(data: Data) -> Table | None:
@@ -199,11 +235,8 @@ def _level_section(levels: Sequence[dict[str, Any]]) -> _Section:
     for level in levels:
         entries = (level["entries"], level["entries_compressed"]) if level["level"] else (None,) * 2
         rows.append((level["name"], level["objects"], level["unique"], *entries))
-    pictures = [Picture(plot_level_sizes(levels, "objects"), "Objects of every level.")]
-    if len(levels) > 1:
-        pictures.append(Picture(plot_level_sizes(levels, "entries"), "Entries of every level."))
     columns = ["level", "objects", "unique", "entries", "entries after"]
-    return _Section(Table(columns, rows), pictures)
+    return _Section(Table(columns, rows), [])
 
 
 def _curve_picture(unit: str, lines: Mapping[str, ArrayLike]) -> Picture | None:
@@ -222,9 +255,9 @@ class _PredictionSection(_Section):
     calibration_error: str = ""
 
 
-def _prediction_section(predictions: Predictions) -> _PredictionSection:
+def _prediction_section(predictions: Predictions, names: Sequence[str]) -> _PredictionSection:
     if predictions.classes is None:
-        return _regression_section(predictions)
+        return _regression_section(predictions, names)
     classes, repeats = predictions.classes, len(predictions.outputs)
     scores = classification_scores(classes[predictions.targets], predictions.outputs, classes)
     rows = [
@@ -241,6 +274,11 @@ def _prediction_section(predictions: Predictions) -> _PredictionSection:
         "Confusion matrix: predicted class (column) by true class (row), in percent of the row"
         + (f", over {plural(repeats, 'repeat')}." if repeats > 1 else "."),
     )
+    roc = Picture(
+        plot_roc(predictions.targets, predictions.outputs.mean(axis=0), classes),
+        "ROC curves with the area under each: "
+        + (f"{classes[1]} against {classes[0]}." if len(classes) == 2 else "one against the rest."),
+    )
     calibration = Picture(
         plot_calibration(scores.calibration),
         "Observed accuracy by confidence. Bars below the diamonds: overconfident; above: "
@@ -248,35 +286,53 @@ def _prediction_section(predictions: Predictions) -> _PredictionSection:
     )
     return _PredictionSection(
         _first_rows(["class", "tests", "recall (%)", "precision (%)"], rows),
-        [confusion],
+        [confusion, roc],
         calibration,
         f"{100 * scores.calibration.error:.1f} %",
     )
 
 
-def _regression_section(predictions: Predictions) -> _PredictionSection:
-    columns = list(
-        zip(_columns(predictions.targets).T, _columns(predictions.outputs).T, strict=True)
-    )
-    scores = [regression_scores(true, predicted) for true, predicted in columns]
+def _regression_section(predictions: Predictions, names: Sequence[str]) -> _PredictionSection:
+    true, predicted = _columns(predictions.targets).T, _columns(predictions.outputs).T
+    radii: list[Any] = [None] * len(true)
+    if predictions.radius is not None:
+        radii = list(_columns(predictions.radius).T)
+    columns = list(zip(_names(names), true, predicted, radii, strict=False))
+    scores = [regression_scores(true, predicted) for _, true, predicted, _ in columns]
+    around = "" if predictions.radius is None else " Bars: 90 % intervals."
     return _PredictionSection(
         _first_rows(
             ["target", "root mean squared error", "mean absolute error", "R²"],
-            [(number, each.rmse, each.mae, each.r2) for number, each in enumerate(scores)],
+            [
+                (name, each.rmse, each.mae, each.r2)
+                for (name, *_), each in zip(columns, scores, strict=True)
+            ],
             "targets",
         ),
         [
-            Picture(
-                plot_predictions(true, predicted),
-                f"Predicted against true values of target {number}; on the line they agree.",
+            picture
+            for name, true, predicted, radius in columns[:MAX_OUTPUTS]
+            for picture in (
+                Picture(
+                    plot_predictions(true, predicted, name, radius),
+                    f"Predicted against observed {name}; on the line they agree.{around}",
+                ),
+                Picture(
+                    plot_residuals(true, predicted, name), f"Residuals: errors of predicted {name}."
+                ),
             )
-            for number, (true, predicted) in enumerate(columns[:MAX_OUTPUTS])
         ],
     )
 
 
-def _hardest_section(data: Data, predictions: Predictions) -> _Section:
+def _names(names: Sequence[str]) -> Iterator[str]:
+    """The names of targets; without enough of them, numbers."""
+    return chain(names, map("target {}".format, count(len(names)))) if names else iter(())
+
+
+def _hardest_section(report: Report, predictions: Predictions) -> _Section:
     """The examples of highest loss, identical ones once: drawn if they are graphs, else listed."""
+    data = report.data
     noun, losses = _noun(data), _losses(predictions)
     tests = np.argsort(-losses, kind="stable")
     if predictions.unique is not None:
@@ -286,25 +342,43 @@ def _hardest_section(data: Data, predictions: Predictions) -> _Section:
     indices = tests if predictions.indices is None else predictions.indices[tests]
     verdicts = [_verdict(predictions, test, losses[test], noun) for test in tests.tolist()]
     pairs = list(zip(indices.tolist(), verdicts, strict=True))
+    found = [None if report.explain is None else report.explain(i) for i in indices.tolist()]
     if isinstance(data, Graphs):
-        drawn = _drawings(data[indices])
+        drawn = _drawings(data[indices], found)
         pictures = [
-            Picture(drawing, f"{noun} {data.ids[index]}: {verdict}", SMALL_SIZE[0])
-            for drawing, (index, verdict) in zip(drawn, pairs, strict=True)
+            Picture(drawing, f"{noun} {data.ids[index]}: {verdict}", SMALL_SIZE[0], more)
+            for drawing, (index, verdict), more in zip(
+                drawn, pairs, [_more(report, each) for each in found], strict=True
+            )
         ]
         return _Section(None, pictures)
-    rows = [(str(data.ids[i]), verdict, _first_words(data[i])) for i, verdict in pairs]
-    return _Section(Table([noun, "prediction", "first words"], rows), [])
+    rows: list[tuple[str, ...]] = [
+        (str(data.ids[i]), verdict, _first_words(data[i])) for i, verdict in pairs
+    ]
+    columns = [noun, "prediction", "first words"]
+    if report.explain is not None:
+        columns.append("explanation")
+        rows = [(*row, each.sentence) for row, each in zip(rows, found, strict=True) if each]
+    return _Section(Table(columns, rows), [])
 
 
-def _drawings(graphs: Graphs) -> Sequence[Figure | bytes]:
-    """Small drawings: of molecules, where all are some, as chemists draw them."""
+def _more(report: Report, found: Explanation | None) -> tuple[str, str] | None:
+    """What the model says of an example, and how to see everything."""
+    if found is None:
+        return None
+    return found.sentence, f"{report.explain_command} {shlex.quote(str(found.id))} --out why.html"
+
+
+def _drawings(graphs: Graphs, found: Sequence[Explanation | None]) -> Sequence[Figure | bytes]:
+    """Small drawings: of molecules, where all are some, as chemists draw them, in colour."""
     molecules = [as_molecule(one) for one in graphs]
     if any(each is None for each in molecules):
         return draw_graphs(graphs)
     return [
         draw_molecule(molecule, np.zeros(one.n_nodes), np.zeros(one.n_edges), small=True)
-        for molecule, one in zip(molecules, graphs, strict=True)
+        if explanation is None
+        else draw_as_molecule(explanation, small=True) or b""
+        for molecule, one, explanation in zip(molecules, graphs, found, strict=True)
     ]
 
 

@@ -102,14 +102,16 @@ def _focus(explanation: Explanation, values: Floats) -> tuple[_Focus | None, str
     return _Focus(shown, chosen), note
 
 
-def draw_as_molecule(explanation: Explanation, *, png: bool = False) -> bytes | None:
+def draw_as_molecule(
+    explanation: Explanation, *, png: bool = False, small: bool = False
+) -> bytes | None:
     """The contributions on a molecule as an SVG or PNG file; None where the graph is none."""
     molecule = explanation.decomposed.molecule
     if molecule is None:
         return None
     atoms, bonds = explanation.on_graph()
     scale = float(max(np.abs(atoms).max(initial=0.0), np.abs(bonds).max(initial=0.0))) or 1.0
-    return draw_molecule(molecule, atoms / scale, bonds / scale, png=png)
+    return draw_molecule(molecule, atoms / scale, bonds / scale, png=png, small=small)
 
 
 def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Figure | bytes:
@@ -126,7 +128,7 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
         nodes[example.region(part.bottom if part.everywhere is None else part.everywhere)] = share
         edges[(nodes[example.graph.edges()] != 0).all(axis=1)] = share
         return draw_molecule(example.molecule, nodes, edges, small=True)
-    inside = np.zeros(len(part.bottom)) if part.inside is None else part.inside
+    inside = np.full(len(part.bottom), part.contribution) if part.inside is None else part.inside
     values = np.zeros(example.hierarchy.sizes[0])
     values[part.bottom] = inside / (scale or 1.0)
     nodes, edges = example.on_graph(values)
@@ -135,7 +137,7 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
     ends = place[example.graph.edges()]
     own = (ends >= 0).all(axis=1)
     names = _node_names(example.graph)
-    figure = new_figure(1.6, 1.3)
+    figure = new_figure(*((1.6, 1.3) if len(region) > 1 else (0.6, 0.5)))
     draw_graph(
         figure.add_axes((0.03, 0.03, 0.94, 0.94)),
         Graphs.from_edges(ends[own], [len(region)], directed=example.graph.directed),

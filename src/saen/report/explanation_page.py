@@ -196,9 +196,8 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
     return [_part_picture(explanation.decomposed, part, scale) for part in parts]
 
 
-def _write_collection_page(
-    path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
-) -> None:
+def collection_table(explanation: CollectionExplanation) -> Table:
+    """The parts that tell predictions apart, with pictures where the examples are graphs."""
     parts = explanation.parts
     columns: dict[str, list[Any]] = {
         "contribution": [each.mean for each in parts],
@@ -214,7 +213,12 @@ def _write_collection_page(
         f"{explanation.noun}s": [each.examples for each in parts],
         "for instance": [str(each.id) for each in parts],
     }
-    table = Table(list(columns), list(zip(*columns.values(), strict=True)))
+    return Table(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _write_collection_page(
+    path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
+) -> None:
     write_page(
         path,
         "collection.html",
@@ -223,7 +227,7 @@ def _write_collection_page(
         examples=plural(explanation.n_examples, "example"),
         parts=plural(int(explanation.occurrences.sum()), "part"),
         unique=f"{len(explanation.means):,}",
-        table=table,
+        table=collection_table(explanation),
         gap=f"{explanation.gap:.1e}",
         settings=_settings(explanation.settings, about),
     )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from saen.explanations.collection import explain_collection
+from saen.explanations.explanation import explain
 from saen.jobs.evaluate import EvaluationReport
 from saen.jobs.store import digest, versions
 from saen.jobs.train import Estimate, FitReport
@@ -14,17 +19,28 @@ from saen.learning.evaluation import Evaluation
 from saen.learning.metrics import CLASSIFICATION_METRICS, REGRESSION_METRICS
 from saen.learning.parameters import settings_of
 from saen.report.evaluation_page import Predictions, Report, write_report
+from saen.report.figures import evenly_spaced
+from saen.report.page import Table
 from saen.report.summaries import (
     describe_ceiling,
     describe_decomposition,
     describe_estimate,
     describe_evaluation,
     describe_protocol,
+    describe_score,
 )
 
+MAX_EXPLAINED, MAX_TELLING = 300, 8
+"""Examples whose parts a page compares, and parts that it lists."""
 
-def write_training_report(path: Path, report: FitReport, command: str, preset: str) -> None:
-    """Write a page about a training; `command` is what to type to repeat it."""
+
+def write_training_report(
+    path: Path, report: FitReport, command: str, preset: str, data: str, target: str | None
+) -> None:
+    """Write a page about a training; `command` is what to type to repeat it.
+
+    `data` is where they are, `target` the name of what is predicted, if it was named.
+    """
     facts, model = report.facts, report.model
     assert facts.decomposition is not None
     summary = {"parts": describe_decomposition(facts.decomposition, facts.candidates)}
@@ -35,7 +51,7 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
             continue
         summary |= describe_estimate(Estimate(kind, report.takes, evaluation))
         if headline is None:
-            headline = _headline(evaluation, f"{kind}, on {_tested(evaluation)} examples")
+            headline = _headline(evaluation, f"{kind}, {_tested(evaluation)} examples")
             predictions = _predictions(evaluation)
     if predictions is not None:
         summary["all scores"] = _all_scores(predictions)
@@ -63,8 +79,34 @@ def write_training_report(path: Path, report: FitReport, command: str, preset: s
         },
         versions=versions(),
         headline=headline,
+        target=_target(report.data, target),
+        tried=_tried(model.tried_, report.inner_metric),
+        telling=explain_collection(model, _some(report.data), k=MAX_TELLING),
+        explain=lambda index: explain(model, report.data, index),
+        explain_command=shlex.join(["saen", "explain", str(report.path), data, "--graph"]),
     )
     write_report(path, page)
+
+
+def _some(data: Any) -> Any:
+    """Examples from all over the data."""
+    return data[evenly_spaced(len(data), MAX_EXPLAINED)]
+
+
+def _target(data: Any, named: str | None) -> str | Sequence[str]:
+    """The names of several targets, or that of the only one."""
+    return data.target_names or named or "target"
+
+
+def _tried(tried: Sequence[Mapping[str, Any]], metric: str) -> Table | None:
+    """The candidates of a blend, the largest weight first."""
+    if not any("candidate" in each for each in tried):
+        return None
+    rows = [
+        (each["candidate"], each["score"], f"{100 * each['weight']:.0f} %")
+        for each in sorted(tried, key=lambda each: -each["weight"])
+    ]
+    return Table(["candidate", f"{metric} on inner folds", "weight"], rows)
 
 
 def _tested(evaluation: Evaluation) -> str:
@@ -72,9 +114,16 @@ def _tested(evaluation: Evaluation) -> str:
 
 
 def write_evaluation_report(
-    path: Path, report: EvaluationReport, command: str, splits: Path | None = None
+    path: Path,
+    report: EvaluationReport,
+    command: str,
+    splits: Path | None = None,
+    target: str | None = None,
 ) -> None:
-    """Write a page about an evaluation; `command` is what to type to repeat it."""
+    """Write a page about an evaluation; `command` is what to type to repeat it.
+
+    `target` is the name of what is predicted, if it was named.
+    """
     document, evaluation = report.to_json(), report.evaluation
     protocol, seed = document["protocol"], document["seed"]
     estimator = report.estimator
@@ -105,6 +154,8 @@ def write_evaluation_report(
         },
         versions=document["versions"],
         headline=_headline(evaluation, "on test examples"),
+        target=_target(report.data, target),
+        tried=_tried(evaluation.tried, evaluation.find_metric().title),
     )
     write_report(path, page)
 
@@ -112,9 +163,14 @@ def write_evaluation_report(
 def _headline(evaluation: Evaluation, where: str) -> tuple[str, str]:
     """The score that was asked for, and what it is."""
     metric = evaluation.metrics[evaluation.metric]
-    mean = evaluation.summary()["mean"]
-    shown = "?" if mean is None else metric.show(mean) + metric.unit
-    return shown, f"{metric.title} {where}"
+    summary = evaluation.summary()
+    shown = "?" if summary["mean"] is None else metric.show(summary["mean"]) + metric.unit
+    interval = summary.get("interval")
+    if len(evaluation.splits) == 1 and metric.name == "accuracy":  # every example counts once
+        interval = evaluation.pooled().get("interval", interval)
+    words = describe_score(metric, summary | {"interval": interval})
+    _, _, between = words.partition(" (")
+    return shown, f"{metric.title} {where}{f' ({between}' if between else ''}"
 
 
 def _all_scores(predictions: Predictions) -> str:
@@ -147,4 +203,5 @@ def _predictions(evaluation: Evaluation) -> Predictions | None:
         outputs if evaluation.classes is None else outputs[None],
         examples,
         evaluation.rows[examples],
+        None if evaluation.radius is None else evaluation.radius[repeats, examples],
     )

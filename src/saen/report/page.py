@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, or an SVG file `pixels` wide, with a caption, which screen readers read too."""
+    """A figure, or an SVG file `pixels` wide, with a caption, which screen readers read too.
+
+    `more` is shown when it is asked for: a text, and the command that tells everything.
+    """
 
     figure: Figure | bytes
     caption: str = ""
     pixels: int = 480
+    more: tuple[str, str] | None = None
 
     @property
     def width(self) -> str:
