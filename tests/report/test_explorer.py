@@ -317,3 +317,22 @@ def test_the_page_fits_a_phone(browser, folder, scheme):
     )
     assert page.evaluate(unnamed) == 0
     phone.close()
+
+
+def test_molecules_are_drawn_by_rdkit_below_the_score_out_of_fold(tmp_path):
+    pytest.importorskip("rdkit", reason="needs the extra 'chem'")
+    rows = "".join(f"m{n},{'C' * (1 + n % 7)}{'OCN'[n % 3]},{n}.5\n" for n in range(24))
+    (tmp_path / "x.csv").write_text(f"id,smiles,target\n{rows}")
+    model = tmp_path / "m.saen"
+    trained = run("train", tmp_path / "x.csv", "--preset", "counts", "--out", model)
+    run("explore", model, tmp_path / "x.csv", "--out", tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    [headline] = [e for e in read_html(text).all("p") if e.attributes.get("class") == "headline"]
+    mae = trained["out_of_fold"]["mae"]
+    assert headline.text.startswith(f"{mae:.3g} mean absolute error out of fold (")
+    assert "which the model was trained on" in headline.text
+    data = page_data(tmp_path / "page.html")
+    drawn = data["drawings"]["molecules"]
+    assert len(drawn) == 24
+    assert all(svg.startswith("<svg") and "class='atom-0'" in svg for svg in drawn)
+    assert "*CC" in data["parts"]["what"]

@@ -49,7 +49,7 @@ def command(
     from saen.errors import InputError
     from saen.explanations.exploration import explore
     from saen.io.parsing.records import skipped_records
-    from saen.jobs.predict import describe_use, load_examples, load_model
+    from saen.jobs.predict import describe_use, load_examples, load_model, own_score
     from saen.learning.splits import splits_from_json
     from saen.report.explorer import check_bokeh, write_explorer
 
@@ -73,7 +73,10 @@ def command(
         known = load_examples(loaded, training, reading, model)
     name = examples.name or data
     exploration = explore(loaded, examples, training=known, k=parts, name=name)
-    write_explorer(out, exploration, fold=fold, about=describe_use(loaded, model, name))
+    about = describe_use(loaded, model, name)
+    write_explorer(
+        out, exploration, fold=fold, about=about, out_of_fold=own_score(loaded, examples)
+    )
     if json:
         print_json({"out": str(out), **exploration.to_json()})
         return

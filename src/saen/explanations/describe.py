@@ -108,7 +108,7 @@ class DecomposedExample:
             what=what or self.describe(level, np.array([number]))[0],
             bottom=bottom,
             edge=self._ends(level, number),
-            smiles=self._smiles(bottom),
+            smiles=self.smiles(level, number),
             **own,
         )
 
@@ -245,8 +245,11 @@ class DecomposedExample:
         ends = self.graph.edges()[edges[edges >= 0]]
         return np.unique(np.concatenate([nodes[nodes >= 0], ends.ravel()]))
 
-    def _smiles(self, bottom: Ints) -> str:
-        return "" if self.molecule is None else fragment_smiles(self.molecule, self.region(bottom))
+    def smiles(self, level: int, number: int) -> str:
+        """An object of a molecule as a fragment in SMILES; else nothing."""
+        if self.molecule is None:
+            return ""
+        return fragment_smiles(self.molecule, self.region(self.bottom_objects(level, number)))
 
 
 def singular(name: str) -> str:

@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from saen._util.arrays import Array, Floats, Ints, chunk_ends
 from saen.data.compression import Compressed, compress
-from saen.data.content_hash import Keys
+from saen.data.content_hash import Keys, level_keys
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.explanations.collection import (
@@ -28,7 +28,8 @@ from saen.explanations.collection import (
     top_contributions,
 )
 from saen.explanations.describe import singular
-from saen.explanations.goal import checked, explained_share, fitted_model
+from saen.explanations.goal import checked, decompose_one, explained_share, fitted_model
+from saen.explanations.molecules import as_molecule
 from saen.learning.decomposing import Data, Decompositions
 from saen.learning.models.base import Fitted
 from saen.learning.overlap import overlap
@@ -409,12 +410,32 @@ def _occurrences(
     )
     starts = np.searchsorted(owner, np.arange(len(data) + 1))
     what = tuple(words[number] for number in range(len(listed)))
+    if isinstance(data, Graphs) and as_molecule(data[0]) is not None:
+        what = _as_fragments(model, data, compressed, listed, what)
     own = np.flatnonzero(place[relation.parts] >= 0)
     pairs = np.unique(np.column_stack([place[relation.parts[own]], relation.roles[own]]), axis=0)
     roles: list[list[str]] = [[] for _ in what]
     for part, role in pairs.tolist():
         roles[part].append(relation.alphabet[role])
     return Occurrences(starts, parts, nodes, contributions), what, tuple(map(", ".join, roles))
+
+
+def _as_fragments(
+    model: Fitted, data: Graphs, compressed: Compressed, listed: Ints, what: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The parts as fragments of the first molecule that has each, where that is one."""
+    relation, level = compressed.hierarchy.relations[-1], compressed.hierarchy.depth - 1
+    parts, first = np.unique(relation.parts, return_index=True)
+    rows, at = np.unique(compressed.top, return_index=True)
+    of_part = at[np.searchsorted(rows, relation.parents[first])][np.searchsorted(parts, listed)]
+    texts = list(what)
+    for index in np.unique(of_part).tolist():
+        example = decompose_one(model, data[index])
+        keys = level_keys(example.hierarchy)[level]
+        for place in np.flatnonzero(of_part == index).tolist():
+            own = (keys == compressed.keys[level][listed[place]]).all(axis=1)
+            texts[place] = example.smiles(level, int(np.flatnonzero(own)[0])) or what[place]
+    return tuple(texts)
 
 
 def _codes(rows: Ints, roles: Ints, parts: Ints, relation: Any) -> Ints:

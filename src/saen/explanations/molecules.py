@@ -6,6 +6,7 @@ from typing import Any
 
 from saen._util.arrays import Ints, segment_ids
 from saen.data.graphs import Graphs
+from saen.data.molecules import without_stereo
 
 MAX_ATOMS = 200
 
@@ -35,7 +36,7 @@ def as_molecule(graph: Graphs) -> Any:
     once = segment_ids(graph.indptr) <= graph.indices  # of an edge in both directions
     kinds = [str(kind).upper() for kind in graph.edge_labels[once].ravel().tolist()]
     with rdBase.BlockLogs():
-        atoms = [_atom(Chem, str(label)) for label in graph.node_labels.tolist()]
+        atoms = [_atom(Chem, without_stereo(str(label))) for label in graph.node_labels.tolist()]
     if not atoms or None in atoms or len(kinds) != graph.n_edges or not set(kinds) <= set(names):
         return None
     molecule = Chem.RWMol()
@@ -59,18 +60,18 @@ def as_molecule(graph: Graphs) -> Any:
 def fragment_smiles(molecule: Any, atoms: Ints) -> str:
     """Some atoms of a molecule and the bonds between them, with `*` where the molecule goes on.
 
-    A single atom stands for itself, wherever it is bound.
+    Nothing for a single atom, which stands for itself wherever it is bound.
 
     >>> import numpy as np
     >>> import saen
     >>> ester = as_molecule(saen.from_smiles(["CC(=O)OC"]))
     >>> fragment_smiles(ester, np.array([1, 2, 3])), fragment_smiles(ester, np.array([3]))
-    ('*OC(*)=O', 'O')
+    ('*OC(*)=O', '')
     """
     from rdkit import Chem, rdBase
 
     if len(atoms) == 1:
-        return str(molecule.GetAtomWithIdx(int(atoms[0])).GetSymbol())
+        return ""
     fragment, place = Chem.RWMol(), dict[int, int]()
     for atom in atoms.tolist():
         place[atom] = fragment.AddAtom(molecule.GetAtomWithIdx(atom))

@@ -181,9 +181,23 @@ def predict_dataset(
 
 def _noted(part: Any, model: Estimator, known: list[bool]) -> Any:
     """The part, once it is noted whether it is what the model was trained on."""
-    size, checksum = (model.about_.get(key) for key in ("examples", "checksum"))
-    known.append(len(part) == size and digest(part) == checksum)
+    known.append(_trained_on(model, part))
     return part
+
+
+def _trained_on(model: Estimator, data: Any) -> bool:
+    size, checksum = (model.about_.get(key) for key in ("examples", "checksum"))
+    return len(data) == size and digest(data) == checksum
+
+
+def own_score(model: Estimator, data: Any) -> str:
+    """Where the model was trained on these data, its score on inner folds and what that is."""
+    scores = model.about_.get("out_of_fold", {})
+    if not _trained_on(model, data):
+        return ""
+    if "accuracy" in scores:
+        return f"{100 * scores['accuracy']:.1f} %, accuracy out of fold"
+    return f"{scores['mae']:.3g}, mean absolute error out of fold" if "mae" in scores else ""
 
 
 def write_predictions(

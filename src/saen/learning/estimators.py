@@ -27,8 +27,10 @@ from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen._util.seeds import integer_seed
 from saen.data._collection import known_targets
+from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
+from saen.decompositions.words import object_words
 from saen.errors import InputError
 from saen.learning import files
 from saen.learning.calibration import COVERAGE, logits_of
@@ -735,9 +737,9 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         Parts without a column count, so that inner products are those of the normalised kernel.
     min_graphs : leave out parts that fewer examples of `fit` have.
 
-    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`,
-    `n_features_out_`, and `unseen_share_`: the share of part occurrences in the last `transform`
-    that have no column.
+    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`, `parts_` (the
+    compressed data, whose parts `get_feature_names_out` describes), `n_features_out_`, and
+    `unseen_share_`: the share of part occurrences in the last `transform` that have no column.
 
     >>> from saen import Graphs
     >>> path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
@@ -754,6 +756,7 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
 
     decomposition_: Decomposition | None = field(init=False)
     schema_: Hierarchy = field(init=False)
+    parts_: Compressed = field(init=False)
     encoder_: Encoder = field(init=False)
     n_features_out_: int = field(init=False)
     unseen_share_: float = field(init=False)
@@ -775,11 +778,34 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         return self._features(count_parts(compressed))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """What every column counts: a role (or level), a part by its key, and a threshold."""
+        """What every column counts: a role, the part in words, and a threshold.
+
+        The digits after # are the first of the part's content key: they tell parts apart whose
+        words are the same, and stay the same whatever the data.
+
+        >>> from saen import Graphs
+        >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=["C", "O", "C"])
+        >>> features = PartCounts("neighbourhoods(depth=1)", encoding="counts").fit(path)
+        >>> [name.partition(" #")[0] for name in features.get_feature_names_out()]
+        ['depth 0 > C', 'depth 0 > O', 'depth 1 > O next to C ×2', 'depth 1 > C next to O']
+        """
         check_is_fitted(self, "encoder_")
-        encoder = self.encoder_
-        roles = self.schema_.relations[-1].alphabet
-        names = [f"{roles[role]} > {a:016x}{b:016x}" for role, a, b in encoder.ids.tolist()]
+        encoder, hierarchy = self.encoder_, self.parts_.hierarchy
+        roles, level = self.schema_.relations[-1].alphabet, hierarchy.depth - 1
+        places = {
+            key: place for place, key in enumerate(map(tuple, self.parts_.keys[level].tolist()))
+        }
+        numbers = np.array([places[a, b] for _, a, b in encoder.ids.tolist()], dtype=np.int64)
+        own = self.decomposition_
+        words = (
+            object_words(hierarchy, level, numbers, lambda label: label)
+            if own is None
+            else own.describe(hierarchy, level, numbers)
+        )
+        names = [
+            f"{roles[role]} > {what} #{a:016x}"[: -len("00000000")]
+            for (role, a, _), what in zip(encoder.ids.tolist(), words, strict=True)
+        ]
         if self.encoding == "unary":
             pairs = zip(segment_ids(encoder.starts), encoder.thresholds.tolist(), strict=True)
             names = [f"{names[part]} ≥ {threshold}" for part, threshold in pairs]
@@ -793,6 +819,7 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         decomposed = data.decomposed(self._spec, np.arange(len(data)))
         table = count_parts(decomposed.compressed)
         self.decomposition_, self.schema_ = decomposed.decomposition, decomposed.schema
+        self.parts_ = decomposed.compressed
         self.encoder_ = self._encoder(table, np.bincount(table.top, minlength=table.n_rows))
         self.n_features_out_ = self.encoder_.n_columns
         return table

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from saen._util.arrays import Array
+from saen._util.arrays import Array, Floats
 from saen.errors import MissingExtraError
 from saen.explanations.exploration import Exploration
 from saen.report.explorer_data import n_listed_parts, packed, page_data
@@ -31,6 +31,7 @@ def write_explorer(
     *,
     fold: Array | None = None,
     about: Mapping[str, Any] | None = None,
+    out_of_fold: str = "",
 ) -> None:
     """Write the page atomically.
 
@@ -44,6 +45,9 @@ def write_explorer(
         The fold in which every example was tested, (n,), for one more colouring of the map.
     about
         How it was made, such as the model and versions.
+    out_of_fold
+        Where the model was trained on these very examples: its score on inner folds and, after a
+        comma, what that is.
 
     Raises `MissingExtraError` without Bokeh, `FileError` where the file cannot be written.
 
@@ -63,7 +67,7 @@ def write_explorer(
         f"{exploration.name}: explore {len(exploration.ids):,} {exploration.noun}s",
         noun=exploration.noun,
         part_name=exploration.part_name,
-        headline=_headline(exploration),
+        headline=_headline(exploration, out_of_fold),
         explained=exploration.explained,
         overlap=exploration.overlap is not None,
         n_listed=f"{n_listed_parts(exploration):,}",
@@ -79,17 +83,26 @@ def write_explorer(
     )
 
 
-def _headline(exploration: Exploration) -> tuple[str, str]:
-    """The number to show large, and what it is."""
-    errors = exploration.errors
+def _headline(exploration: Exploration, out_of_fold: str) -> tuple[str, str]:
+    """The number to show large, and what it is: of examples that were not trained on, if known."""
+    errors, training = exploration.errors, exploration.training
+    noun = exploration.noun
     if errors is None:
-        return f"{len(exploration.ids):,}", f"{exploration.noun}s without targets"
-    if exploration.classes:
-        return (
-            f"{100 * (1 - errors.mean()):.1f} %",
-            "of these predictions are right, those of training data included",
-        )
-    return f"{np.abs(errors).mean():.3g}", "mean absolute error"
+        return f"{len(exploration.ids):,}", f"{noun}s without targets"
+    new = np.ones(len(errors), dtype=np.bool_) if training is None else ~training
+
+    def shown(own: Floats) -> str:
+        right = f"{100 * (1 - own.mean()):.1f} %" if len(own) else "–"
+        return right if exploration.classes else f"{np.abs(own).mean():.3g}" if len(own) else "–"
+
+    what = "of predictions are right" if exploration.classes else "mean absolute error"
+    if out_of_fold:
+        number, _, rest = out_of_fold.partition(", ")
+        return number, f"{rest} ({shown(errors)} on these {noun}s, which the model was trained on)"
+    if training is None:
+        return shown(errors), f"{what}, on {len(errors):,} {noun}s"
+    known = f"{shown(errors[~new])} on those of the training data"
+    return shown(errors[new]), f"{what}, on {new.sum():,} new {noun}s ({known})"
 
 
 def _hash(script: str) -> str:

@@ -14,18 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saen._util.arrays import Array, distinct_with_inverse, offsets, segment_ids
+from saen._util.arrays import Array, Floats, distinct_with_inverse, offsets, segment_ids
 from saen._util.strings import short_label, visible
 from saen.data.graphs import Graphs
 from saen.explanations.exploration import Exploration, Occurrences
+from saen.explanations.molecules import as_molecule
 from saen.report._layout import GOLDEN, neighbourhood
 from saen.report.embedding_map import MAX_POINTS, project
+from saen.report.molecule_drawing import draw_molecule
 from saen.report.palette import BLUE, CATEGORIES, GREY, INK, PALE, VERMILION
 
 MAX_DRAWN_NODES = 200
 """Of one graph; of a larger one, the neighbourhood of its hub is drawn."""
 MAX_NODES = 1_000_000
 """Drawn in a page, all graphs together: the others have no picture."""
+MAX_MOLECULES = 2_000
+"""Drawn by RDKit; more are drawn as graphs."""
 MAX_ROWS = 4_000_000
 """Pairs of an example and a part in it: the parts beyond them are not listed."""
 MAX_TEXT = 60  # characters of an id or a label
@@ -158,7 +162,25 @@ def _drawings(exploration: Exploration, shown: NDArray[np.bool_]) -> dict[str, A
         "values": rounded(values[nodes]),
         "edge_starts": (2 * np.searchsorted(edges[:, 0], starts)).tolist(),
         "edges": place[edges].ravel().tolist(),
+        "molecules": _molecules(graphs, values.astype(np.float64)),
     }
+
+
+def _molecules(graphs: Graphs, values: Floats) -> list[str]:
+    """Every molecule as SVG, its atoms coloured by values; none where a graph is no molecule."""
+    drawn: list[str] = []
+    if len(graphs) > MAX_MOLECULES:
+        return drawn
+    for index, graph in enumerate(graphs):
+        molecule = as_molecule(graph)
+        if molecule is None:
+            return []
+        own = values[graphs.node_offsets[index] : graphs.node_offsets[index + 1]]
+        shares = own / (np.abs(own).max(initial=0.0) or 1.0)
+        shares[shares == 0] = 1e-9  # every atom has a place to click on
+        svg = draw_molecule(molecule, shares, np.zeros(graph.n_edges), numbers=False).decode()
+        drawn.append(svg[svg.index("<svg") :])
+    return drawn
 
 
 def _part_rows(

@@ -21,10 +21,11 @@ def draw_molecule(
     *,
     png: bool = False,
     small: bool = False,
+    numbers: bool = True,
 ) -> bytes:
     """An SVG or PNG file of a molecule coloured by values between -1 and 1.
 
-    A `small` one has no numbers beside its atoms.
+    There are `numbers` beside the atoms of one that is not `small`.
 
     >>> import saen
     >>> from saen.explanations.molecules import as_molecule
@@ -41,7 +42,7 @@ def draw_molecule(
     drawer = (rdMolDraw2D.MolDraw2DCairo if png else rdMolDraw2D.MolDraw2DSVG)(*size)
     options: Any = drawer.drawOptions()
     options.useBWAtomPalette()
-    options.addAtomIndices = not small
+    options.addAtomIndices = numbers and not small
     options.fixedBondLength = bond  # less where the molecule would not fit
     atoms, bonds = _colours(atom_values), _colours(bond_values)
     rdMolDraw2D.PrepareAndDrawMolecule(

@@ -491,8 +491,15 @@ def test_keys_of_fit_are_those_of_the_compressed_collection():
     threads = generate_threads(20, seed=2)
     made = Ego(radii=(0, 1)).fit(threads)
     names = counts(made).fit(threads).get_feature_names_out()
-    keys = {f"{a:016x}{b:016x}" for a, b in compress(made.decompose(threads)).keys[1].tolist()}
-    assert {name.rpartition(" > ")[2] for name in names} == keys
+    keys = {f"{a:016x}"[:8] for a, _ in compress(made.decompose(threads)).keys[1].tolist()}
+    assert {name.rpartition(" #")[2] for name in names} == keys
+    assert len(set(names)) == len(names)
+    # The same part has the same name in other data.
+    other = counts(made).fit(generate_threads(20, seed=3)).get_feature_names_out()
+    by_key = {name.rpartition(" #")[2]: name for name in names}
+    shared = [name for name in other if name.rpartition(" #")[2] in by_key]
+    assert shared
+    assert all(by_key[name.rpartition(" #")[2]] == name for name in shared)
 
 
 @pytest.mark.parametrize(("n_columns", "dtype"), [(2**31 - 1, np.int32), (2**31, np.int64)])

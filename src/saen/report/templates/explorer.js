@@ -317,14 +317,37 @@ async function draw(side, i) {
   near.replaceChildren(columns.set ? `Nearest training ${data.noun}s: ` : "Nearest: ", ...data.nearest[i].map((other) =>
     button(columns.id[other], `draw ${data.noun} ${columns.id[other]} beside`, () => draw(side === "a" ? "b" : "a", other))));
   $(`table-${side}`).hidden = false;
-  $(`figure-${side}`).hidden = !graph.nodes;
+  const molecule = drawings?.molecules[i];
+  $(`figure-${side}`).hidden = !graph.nodes || Boolean(molecule);
+  $(`molecule-${side}`).hidden = !molecule;
+  if (molecule) drawMolecule(side, graph, molecule);
   $(`note-${side}`).textContent = !graph.nodes ? missing : graph.nodes.length < graph.n
     ? `${graph.nodes.length} of ${graph.n} nodes around the hub. Click a node to list its parts.` : "Click a node to list its parts.";
   if (graph.nodes) await drawNodes(side, graph, []);
   say(`${side === "a" ? "Left" : "Right"}: ${data.noun} ${columns.id[i]}, ${facts.join(", ")}`);
 }
 
+// RDKit's drawing: a click on an atom lists its parts.
+function drawMolecule(side, graph, svg) {
+  const drawn = document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
+  $(`molecule-${side}`).replaceChildren(drawn);
+  for (const atom of drawn.querySelectorAll("ellipse[class^='atom-']")) {
+    const node = Number(atom.getAttribute("class").slice(5));
+    atom.addEventListener("click", () => listAround(side, graph, node));
+  }
+}
+
+function listAround(side, graph, node) {
+  sideTables[side].show(node === null ? graph.parts : graph.parts.filter((row) => row[3].includes(node)));
+  say(node === null ? "all parts listed" : `parts around node ${node}`);
+}
+
 async function drawNodes(side, graph, marked) {
+  for (const atom of $(`molecule-${side}`).querySelectorAll("ellipse[class^='atom-']")) {
+    const own = marked.includes(Number(atom.getAttribute("class").slice(5)));
+    atom.style.stroke = own ? "#000" : atom.style.fill;
+    atom.style.strokeWidth = own ? "3px" : "1px";
+  }
   const [nodes, edges] = [await model(`nodes-${side}`), await model(`edges-${side}`)];
   graph.places ??= layout(graph.nodes.length, graph.edges);
   const [x, y] = graph.places;
@@ -361,9 +384,7 @@ for (const side of ["a", "b"]) {
     const [place] = nodes.selected.indices;
     if (sides[side] === null) return;
     const graph = example(sides[side]);
-    const node = place === undefined ? null : graph.nodes[place];
-    sideTables[side].show(node === null ? graph.parts : graph.parts.filter((row) => row[3].includes(node)));
-    say(node === null ? "all parts listed" : `parts around node ${node}`);
+    listAround(side, graph, place === undefined ? null : graph.nodes[place]);
   });
 }
 
