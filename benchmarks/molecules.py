@@ -3,9 +3,11 @@
 Five MoleculeNet sets with three scaffold splits each (SET.csv and SET.split0.json, … in DIR; rows
 `train` and `valid` are learned from, `test` predicted): the default of saen, preset `counts`,
 Morgan fingerprints with a forest, and with LightGBM where it is installed, RDKit descriptors with a
-forest, and chemprop as it was recorded. Every run is a process of its own with one thread; what is
-done stays in .benchmarks/molecules, and is not done again. Writes docs/results/molecules.json and
-.md from all runs that there are. Nothing is decided by the test parts.
+forest, and chemprop as it was recorded; for numbers also the default with scaffolds kept together
+in inner folds, and how many true numbers lie inside nominal 90 % intervals. Every run is a process
+of its own with one thread; what is done stays in .benchmarks/molecules, and is not done again.
+Writes docs/results/molecules.json and .md from all runs that there are. Nothing is decided by the
+test parts.
 """
 
 from __future__ import annotations
@@ -26,13 +28,22 @@ from numpy.typing import NDArray
 
 import saen
 from benchmarks.measure import ROOT, say
+from saen.io.libraries.rdkit import murcko_scaffolds
 
 RUNS = ROOT / ".benchmarks" / "molecules"
 OUT = ROOT / "docs" / "results"
 NUMBERS = ("freesolv", "esol")
 SETS = (*NUMBERS, "bace", "bbbp", "tox21")
 SPLITS = (0, 1, 2)
-MODELS = ("default", "counts", "descriptors + forest", "Morgan + forest", "Morgan + LightGBM")
+BY_SCAFFOLD = "default by scaffold"
+MODELS = (
+    "default",
+    "counts",
+    BY_SCAFFOLD,
+    "descriptors + forest",
+    "Morgan + forest",
+    "Morgan + LightGBM",
+)
 RECORDED = {
     "chemprop 2.3": {
         "date": "2026-11",
@@ -65,18 +76,31 @@ def rows_of(name: str, split: int, data: Path) -> tuple[Any, Any]:
     return np.array(sorted(rows["train"] + rows["valid"])), np.array(rows["test"])
 
 
-def predict_saen(name: str, preset: str, graphs: Any, train: Any, test: Any) -> Floats:
-    """Numbers, or probabilities of the second classes."""
-    kinds = {
-        "default": (saen.Regressor, saen.Classifier),
-        "counts": (saen.PartCountsRegressor, saen.PartCountsClassifier),
+def predict_saen(name: str, preset: str, graphs: Any, train: Any, test: Any) -> dict[str, Floats]:
+    """Numbers with what is known of their intervals, or probabilities of the second classes."""
+    kinds: Any = (saen.Regressor, saen.Classifier)
+    if preset == "counts":
+        kinds = (saen.PartCountsRegressor, saen.PartCountsClassifier)
+    scaffolds = murcko_scaffolds(smiles_of(graphs)[train]) if preset == BY_SCAFFOLD else None
+    model = kinds[name not in NUMBERS](progress=False)
+    model.fit(graphs[train], graphs.targets[train], groups=scaffolds)
+    if name not in NUMBERS:
+        proba: Floats = model.predict_proba(graphs[test])
+        return {"predicted": proba[:, 1] if graphs.targets.ndim == 1 else proba}
+    low, high = model.predict_interval(graphs[test])
+    X = morgan(graphs)
+    shared, sizes = X[test] @ X[train].T, X.sum(axis=1)
+    similar = shared / np.maximum(sizes[test][:, None] + sizes[train] - shared, 1)
+    return {
+        "predicted": (low + high) / 2,
+        "radius": (high - low) / 2,
+        "similar": similar.max(axis=1),
     }
-    kind: Any = kinds[preset][name not in NUMBERS]
-    model = kind(progress=False).fit(graphs[train], graphs.targets[train])
-    if name in NUMBERS:
-        return np.asarray(model.predict(graphs[test]))
-    proba: Floats = model.predict_proba(graphs[test])
-    return proba[:, 1] if graphs.targets.ndim == 1 else proba
+
+
+def smiles_of(graphs: Any) -> Any:
+    """The SMILES of molecules, (n,)."""
+    return np.asarray((graphs.extra or {}).get("smiles", graphs.ids)).astype(str)
 
 
 def morgan(graphs: Any) -> Floats:
@@ -85,8 +109,7 @@ def morgan(graphs: Any) -> Floats:
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
     generator = GetMorganGenerator(radius=2, fpSize=2048)
-    smiles = (graphs.extra or {}).get("smiles", graphs.ids)
-    molecules = [Chem.MolFromSmiles(str(text)) for text in smiles]
+    molecules = [Chem.MolFromSmiles(text) for text in smiles_of(graphs).tolist()]
     return np.stack([generator.GetFingerprintAsNumPy(each) for each in molecules]).astype(float)
 
 
@@ -95,10 +118,9 @@ def described(graphs: Any) -> Floats:
     from rdkit import Chem
     from rdkit.Chem import Descriptors
 
-    smiles = (graphs.extra or {}).get("smiles", graphs.ids)
     rows = [
         [function(molecule) for _, function in Descriptors.descList]
-        for molecule in (Chem.MolFromSmiles(str(text)) for text in smiles)
+        for molecule in map(Chem.MolFromSmiles, smiles_of(graphs).tolist())
     ]
     values = np.clip(np.array(rows, dtype=float), -1e30, 1e30)
     return np.where(np.isfinite(values), values, 0.0).astype(np.float32)
@@ -132,15 +154,15 @@ def run_one(name: str, split: int, model: str, data: Path) -> dict[str, Any]:
     """Train one model on one split, and predict its test part."""
     graphs = load(name, data)
     train, test = rows_of(name, split, data)
-    if model in ("default", "counts"):
-        predicted = predict_saen(name, model, graphs, train, test)
+    if model in ("default", "counts", BY_SCAFFOLD):
+        found = predict_saen(name, model, graphs, train, test)
     else:
         X = morgan(graphs) if model.startswith("Morgan") else described(graphs)
-        predicted = predict_columns(name, model, X, graphs.targets, train, test)
+        found = {"predicted": predict_columns(name, model, X, graphs.targets, train, test)}
     times = os.times()
     libraries = ("saen", "rdkit", "scikit-learn")
     return {
-        "predicted": np.asarray(predicted).tolist(),
+        **{key: np.asarray(values).tolist() for key, values in found.items()},
         "truth": np.asarray(graphs.targets[test], dtype=float).tolist(),
         "cpu_seconds": times.user + times.system,
         "date": date.today().isoformat(),
@@ -158,7 +180,7 @@ def run_all(names: list[str], data: Path) -> None:
     models = [each for each in MODELS if "LightGBM" not in each or find_spec("lightgbm")]
     RUNS.mkdir(parents=True, exist_ok=True)
     for model in models:
-        for name in names:
+        for name in [each for each in names if model != BY_SCAFFOLD or each in NUMBERS]:
             for split in SPLITS:
                 file = run_file(name, split, model)
                 if file.exists():
@@ -213,6 +235,17 @@ def paired(name: str, runs: list[tuple[dict[str, Any], dict[str, Any]]]) -> list
     return [float(means[0]), float(low), float(high)]
 
 
+def coverage(runs: list[dict[str, Any]]) -> list[float] | None:
+    """The shares of true numbers inside intervals, and of those least similar to training."""
+    if "radius" not in runs[0]:
+        return None
+    columns = ("truth", "predicted", "radius", "similar")
+    truth, predicted, radius, similar = (np.concatenate([r[key] for r in runs]) for key in columns)
+    inside = np.abs(truth - predicted) <= radius
+    far = similar <= np.quantile(similar, 1 / 3)
+    return [float(inside.mean()), float(inside[far].mean()), float(2 * np.median(radius))]
+
+
 def results() -> dict[str, Any]:
     """All scores that there are, and differences of the default to every peer."""
     document: dict[str, Any] = {}
@@ -238,6 +271,7 @@ def results() -> dict[str, Any]:
                 ],
                 "cpu_seconds": float(np.mean([each["cpu_seconds"] for each in own.values()])),
                 "default_less_it": paired(name, pairs) if pairs and model != "default" else None,
+                "coverage": coverage(list(own.values())),
                 "versions": next(iter(own.values()))["versions"],
                 "date": max(each["date"] for each in own.values()),
             }
@@ -285,6 +319,15 @@ def report(document: dict[str, Any]) -> str:
             lines.append(
                 f"| {model} | {' | '.join(cells)} | {mean} | {row['cpu_seconds']:.0f} | {shown} |"
             )
+        covered = {model: row.get("coverage") for model, row in rows.items()}
+        lines += [""] if less else []
+        lines += [
+            f"- {model}: {100 * each[0]:.0f} % of true numbers lie inside nominal 90 % intervals "
+            f"(median width {each[2]:.2f}), of the third of the molecules that is least similar to "
+            f"the training part {100 * each[1]:.0f} %"
+            for model, each in covered.items()
+            if each is not None
+        ]
     return "\n".join(lines) + "\n"
 
 
