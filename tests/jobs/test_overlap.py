@@ -58,6 +58,29 @@ def test_evaluate_scores_overlapping_graphs_apart(shared):
     assert "share rare parts" in describe_evaluation(report)["overlap"]
 
 
+def test_no_overlap_is_left_where_a_chain_is_larger_than_a_fold(tmp_path):
+    """Trees, each of which holds most of the one before: all are one group."""
+    rng = np.random.default_rng(0)
+    threads = saen.generate_threads(60, average_nodes=40, seed=2)
+    parents = [0, *(int(rng.integers(max(i - 12, 0), i)) for i in range(1, 900))]
+    windows = [range(30 * k, 30 * k + 150) for k in range(24)]
+    moved = [[(max(parents[i], w[0]) - w[0], i - w[0]) for i in w[1:]] for w in windows]
+    chain = saen.Graphs.from_edge_lists(moved, targets=["questions"] * len(moved))
+    both = saen.Graphs.concatenate([threads.with_ids(None), chain]).with_ids(None)
+    assert saen.overlap(both).largest > len(both) // 5
+    saen.save(both, tmp_path / "chain.saen")
+    report = evaluate_dataset(
+        Job(str(tmp_path / "chain.saen"), "counts"), Protocol(repeats=1, folds=5, groups="overlap")
+    )
+    assert report.to_json()["overlap"]["share"] == 0
+    assert 0 < report.evaluation.left_out() < 0.3
+    assert "left out of training" in describe_evaluation(report)["groups"]
+    literal = saen.overlap(both)
+    linked = {(i, j) for i, j in zip(literal.pairs.first, literal.pairs.second, strict=True)}
+    for train, test in report.evaluation.splits[0]:
+        assert not any((i, j) in linked or (j, i) in linked for i in train for j in test)
+
+
 @pytest.mark.parametrize("by", ["overlap", "duplicates"])
 def test_overlapping_graphs_stay_in_one_fold(shared, by):
     protocol = Protocol(repeats=1, folds=3, groups=by)

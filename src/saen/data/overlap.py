@@ -47,6 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,29 @@ class Overlap:
             kept = np.ones(len(first), dtype=np.bool_)
             kept[order[ranges(starts, -(-lengths // _CUT))]] = False
             first, second, containment = first[kept], second[kept], containment[kept]
+
+    def overlaps(self, examples: Ints, others: Ints) -> NDArray[np.bool_]:
+        """Which of some examples overlap with any of the others, themselves and not by a chain."""
+        there = np.zeros(len(self._joined))
+        there[self._unique[others]] = 1.0
+        found: NDArray[np.bool_] = (self._links @ there > 0)[self._unique[examples]]
+        return found
+
+    def apart(self, train: Ints, test: Ints) -> Ints:
+        """The examples of `train` that overlap with none of `test`.
+
+        Where `split` had to cut a chain, this leaves no overlap between training and test.
+        """
+        return train[~self.overlaps(train, test)]
+
+    @cached_property
+    def _links(self) -> sparse.csr_array:
+        """Which unique examples overlap; those with identical ones, with themselves."""
+        first, second = (self._unique[each] for each in (self.pairs.first, self.pairs.second))
+        itself = np.flatnonzero(self._joined)
+        ends = np.concatenate([first, second, itself]), np.concatenate([second, first, itself])
+        n_rows = len(self._joined)
+        return sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n_rows, n_rows))
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, without those of single examples."""

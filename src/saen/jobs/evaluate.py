@@ -10,16 +10,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from saen._util.arrays import Array
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
 from saen._util.progress import bar
 from saen.data.graphs import Graphs
+from saen.data.overlap import Overlap
 from saen.errors import InputError
 from saen.io.parsing.records import skipped_records
 from saen.io.result_tables import open_table
-from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups
+from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups, overlap_groups
 from saen.jobs.job import Job, check_targets, kept_columns, named_targets
 from saen.jobs.molecules import molecule_lines
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
@@ -155,13 +157,16 @@ def evaluate_dataset(
     splits = None
     if protocol.splits is not None:
         splits = splits_from_json(protocol.splits, len(data), skipped, note)
-    groups = None
-    if protocol.groups is not None:
-        groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
     repeats = N_REPEATS if protocol.repeats is None else protocol.repeats
     folds = N_FOLDS if protocol.folds is None else protocol.folds
     if protocol.test_size is not None:
         folds = 1
+    found = overlap(data) if isinstance(data, Graphs) else None
+    groups, apart = None, None
+    if protocol.groups == OVERLAP and found is not None:
+        groups, apart = overlap_groups(found), found.apart
+    elif protocol.groups is not None:
+        groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
     recorded = {
         "dataset": data.name or job.data,
         "preset": preset.name,
@@ -199,6 +204,7 @@ def evaluate_dataset(
                 random_state=job.seed,
                 test_size=protocol.test_size,
                 groups=groups,
+                apart=apart,
                 splits=None if splits is None else splits.repeats,
                 validation=None if splits is None else splits.validation,
                 selection=protocol.selection,
@@ -210,9 +216,8 @@ def evaluate_dataset(
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
-        if isinstance(data, Graphs):
-            overlapping = overlap(data).groups.astype(np.int64)
-            evaluation = replace(evaluation, overlapping=overlapping)
+        if found is not None:
+            evaluation = replace(evaluation, overlapping=_overlapping(found, evaluation))
         report = EvaluationReport(
             recorded,
             evaluation,
@@ -226,6 +231,15 @@ def evaluate_dataset(
             report.write_predictions(folder / PREDICTIONS)
             write_json(folder / "summary.json", report.to_json(), sealed=True)
     return report
+
+
+def _overlapping(found: Overlap, evaluation: Evaluation) -> NDArray[np.bool_]:
+    """Which tests overlap with an example that was trained on, (R, n)."""
+    out = np.zeros(evaluation.fold_of.shape, dtype=np.bool_)
+    for repeat, folds in enumerate(evaluation.splits):
+        for train, test in folds:
+            out[repeat, test] = found.overlaps(test, train)
+    return out
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, plural
 from saen.data.duplicates import identical_examples
+from saen.data.overlap import Overlap
 from saen.errors import FileError, InputError
 from saen.io.formats.molecules import SMILES
 from saen.io.libraries.rdkit import canonical_smiles, murcko_scaffolds
@@ -51,8 +52,7 @@ def load_groups(
     [['A', 'B'], ['(no rings)', '(no rings)']]
     """
     if groups == OVERLAP:
-        parts: Array = overlap(data).split(max(len(data) // MAX_OVERLAP, 1)).astype(str)
-        return parts
+        return overlap_groups(overlap(data))
     if groups == DUPLICATES:
         same: Array = identical_examples(data).astype(str)
         return same
@@ -88,6 +88,12 @@ def smiles_of(
     column = reading.smiles or SMILES
     known = _extra_column(column, data)
     return _table_column(column, source, len(data), skipped) if known is None else known
+
+
+def overlap_groups(found: Overlap) -> Array:
+    """Groups of overlapping graphs of at most the n-th part of all."""
+    groups: Array = found.split(max(len(found) // MAX_OVERLAP, 1)).astype(str)
+    return groups
 
 
 def _extra_column(name: str, data: Any) -> Array | None:

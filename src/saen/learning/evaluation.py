@@ -11,7 +11,7 @@ Three ways to select settings:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -76,8 +76,9 @@ class Evaluation:
       (R, n); of several targets, probabilities of the second classes, or numbers, (R, n, t); NaN
       where a repeat does not test it;
     - `rows` (n,): examples that look identical to the model have equal rows; `same` (n,): those
-      that are identical as data have equal numbers, by default the rows; `overlapping` (n,): those
-      that share more rare parts than chance explains, if that is known (see `saen.overlap`);
+      that are identical as data have equal numbers, by default the rows; `overlapping` (R, n):
+      which tests share more rare parts with a training example than chance explains, if that is
+      known (see `saen.overlap`);
     - `loss` (epochs, networks): training curves of all networks of the final stage, NaN where a
       network trained for fewer epochs;
     - `seconds`: per step; `selection`, `metric`: the protocol;
@@ -106,7 +107,7 @@ class Evaluation:
     radius: Floats | None = None
     validation_loss: Floats | None = None
     same: NDArray[np.int64] | None = None
-    overlapping: NDArray[np.int64] | None = None
+    overlapping: NDArray[np.bool_] | None = None
     ids: Array | None = None
 
     @cached_property
@@ -354,7 +355,7 @@ class Evaluation:
         Only of one target with classes are there accuracies.
         """
         assert self.overlapping is not None
-        tested, found = self.fold_of >= 0, self._in_training(self.overlapping)
+        tested, found = self.fold_of >= 0, self.overlapping
         result: dict[str, float | None] = {"share": float(found[tested].mean())}
         if self.classes is not None and self.classes.ndim == 1:
             correct = self.predictions == self.targets
@@ -404,6 +405,12 @@ class Evaluation:
             "width": float(2 * self.radius[tested].mean()),
         }
 
+    def left_out(self) -> float:
+        """The share of examples that a fold neither trains on nor tests, the mean over folds."""
+        n = len(self.targets)
+        used = [len(train) + len(test) for _, _, train, test in self._folds()]
+        return 1 - float(np.mean(used)) / n
+
     def test_share(self) -> float:
         """Test examples per training example, the mean over folds."""
         return float(np.mean([len(test) / len(train) for _, _, train, test in self._folds()]))
@@ -431,6 +438,7 @@ def cross_validate(
     random_state: int = 0,
     test_size: float | None = None,
     groups: ArrayLike | None = None,
+    apart: Callable[[Ints, Ints], Ints] | None = None,
     splits: Sequence[Sequence[Split]] | None = None,
     validation: Sequence[Ints] | None = None,
     selection: str = "fixed",
@@ -458,6 +466,8 @@ def cross_validate(
         estimator's.
     test_size : test one random part of this share per repeat (hold-out), instead of folds.
     groups : (n,), examples of one group are never on both sides of a split, inner ones included.
+    apart : from the examples of a training and a test part, those to train on: what must not stand
+        beside the test examples is left out, as by `saen.overlap(X).apart`.
     splits : splits of your own, per repeat a list of (train, test) indices: several folds that
         test every example once, or one fold (a hold-out).
     validation : per repeat of one fold, the examples on which settings are decided, in place of
@@ -512,6 +522,8 @@ def cross_validate(
         )
     else:
         check_splits(splits, len(values))
+    if apart is not None:
+        splits = [[_left(apart, *fold) for fold in each] for each in splits]
     if validation is not None:
         check_validation(validation, splits, len(values))
     if run_dir is not None:
@@ -555,6 +567,13 @@ def cross_validate(
         same=data.same_data().astype(np.int64),
         ids=data.ids,
     )
+
+
+def _left(apart: Callable[[Ints, Ints], Ints], train: Ints, test: Ints) -> Split:
+    left = apart(train, test)
+    if not len(left):
+        raise InputError("no examples are left to train on: all overlap with test examples")
+    return left, test
 
 
 def out_of_fold(

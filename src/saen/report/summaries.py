@@ -173,6 +173,9 @@ def describe_evaluation(report: EvaluationReport) -> dict[str, str]:
             f"{groups['by']}: {plural(groups['count'], 'group')}, the largest "
             f"{groups['largest']:,} of {len(evaluation.targets):,} examples"
         )
+        left_out = evaluation.left_out()
+        if left_out:
+            lines["groups"] += f"; {100 * left_out:.1f} % left out of training beside test examples"
     lines[first.title] = describe_score(first, document[first.name])
     others = [
         f"{metric.title} {_value(metric, document[metric.name]['mean'])}"
