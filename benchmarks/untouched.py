@@ -3,8 +3,9 @@
 No default, candidate or setting was chosen by looking at these data. They come with packages that
 the tests install (RDKit, GraKeL, scikit-learn, networkx, Python itself), and from FOLDER, which has
 tables of molecules (bace, bbbp, esol, freesolv, tox21; those that are missing are left out). Each
-is run once, ten folds of seed 0 (nine of Cuneiform, whose classes are that small), and listed whether good or bad. Writes
-docs/results/untouched.json and .md; what is in untouched.json already is not run again.
+is run once, ten folds of seed 0 (nine of Cuneiform, whose classes are that small), and listed
+whether good or bad. Writes docs/results/untouched.json and .md; what is in untouched.json already
+is not run again.
 """
 
 from __future__ import annotations
