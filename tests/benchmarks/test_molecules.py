@@ -1,0 +1,35 @@
+"""The scores and intervals that `benchmarks.molecules` writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from benchmarks import molecules
+
+
+def test_scores_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    truth, predicted = rng.integers(2, size=(40, 2)).astype(float), rng.random((40, 2)).round(1)
+    truth[:5, 1] = np.nan
+    expected = [
+        roc_auc_score(truth[:, 0], predicted[:, 0]),
+        roc_auc_score(truth[5:, 1], predicted[5:, 1]),
+    ]
+    assert molecules.score("tox21", truth, predicted) == pytest.approx(np.mean(expected))
+    assert molecules.score("esol", np.zeros(2), np.array([3.0, 4.0])) == pytest.approx(12.5**0.5)
+
+
+def test_paired_intervals_hold_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(molecules, "BOOTSTRAPS", 200)
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=100)
+    good, bad = truth + 0.1 * rng.normal(size=100), truth + rng.normal(size=100)
+    own = {"truth": truth.tolist(), "predicted": good.tolist()}
+    peer = {"truth": truth.tolist(), "predicted": bad.tolist()}
+    mean, low, high = molecules.paired("esol", [(own, peer)] * 3)
+    assert low < mean < high < 0
+    run = {**own, "radius": [1.0] * 100, "similar": rng.random(100).tolist()}
+    assert molecules.coverage([run])[:2] == [1.0, 1.0]  # type: ignore[index]
+    assert molecules.coverage([own]) is None
