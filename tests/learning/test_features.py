@@ -141,10 +141,31 @@ def test_gaps_and_readers_without_features_are_said() -> None:
 
 def test_reader_bounds_what_it_has_not_seen() -> None:
     values = np.array([[1.0, np.nan, -np.inf], [2.0, np.nan, 3.0], [3.0, np.nan, np.inf]])
-    reader = FeatureReader.fit("given", Features(("a", "b", "c"), values))
+    reader = FeatureReader.fit(Features(("a", "b", "c"), values))
     new = reader.read(np.array([[1e300, 5.0, np.inf], [np.nan, np.inf, np.nan]]))
     assert np.isfinite(new).all()
     assert new[0, 0] == reader.read(values)[2, 0]
     assert (new[:, 1] == 0).all()
     with pytest.raises(InputError, match="wrong"):
         FeatureReader.unpack({"source": "given", "names": ["a"]}, np.full((5, 1), np.nan))
+
+
+def test_molecules_are_described_wherever_they_come_from(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    smiles = [f"{'C' * n}{end}" for n in range(1, 13) for end in ("O", "N", "[NH3+]")]
+    y = np.array([len(text) + 5.0 * text.endswith("O") for text in smiles])
+    graphs = saen.from_smiles(smiles)
+    train, test = np.arange(30), np.arange(30, 36)
+    model = saen.PartCountsRegressor(inner_folds=2)
+    described = graphs.with_features(["rdkit"])
+    evaluation = cross_validate(model, described, y, splits=[[(train, test)]])
+    model.fit(described[train], y[train])
+    assert np.allclose(evaluation.outputs[0, test], model.predict(described[test]), atol=1e-9)
+    assert model.fitted_.describe()["features"] > 200
+    model.save(tmp_path / "m.saen")  # type: ignore[attr-defined]
+    again = saen.load(tmp_path / "m.saen").predict(graphs[test])  # which are not said to have any
+    assert np.array_equal(again, model.predict(described[test]))
+    blend = saen.Regressor(inner_folds=2, budget="normal").fit(graphs[train], y[train])
+    tried = [each["candidate"] for each in blend.tried_]
+    assert {"part counts (atoms)", "part counts (descriptors)"} <= {*tried}
+    assert blend.predict(graphs[test]).shape == (6,)

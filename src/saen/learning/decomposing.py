@@ -152,7 +152,8 @@ class Decompositions(Collection):
         names = tuple(name for name in self._feature_names if name not in COMPUTED)
         given = self._feature_values
         found = [] if given is None else [Features(names, given)]
-        if source == RDKIT or RDKIT in self._feature_names:
+        source = RDKIT if RDKIT in self._feature_names else source
+        if source == RDKIT:
             if not self._descriptors:
                 self._descriptors.append(Features(*descriptors(self._molecules)))
             found.append(self._descriptors[0])
@@ -160,7 +161,7 @@ class Decompositions(Collection):
             return None
         values = np.hstack([each.values for each in found])
         own = values if self.rows is None else values[self.rows]
-        return Features(sum((each.names for each in found), ()), own)
+        return Features(sum((each.names for each in found), ()), own, source)
 
     @property
     def _feature_names(self) -> tuple[str, ...]:

@@ -21,10 +21,11 @@ TAIL = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Numbers about examples, (n, k), NaN where unknown, and their names."""
+    """Numbers about examples, (n, k), NaN where unknown, their names, and where they are from."""
 
     names: tuple[str, ...]
     values: Floats
+    source: str = GIVEN
 
     def named(self, names: tuple[str, ...]) -> Floats:
         """The columns of these names; `InputError` for the first that there is not."""
@@ -70,12 +71,12 @@ class FeatureReader:
     scale: Floats
 
     @staticmethod
-    def fit(source: str, features: Features) -> FeatureReader:
+    def fit(features: Features) -> FeatureReader:
         """By the features of training examples.
 
         >>> values = np.array([[1.0, 5], [np.nan, 5], [2, 5], [3, 5]])
         >>> known = Features(("pH", "constant"), values)
-        >>> FeatureReader.fit("given", known).read(values)[:, 0].round(2).tolist()
+        >>> FeatureReader.fit(known).read(values)[:, 0].round(2).tolist()
         [-1.41, 0.0, 0.0, 1.41]
         """
         values = np.where(np.isnan(features.values), np.nan, features.values)
@@ -93,7 +94,7 @@ class FeatureReader:
         differ = spread > 1e-9 * np.maximum(np.abs(mean), 1e-30)
         n = max(int(differ.sum()), 1)
         scale = np.where(differ, 1 / np.where(differ, spread, 1.0), 0.0) / np.sqrt(n)
-        return FeatureReader(source, features.names, middle, low, high, mean, scale)
+        return FeatureReader(features.source, features.names, middle, low, high, mean, scale)
 
     def read(self, values: Floats) -> Floats:
         """The numbers as models read them, (n, k)."""

@@ -659,7 +659,7 @@ class _FoldProblem:
         self.reader, self.read = None, None
         if self.features is not None:
             known = replace(self.features, values=self.features.values[train])
-            self.reader = FeatureReader.fit(self.arguments.features, known)
+            self.reader = FeatureReader.fit(known)
             self.read = sparse.csr_array(self.reader.read(self.features.values))
         depths, given = self._depths(), self.arguments.C
         C, depth, best, held_out = USUAL_C, depths[-1], None, None
