@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Annotated, Any, TypeVar
 
+from saen._util.memory import resident_memory
 from saen._util.strings import plural
 from saen._version import __version__
 from saen.errors import FileError, InputError, MissingExtraError, SaenError
@@ -352,15 +353,7 @@ class _Metrics:
         for name, kind, value in (
             ("saen_examples_total", "counter", self.examples),
             ("saen_requests_active", "gauge", self.active),
-            ("process_resident_memory_bytes", "gauge", _resident_bytes()),
+            ("process_resident_memory_bytes", "gauge", resident_memory() or 0),
         ):
             lines += [f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"
-
-
-def _resident_bytes() -> int:
-    """Memory of this process, 0 where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

@@ -16,7 +16,7 @@ BOND = [(0, 1), (1, 2)]
 RING = [(i, (i + 1) % 6) for i in range(6)]
 CLIQUE = [(i, j) for i in range(6) for j in range(i)]
 HUB = [(0, i) for i in range(1, RING_DEGREE + 2)]
-MAX_NORMAL = 13
+MAX_NORMAL = 8
 """Candidates that the table promises at most, unless more are asked for."""
 
 

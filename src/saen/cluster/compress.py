@@ -11,6 +11,7 @@ import numpy as np
 
 from saen._util.atomic import check_output, holds_input
 from saen._util.executor import Executor
+from saen._util.memory import peak_memory
 from saen._util.progress import bar
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import Work, work_folder
@@ -25,7 +26,6 @@ from saen.io.store.shards import Shards, read_shards
 from saen.jobs.compress import (
     CompressionReport,
     known_ceiling,
-    peak_memory,
     step_seconds,
 )
 from saen.jobs.store import open_run, versions

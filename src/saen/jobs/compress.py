@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -12,6 +11,7 @@ from typing import Any
 
 from saen._util.arrays import Array
 from saen._util.atomic import check_output
+from saen._util.memory import peak_memory
 from saen._util.progress import bar
 from saen.data._collection import concatenate_values
 from saen.data.chunks import compress_graphs
@@ -224,19 +224,3 @@ def _compress_parts(
     numbers = concatenate_values(features) if features else None
     about = (joined, names, title, numbers, feature_names)
     return replace(fitted, vocabulary=vocabulary), compressed, *about
-
-
-def peak_memory() -> int | None:
-    """The largest resident size of this process so far, in bytes, where the system reports it."""
-    try:
-        # What getrusage gives on Linux survives exec: it may be the parent's.
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
-    except (OSError, IndexError, ValueError):
-        pass
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -21,6 +21,7 @@ from saen.data.overlap import Overlap
 from saen.errors import InputError
 from saen.io.parsing.records import skipped_records
 from saen.io.result_tables import open_table
+from saen.jobs.forecast import forecast_line
 from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups, overlap_groups
 from saen.jobs.job import Job, check_targets, kept_columns, named_targets
 from saen.jobs.molecules import molecule_lines
@@ -30,8 +31,9 @@ from saen.learning.decomposing import Decompositions
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.metrics import find_metric
-from saen.learning.models.base import Progress
+from saen.learning.models.base import Progress, Study
 from saen.learning.overlap import overlap
+from saen.learning.problem import Problem
 from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.network.devices import choose_device, device_name
 
@@ -194,16 +196,22 @@ def evaluate_dataset(
             "largest": int(sizes.max()),
         }
     with _run_directory(out, recorded, notify) as folder:
+        named = named_targets(targets, data.target_names)
+        problem = Problem.of(named, regression=estimator.regression, groups=groups)
+        study = Study(known, problem, job.seed)
+        times = repeats * folds if splits is None else sum(map(len, splits.repeats))
+        expected = forecast_line(estimator.learner(), study, times)
+        if expected is not None and notify is not None:
+            notify(expected)
         with bar("training", 1, shown=None if progress is None else False) as update:
             evaluation = cross_validate(
                 estimator,
                 known,
-                named_targets(targets, data.target_names),
+                problem,
                 n_repeats=repeats,
                 n_folds=folds,
                 random_state=job.seed,
                 test_size=protocol.test_size,
-                groups=groups,
                 apart=apart,
                 splits=None if splits is None else splits.repeats,
                 validation=None if splits is None else splits.validation,

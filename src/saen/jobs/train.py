@@ -28,6 +28,7 @@ from saen.io.formats.registry import check_options
 from saen.io.parsing.records import skipped_records, targets_for
 from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
+from saen.jobs.forecast import forecast_line
 from saen.jobs.groups import load_groups
 from saen.jobs.job import Job, check_targets, named_targets
 from saen.jobs.molecules import molecule_lines, stereo_lines
@@ -42,7 +43,7 @@ from saen.learning.decomposing import (
 )
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
-from saen.learning.models.base import Learner
+from saen.learning.models.base import Learner, Study
 from saen.learning.overlap import TrainingGraphs
 from saen.learning.parameters import clone_with
 from saen.learning.problem import Problem
@@ -214,6 +215,10 @@ def train_model(
             notes += molecule_lines(job.data, data, job.reading, skipped, command=told)
             for line in notes:
                 say(f"note: {line}")
+        with _timed(seconds, "compress"):
+            expected = forecast_line(learner, Study(prepared, problem, job.seed))
+        if expected is not None:
+            say(expected)
         held_out = None
         if test is not None:
             with _timed(seconds, "hold out"), bar("training", 1) as update:

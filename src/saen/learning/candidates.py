@@ -69,6 +69,11 @@ class Facts:
         return self.n < FEW
 
     @property
+    def weighted(self) -> bool:
+        """Whether nodes or edges have real-valued attributes."""
+        return self.attributes or self.edge_attributes
+
+    @property
     def dense(self) -> bool:
         """Whether nodes have many neighbours."""
         return self.links >= DENSE * self.nodes
@@ -172,7 +177,7 @@ RULES = (
     Rule(
         "part counts (pairs)",
         _counts,
-        lambda f: f.ringed and f.few,
+        lambda f: f.ringed and f.few and not f.weighted,
         lambda f: _pairs(f, norm=None if f.numbers else "l2"),
         "of few molecules, two atoms and their distance occur more often than whole neighbourhoods",
         "quick",
@@ -180,7 +185,7 @@ RULES = (
     Rule(
         "part counts (pairs, sizes)",
         _counts,
-        lambda f: f.ringed and f.few,
+        lambda f: f.ringed and f.few and not f.weighted and not f.descriptors,
         lambda f: _pairs(f, norm=_other_norm(f)),
         "as above",
         "quick",
@@ -196,21 +201,21 @@ RULES = (
     Rule(
         "part counts (descriptors)",
         _counts,
-        lambda f: f.descriptors,
+        lambda f: f.descriptors and not f.weighted,
         lambda f: _neighbourhoods(f.scaled, norm=None if f.numbers else "l2", features="rdkit"),
         "descriptors of whole molecules say what parts alone do not, such as surfaces",
     ),
     Rule(
         "part counts (atoms, descriptors)",
         _counts,
-        lambda f: f.descriptors,
+        lambda f: f.descriptors and not f.weighted,
         lambda f: _neighbourhoods("node", norm=None if f.numbers else "l2", features="rdkit"),
         "both",
     ),
     Rule(
         "part counts (descriptors, forest)",
         _counts,
-        lambda f: f.descriptors and f.n <= MAX_FOREST_EXAMPLES,
+        lambda f: f.descriptors and not f.weighted and f.n <= MAX_FOREST_EXAMPLES,
         lambda f: _neighbourhoods("node", model="forest", features="rdkit"),
         "descriptors have thresholds",
     ),
@@ -306,7 +311,7 @@ RULES = (
         "thorough",
     ),
 )
-"""In the order in which candidates are tried; at most thirteen apply in budget `normal`."""
+"""In the order in which candidates are tried; at most eight apply in budget `normal`."""
 
 
 def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass
 from hashlib import blake2b
@@ -120,6 +120,23 @@ Results = Sequence[FoldResult | DivergenceError]
 """One per fold; an error where the training of a fold diverged."""
 
 
+class Cost(NamedTuple):
+    """What fitting takes, roughly: seconds of one core, bytes that stay, and bytes while it works.
+
+    Of data that are decomposed already.
+    """
+
+    seconds: float
+    kept: float
+    working: float
+
+    @staticmethod
+    def of_all(costs: Iterable[Cost]) -> Cost:
+        """Of fits one after the other."""
+        seconds, kept, working = np.array([(0.0, 0.0, 0.0), *costs]).T
+        return Cost(float(seconds.sum()), float(kept.sum()), float(working.max()))
+
+
 class Learner(ABC):
     """How models are made of training examples: one per fold, which sees no other examples."""
 
@@ -161,6 +178,10 @@ class Learner(ABC):
                 raise result
             done.append(result)
         return done
+
+    @abstractmethod
+    def cost(self, study: Study, folds: Sequence[Fold]) -> Cost:
+        """A forecast of what `fit` takes."""
 
     def scored_by(self, metric: Metric) -> Learner:
         """The same, with this metric where scores decide anything."""

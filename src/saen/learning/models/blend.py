@@ -27,6 +27,7 @@ from saen.learning.decomposing import Decompositions, DecompositionSpec
 from saen.learning.metrics import Metric
 from saen.learning.models.base import (
     Candidate,
+    Cost,
     Explained,
     Fitted,
     FoldResult,
@@ -93,6 +94,15 @@ class BlendLearner(Learner):
     def candidates(self, data: Decompositions, train: Ints) -> list[Candidate]:
         """Those that are listed."""
         return self.listed(data, train)
+
+    def cost(self, study: Study, folds: Sequence[Fold]) -> Cost:
+        """That of all candidates."""
+        folds = study.split_inside(folds, self.inner_folds)
+        return Cost.of_all(
+            candidate.learner.cost(study, [fold])
+            for fold in folds
+            for candidate in self.listed(study.data, fold.train)
+        )
 
     def first_stage(self, data: Decompositions, train: Ints) -> Learner | None:
         """The blend of the cheap candidates, where there are others."""

@@ -46,6 +46,7 @@ from saen.learning.decomposing import (
 from saen.learning.features import GIVEN, RDKIT, FeatureReader, Features
 from saen.learning.models.base import (
     Candidate,
+    Cost,
     Explained,
     FeatureContribution,
     Fitted,
@@ -87,6 +88,10 @@ USUAL_C = 1.0
 MAX_THRESHOLDS = 32
 MIN_PARALLEL_ENTRIES = 2_000_000
 """Entries of all fits together from which on several processes are worth their start."""
+SECONDS_PER_ENTRY, KEPT_PER_PART, WORKING_PER_ENTRY = 2e-7, 80, 200
+"""Of forecasts: a fit to an entry of the top level, bytes of a model and while it is fitted."""
+TYPICAL_TRIALS = 2.5
+"""Of C, for a forecast."""
 MAX_FOREST_DEPTH = 2
 """Up to which a forest chooses its depth: larger parts are too rare to split on."""
 FOREST_WORK = 50
@@ -165,6 +170,22 @@ class CountsLearner(Learner):
         folds = study.split_inside(folds, self.arguments.inner_folds)
         study.expect(len(folds))
         return lambda: self._fit(study, folds)
+
+    def cost(self, study: Study, folds: Sequence[Fold]) -> Cost:
+        """By the parts of the examples: those of every depth, for every setting that is tried."""
+        costs, forest = [], self.arguments.model == "forest"
+        outputs = max(study.problem.targets.n_outputs, 1)
+        for fold in study.split_inside(folds, self.arguments.inner_folds):
+            decomposed = study.decomposed(self.spec, fold.train)
+            top = decomposed.compressed.hierarchy.relations[-1]
+            depths = top.n_roles if decomposed.graded and self.arguments.depth == "auto" else 1
+            trials = (depths + 1) / 2 + (0 if forest else TYPICAL_TRIALS)
+            inner = sum(len(fit) for fit, _ in fold.inner or ()) / max(len(fold.train), 1)
+            work = top.n_entries * outputs * (1 + trials * inner) * (FOREST_WORK if forest else 1)
+            kept = top.n_parts * (KEPT_PER_PART + 8 * outputs)
+            working = top.n_entries * WORKING_PER_ENTRY + 3 * 8 * outputs * top.n_parts
+            costs.append(Cost(work * SECONDS_PER_ENTRY, kept, working))
+        return Cost.of_all(costs)
 
     def _fit(self, study: Study, folds: Sequence[Fold]) -> list[FoldResult]:
         files: list[Path | None] = []

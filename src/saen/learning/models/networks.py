@@ -32,6 +32,7 @@ from saen.learning.decomposing import (
 )
 from saen.learning.models.base import (
     Candidate,
+    Cost,
     Explained,
     Fitted,
     FoldResult,
@@ -70,6 +71,11 @@ MAX_UNCOMPRESSED = 10_000
 """Entries of an example that is predicted without merging its identical parts."""
 PADDING = 0.25
 """Of the range of training targets, on either side of it: further away networks predict nothing."""
+STEP_SECONDS, SECONDS_PER_OBJECT = 2e-3, 1.5e-7
+"""Of forecasts: a step of one network, and what it adds per object and entry of a batch."""
+TORCH_BYTES = 200_000_000
+MAX_KEPT_OBJECTS, BYTES_PER_KEPT, BYTES_PER_OBJECT = 1 << 23, 60, 256
+"""Of forecasts: batches that are kept, and activations of a step."""
 _COUNT = Interval(Integral, 1, sys.maxsize, closed="both")
 _MAX_RATE = 1e30  # well within float32
 
@@ -203,6 +209,22 @@ class NetworkLearner(Learner):
             return [done[place] for place in range(len(folds))]
 
         return results
+
+    def cost(self, study: Study, folds: Sequence[Fold]) -> Cost:
+        """By the objects that the examples of a batch reach, in every step."""
+        costs = []
+        for fold in study.split_inside(folds, self.arguments.inner_folds):
+            compressed = study.decomposed(self.spec, fold.train).compressed
+            hierarchy, runs = compressed.hierarchy, self._runs(fold, study.seed)
+            sample = np.arange(0, len(compressed), runs[0].n_batches)
+            reached = hierarchy[np.unique(compressed.top[sample])]
+            objects = sum(reached.sizes) + sum(each.n_entries for each in reached.relations)
+            steps = self.arguments.epochs * sum(run.n_batches for run in runs)
+            batches = min(objects * runs[0].n_batches, MAX_KEPT_OBJECTS) * BYTES_PER_KEPT
+            working = batches + objects * BYTES_PER_OBJECT * len(runs)
+            costs.append(Cost(steps * (STEP_SECONDS + objects * SECONDS_PER_OBJECT), 0, working))
+        torch_itself = 0 if "torch" in sys.modules else TORCH_BYTES
+        return Cost.of_all([*costs, Cost(0, torch_itself, 0)])
 
     def _runs(self, fold: Fold, seed: int) -> list[Run]:
         """The networks of a fold: of every inner fold, or of all training examples."""
