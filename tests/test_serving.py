@@ -254,6 +254,7 @@ def test_server_with_200_clients_some_of_them_malformed_stays_right(models: Any)
         assert (process.returncode, out, errors) == (143, "", "")
 
 
+@pytest.mark.slow
 def test_server_answers_open_requests_when_terminated_and_slow_ones_after_their_time(
     models: Any,
 ) -> None:
@@ -304,6 +305,7 @@ def test_memory_of_the_server_does_not_grow(models: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # as the command does
 def test_server_follows_its_own_specification(models: Any) -> None:
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     import hypothesis
@@ -331,6 +333,7 @@ def test_page_shows_a_request_that_is_answered(client: TestClient) -> None:
     assert answer.json()["predictions"][0]["id"] == "a"
 
 
+@pytest.mark.slow
 def test_lines_of_the_dockerfile_run(models: Any, tmp_path: Path) -> None:
     text = (ROOT / "examples" / "Dockerfile").read_text(encoding="utf-8")
     lines = dict(re.findall(r"^(\w+) (?:CMD )?(.*)$", text, re.M))
