@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from saen._util.remote import is_file, is_remote, upload
 from saen.errors import FileError
 
 # Temporary files are named .NAME.HOST-PROCESS-RANDOM, so that a later run knows whose they are.
@@ -38,7 +39,7 @@ def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     [('note.txt', 'whole')]
     """
     try:
-        target = Path(os.path.realpath(path))
+        target = Path(path) if is_remote(path) else Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         special = is_special(target)
@@ -50,7 +51,9 @@ def atomic_write(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
         temporary.touch(mode=0o600 if special else 0o666, exist_ok=False)
         mode = stat.S_IMODE((target if target.is_file() else temporary).stat().st_mode)
         yield temporary
-        if special:
+        if is_remote(target):
+            upload(temporary, target)
+        elif special:
             with temporary.open("rb") as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
         else:
@@ -85,6 +88,10 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
     try:
         if target.is_dir():
             raise FileError("is a folder, not a file", path=path)
+        if is_remote(target):
+            if not force and is_file(target):
+                raise FileError("already exists (use --force to overwrite)", path=path)
+            return
         if is_special(target):
             return
         if not target.parent.is_dir():
@@ -101,8 +108,8 @@ def check_output(path: str | Path, *, force: bool = False, inputs: Iterable[obje
 
 
 def is_special(path: Path) -> bool:
-    """Whether there is something at the path that is neither a regular file nor a folder."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    """Whether a path is of something that is neither a regular file nor a folder: a URL, say."""
+    return is_remote(path) or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def holds_input(target: Path, source: object) -> bool:
@@ -144,6 +151,8 @@ def make_folder(path: str | Path) -> Path:
     True
     """
     folder = Path(path)
+    if is_remote(folder):  # object stores have none
+        return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -212,6 +221,12 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     ['note.txt']
     """
     try:
+        if is_remote(path):
+            with tempfile.TemporaryDirectory(prefix="saen-") as name:
+                yield Path(name)
+                for file in sorted(Path(name).iterdir()):  # the index last
+                    upload(file, path / file.name)
+            return
         with scratch_folder(path) as scratch:
             yield make_folder(scratch / "new")
             _swap_folder(scratch, path)

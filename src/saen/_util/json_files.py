@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from saen._util.atomic import atomic_write
+from saen._util.remote import local_copy
 from saen.errors import FileError
 
 CHECKSUM = "checksum"
@@ -39,7 +40,8 @@ def read_json(path: Path, *, sealed: bool = False) -> Any:
     saen.errors.FileError: ...summary.json: damaged or edited: the checksum does not match
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        with local_copy(path) as local:
+            document = json.loads(local.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileError("no such file", path=path) from None
     except (OSError, ValueError, RecursionError) as error:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from saen._util.remote import is_remote
 from saen._util.strings import did_you_mean
 from saen.cli.output import report_skipped, say
 from saen.errors import FileError, InputError
@@ -344,7 +345,7 @@ def _check_early(values: dict[str, Any], source: str) -> None:
     """Raise for mistakes that can be seen without reading anything."""
     from saen.io.sources.local import check_source
 
-    if "model" in values and not values["model"].exists():
+    if "model" in values and not (values["model"].exists() or is_remote(values["model"])):
         raise FileError("no such file", path=values["model"])
     if source != "-":
         check_source(source)

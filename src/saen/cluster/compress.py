@@ -13,6 +13,7 @@ from saen._util.atomic import check_output, holds_input
 from saen._util.executor import Executor
 from saen._util.memory import peak_memory
 from saen._util.progress import bar
+from saen._util.remote import is_remote
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import Work, work_folder
 from saen.data.chunks import compress_graphs
@@ -112,6 +113,11 @@ def compress_into_partitions(
     only with `force`.
     """
     shards = read_shards(folder)
+    if is_remote(out):
+        raise FileError(
+            "partitions are merged in a folder that all machines see, not in an object store",
+            path=out,
+        )
     if holds_input(out, shards.folder):
         raise FileError("is an input of this command: choose another output", path=out)
     times = [perf_counter()]

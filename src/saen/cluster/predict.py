@@ -12,6 +12,7 @@ from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.executor import Executor
 from saen._util.progress import bar
+from saen._util.remote import absolute
 from saen.cluster.work import Work, work_folder
 from saen.errors import InputError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
@@ -55,7 +56,7 @@ def predict_shards(
     _check_takes(model, shards)
     settings = _settings("predict", model_file, shards, device)
     with work_folder(out, settings) as work:
-        arguments = (Path(model_file).absolute(), device)
+        arguments = (absolute(model_file), device)
         files = _run(shards, executor, work, _predict_shard, arguments)
         return write_predictions(model, out, map(_predicted_rows, files, shards.files))
 
@@ -90,7 +91,7 @@ def embed_shards(
     number, name, lower = chosen_level(model, level)
     settings = _settings("embed", model_file, shards, device) | {"level": number}
     with work_folder(out, settings) as work:
-        arguments = (Path(model_file).absolute(), device, number)
+        arguments = (absolute(model_file), device, number)
         files = list(_run(shards, executor, work, _embed_shard, arguments))
 
         def parts() -> Iterator[Embedded]:

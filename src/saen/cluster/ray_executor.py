@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 
 from saen._util.atomic import temporary_folder
+from saen._util.remote import is_remote
 from saen.cluster.executors import MAX_RETRIES, TIMEOUT, Task, out_of_memory, run_task
 from saen.errors import FileError, MissingExtraError, SaenError, WorkerError
 from saen.jobs.store import versions
@@ -225,7 +226,7 @@ def _compared_first() -> Callable[..., Any]:
 def run_and_look(task: Task) -> tuple[Path | None, Any, SaenError | None]:
     """Run a task; also the outermost folder, or the file, that it did not find, if that is all."""
     result, error = run_task(task)
-    if not isinstance(error, FileError):
+    if not isinstance(error, FileError) or is_remote(error.path):
         return None, result, error
     places = [*reversed(error.path.parents), error.path]
     return next((place for place in places if not place.exists()), None), result, error

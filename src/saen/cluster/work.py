@@ -11,6 +11,7 @@ from typing import Any
 
 from saen._util.atomic import atomic_write, remove_folder, temporary_folder
 from saen._util.executor import Executor
+from saen._util.remote import is_remote
 from saen.errors import FileError
 from saen.io.store import container
 from saen.jobs.store import open_run
@@ -75,10 +76,10 @@ def _is_whole(file: Path) -> bool:
 def work_folder(out: Path | None, settings: dict[str, Any]) -> Iterator[Work]:
     """A folder beside `out`, which is kept if the block fails and found again by the next run.
 
-    `settings` decide the results: those of other settings are removed. Without `out`, a temporary
-    folder of this machine, which tasks on others do not see.
+    `settings` decide the results: those of other settings are removed. Without `out`, or
+    where it is in an object store, a temporary folder of this machine, which others do not see.
     """
-    if out is None:
+    if out is None or is_remote(out):
         private = temporary_folder()
         try:
             yield Work(private, shared=False)

@@ -11,6 +11,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import expand_user
+from saen._util.remote import is_file
 from saen.data._collection import COMPUTED, Collection, Rows
 from saen.data.chunks import compress_graphs
 from saen.data.compression import Compressed, compress
@@ -331,7 +332,7 @@ class CompressedExamples(Decompositions):
 def is_compressed(source: str | Path) -> bool:
     """Whether a path is a file of a compressed hierarchy."""
     path = expand_user(source)
-    if path.suffix != ".saen" or not path.is_file():
+    if path.suffix != ".saen" or not is_file(path):
         return False
     return container.read_header(path).kind == "compressed"
 

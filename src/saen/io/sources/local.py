@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from saen._util.atomic import expand_user
+from saen._util.remote import is_file, is_remote
 from saen.errors import FileError
 from saen.io.formats.registry import SUFFIXES, find_format
 from saen.io.sources.catalog import CatalogEntry, download_path, find_entry
@@ -46,7 +47,10 @@ def check_source(name_or_path: str | os.PathLike[str]) -> None:
     saen.errors.FileError: no/such.jsonl: no such file or folder
     """
     path = _explicit_path(name_or_path)
-    if path is not None and not path.exists() and str(name_or_path) not in GENERATED:
+    if path is not None and is_remote(path):
+        if not (is_file(path / "shards.json") or is_file(path)):
+            raise FileError("no such file, or folder of shards", path=path)
+    elif path is not None and not path.exists() and str(name_or_path) not in GENERATED:
         raise FileError("no such file or folder", path=path)
 
 

@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 
 from saen._util.arrays import Array, smallest_unsigned
 from saen._util.atomic import atomic_write
+from saen._util.remote import local_copy
 from saen._util.strings import short_label
 from saen.data._collection import checked_names
 from saen.data.compression import Compressed
@@ -217,7 +218,8 @@ def read_header(path: str | Path) -> Header:
 
     Raises `FileError` if the file is missing, foreign or of a newer format.
     """
-    metadata, shapes = _metadata_of(path)
+    with local_copy(path) as local:
+        metadata, shapes = _metadata_of(local)
     return Header(metadata["kind"], metadata["version"], metadata["document"], shapes)
 
 
@@ -236,9 +238,14 @@ def is_container(path: str | Path) -> bool:
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     """Kind, JSON and memory-mapped arrays of a file that `write` wrote."""
+    with local_copy(path) as local:
+        return _read(local)
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, Array]]:
     metadata, _ = _metadata_of(path)
     try:
-        arrays = _map(Path(path))
+        arrays = _map(path)
     except (OSError, ValueError, KeyError) as error:
         raise FileError(f"not a readable saen file ({_reason(error)})", path=path) from error
     if metadata.pop("checksum", None) != _checksum(metadata, arrays):
@@ -251,7 +258,8 @@ def read_examples(path: str | Path) -> tuple[Array | None, Array | None, tuple[s
 
     The other arrays are neither read nor checked.
     """
-    header, tensors = read_header(path), _map(Path(path))
+    with local_copy(path) as local:
+        header, tensors = read_header(local), _map(local)
     with consistent(path):
         columns = unpack_columns(("targets",), header.document, tensors)
         names = checked_names(header.document.get("target_names", ()), columns["targets"])

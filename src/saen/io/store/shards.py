@@ -18,6 +18,7 @@ import numpy as np
 from saen._util.arrays import Array, Ints, offsets
 from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
+from saen._util.remote import absolute, is_file, is_remote, local_copy
 from saen._util.strings import plural
 from saen.data._collection import common_names, concatenate_values
 from saen.data.documents import Documents
@@ -96,18 +97,19 @@ class Shards:
     def read(self, number: int) -> Any:
         """The examples of one shard; `FileError` if the file is not what the index says."""
         shard, path = self.shards[number], self.folder / self.shards[number].file
-        if not path.is_file():
+        if not (path.is_file() or is_remote(path)):
             raise FileError(f"no such file, but {INDEX} lists it: convert again", path=path)
-        if path.stat().st_size != shard.bytes or file_checksum(path) != shard.checksum:
-            raise FileError(f"damaged, or not the file that {INDEX} lists", path=path)
-        data = container.load(path)
+        with local_copy(path) as local:
+            if local.stat().st_size != shard.bytes or file_checksum(local) != shard.checksum:
+                raise FileError(f"damaged, or not the file that {INDEX} lists", path=local)
+            data = container.load(local)
         if not isinstance(data, KINDS[self.kind]):
             raise FileError(f"contains a {type(data).__name__}, not {self.kind}", path=path)
         return data
 
     def one(self, number: int) -> Shards:
         """A shard alone: what a task needs to read it, wherever it runs."""
-        folder = self.folder.absolute()
+        folder = absolute(self.folder)
         return replace(self, folder=folder, shards=(self.shards[number],), vocabulary={})
 
     def targets(self) -> Array | None:
@@ -137,7 +139,7 @@ class Shards:
 
 def is_shards(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder of shards."""
-    return (expand_user(path) / INDEX).is_file()
+    return is_file(expand_user(path) / INDEX)
 
 
 def write_shards(
@@ -333,6 +335,10 @@ def _labels(data: Data) -> Iterator[tuple[str, Vocabulary]]:
 
 def _check_place(path: Path, *, force: bool) -> None:
     """Raise unless `path` is absent, an empty folder, or with `force` one of shards alone."""
+    if is_remote(path):
+        if not force and is_file(path / INDEX):
+            raise FileError("already exists (use --force to overwrite)", path=path)
+        return
     try:
         files = sorted(path.iterdir())
     except FileNotFoundError:
@@ -350,5 +356,5 @@ def _check_place(path: Path, *, force: bool) -> None:
 
 def file_checksum(path: Path) -> str:
     """The BLAKE2b digest of a file."""
-    with path.open("rb") as file:
+    with local_copy(path) as local, local.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
