@@ -284,6 +284,10 @@ def markdown(document: Mapping[str, Any]) -> str:
     ]
     one, two = rows[0]["seconds"], rows[1]["seconds"]
     times = AHEAD / document["graphs"]
+    load, cores = document["load_average"], document["machine"]["cores"]
+    busy = f"The load average of the machine was {load:.1f}" + (
+        ", so that times are too long, and their ratio says nothing." if load > cores else "."
+    )
     size = {key: quantity(value, "bytes") for key, value in document["bytes"].items()}
     ahead = {key: quantity(value * times, "bytes") for key, value in document["bytes"].items()}
     headings = ("stage", "nodes", "wall", "sent and received by node", "peak memory by node")
@@ -303,9 +307,8 @@ def markdown(document: Mapping[str, Any]) -> str:
             f"are `saen compress --partitions {RANGES}`, which lost its second node while shards "
             "were compressed, or merged; all files are the same byte for byte as those of one "
             "node. Training runs in the command alone.\n",
-            f"From one node to two, compressing is {one / two:.2f} times as fast; other work was "
-            f"on the machine (load average {document['load_average']:.1f}), and starting and "
-            "ending a command on Ray takes some seconds of both.\n",
+            f"{busy} From one node to two, compressing was {one / two:.2f} times as fast; starting "
+            "and ending a command on Ray takes some seconds of both.\n",
             f"In proportion, a billion such graphs are {one * times / 3600:,.0f} core hours, "
             f"{ahead['shards']} of shards, {ahead['split']} of splits and at most "
             f"{ahead['ranges']} of ranges (unique objects grow more slowly than graphs, see "
