@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array
+from saen._util.lazy import LazyModule
 from saen._util.strings import did_you_mean, plural
 from saen.data.duplicates import identical_examples
 from saen.data.overlap import Overlap
@@ -19,7 +20,11 @@ from saen.io.libraries.rdkit import canonical_smiles, murcko_scaffolds
 from saen.io.options import ReadOptions
 from saen.io.parsing.tables import SUFFIXES, column_name, read_table
 from saen.learning.overlap import overlap
-from saen.learning.splits import remaining_records
+
+if TYPE_CHECKING:
+    from saen.learning import splits
+else:
+    splits = LazyModule("saen.learning.splits")
 
 SCAFFOLD, NO_SCAFFOLD, MOLECULE = "scaffold", "(no rings)", "molecule"
 OVERLAP, DUPLICATES = "overlap", "duplicates"
@@ -128,7 +133,7 @@ def _lines(groups: str, data: Any, skipped: Sequence[int | None]) -> NDArray[np.
             f"groups must be a column or key of the data, a file with one line per example, "
             f"{SCAFFOLD}, {MOLECULE}, {OVERLAP} or {DUPLICATES}, not {groups!r}{hint}"
         ) from None
-    records = remaining_records(len(data), skipped)
+    records = splits.remaining_records(len(data), skipped)
     n = len(data) + len(set(skipped))
     if len(lines) != n or records is None:
         raise FileError(f"{len(lines)} groups for {n} examples", path=groups)
