@@ -63,7 +63,7 @@ def test_drawing_writes_the_picture_it_names(tmp_path, figure):
 def test_evaluating_gives_accuracy_ceilings_and_twins():
     report = run(
         *("evaluate", "threads", "--repeats", "2", "--folds", "3"),
-        *("--preset", "network", "--epochs", "2"),
+        *("--preset", "network", "--epochs", "2", "--radii", "0"),
     )
     assert report["protocol"] == {"repeats": 2, "folds": 3, "selection": "fixed"}
     assert report["settings"]["epochs"] == 2
@@ -111,6 +111,7 @@ def test_a_mistake_is_one_message_with_exit_code_2(arguments, message):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals work otherwise on Windows")
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     out = tmp_path / "big.saen"
     code = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -44,15 +45,25 @@ def command_imports(*arguments: str, **environment: str) -> set[str]:
     return imported("from saen.cli import main\nmain()", *arguments, **environment)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("--help",), ("--version",), (), ("trian",), ("train", "--wrong"), ("train", "--help")],
-    ids=" ".join,
-)
-def test_help_and_usage_errors_import_no_arrays_tables_or_networks(
-    arguments: tuple[str, ...],
-) -> None:
-    modules = command_imports(*arguments)
+COMMANDS = """
+import json
+from saen.cli import main
+for sys.argv[1:] in json.loads(sys.argv[1]):
+    try:
+        main()
+        print("0 of", sys.argv)
+    except SystemExit as stop:
+        print(stop.code, "of", sys.argv)
+"""
+
+
+def commands_import(*commands: str) -> set[str]:
+    """What several command lines import together, one after another in one process."""
+    return imported(COMMANDS, json.dumps([line.split() for line in commands]))
+
+
+def test_help_and_usage_errors_import_no_arrays_tables_or_networks() -> None:
+    modules = commands_import("--help", "--version", "", "trian", "train --wrong", "train --help")
     assert "saen.cli.app" in modules
     assert not modules & (NETWORKS | TABLES | ARRAYS)
 

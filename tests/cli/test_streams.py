@@ -105,8 +105,11 @@ main()
 @pytest.mark.parametrize(
     ("module", "how"),
     [
-        *product(["typer", "rich.console"], ["directly", "in a callback"]),
-        *product(["saen.jobs.predict", "torch"], HOW),
+        *product(["saen.jobs.predict"], HOW),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [*product(["typer", "rich.console"], HOW[:2]), *product(["torch"], HOW)]
+        ),
     ],
 )
 def test_ctrl_c_during_the_imports_is_one_line(
@@ -142,6 +145,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_answered_in_the_middle_of_a_product() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", LONG_COMPUTATION],

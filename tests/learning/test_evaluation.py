@@ -40,7 +40,9 @@ def test_every_structure_is_tested_once_per_repeat(threads, quick):
 
 
 def test_results_do_not_depend_on_how_many_networks_train_at_once(threads):
-    exact = saen.SAENClassifier(epochs=3, n_models=2, dtype="float64", batch_size=20)
+    exact = saen.SAENClassifier(
+        radii=(0, 1), epochs=3, n_models=2, inner_folds=2, dtype="float64", batch_size=20
+    )
     found = [
         cross_validate(
             exact, threads, threads.targets, n_repeats=2, n_folds=3, parallel_models=size

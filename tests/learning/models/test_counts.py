@@ -15,6 +15,7 @@ from saen import (
     explain,
     explain_collection,
     generate_threads,
+    save,
 )
 from saen.jobs.inspect import inspect_file
 from saen.learning.models import counts, forest
@@ -256,6 +257,7 @@ def test_test_targets_change_nothing():
     assert np.array_equal(one.held_out, two.held_out)
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same():
     model = PartCountsClassifier(**SMALL)
     prepared = model.prepare(THREADS)
@@ -461,16 +463,17 @@ def test_commands_take_the_preset(tmp_path, monkeypatch):
         'model = "part_counts"\n[defaults]\n'
         'decomposition = "neighbourhoods(depth=1)"\ninner_folds = 2\n'
     )
-    trained = run("train", "threads", "--preset", "quick.toml", "-o", "m.saen")
+    save(generate_threads(120, average_nodes=40, seed=3), "threads.saen")
+    trained = run("train", "threads.saen", "--preset", "quick.toml", "-o", "m.saen")
     assert trained["depth"] == 1
     assert trained["out_of_fold"]["accuracy"] > 0.7
     assert "inner log loss" in invoke("inspect", "m.saen").stdout
-    invoke("predict", "m.saen", "threads", "-o", "p.csv")
+    invoke("predict", "m.saen", "threads.saen", "-o", "p.csv")
     assert (tmp_path / "p.csv").read_text().startswith("id,prediction,p_discussion,p_questions\n")
-    invoke("embed", "m.saen", "threads", "-o", "e.npy")
-    invoke("explain", "m.saen", "threads", "--graph", "1", "-o", "one.html")
-    invoke("explain", "m.saen", "threads", "-o", "all.svg")
-    line = ("evaluate", "threads", "--preset", "quick.toml", "--repeats", "1", "--folds", "2")
+    invoke("embed", "m.saen", "threads.saen", "-o", "e.npy")
+    invoke("explain", "m.saen", "threads.saen", "--graph", "1", "-o", "one.html")
+    invoke("explain", "m.saen", "threads.saen", "-o", "all.svg")
+    line = ("evaluate", "threads.saen", "--preset", "quick.toml", "--repeats", "1", "--folds", "2")
     found = run(*line, "--plot", "p.svg", "--report", "r.html")
     assert found["accuracy"]["mean"] > 0.7
     assert {"e.npy", "one.html", "all.svg", "p.svg", "r.html"} <= {

@@ -479,6 +479,7 @@ def test_the_collection_decides_nothing_but_the_columns():
     assert np.array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_features_need_no_torch():
     code = (
         "import sys, saen; saen.PartCounts().fit_transform(saen.generate_threads(9)); "
