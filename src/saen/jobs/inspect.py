@@ -171,7 +171,8 @@ def _counts(header: Header, model: dict[str, Any], prefix: str) -> dict[str, Any
     parts = shapes[f"{prefix}counts.ids"][0]
     if f"{prefix}linear.coef" in shapes:
         outputs, columns = shapes[f"{prefix}linear.coef"]
-        size = {"columns": columns, "numbers": outputs * (columns + 1)}
+        beside = len(model.get("features", {}).get("names", ()))
+        size = {"columns": columns - beside, "numbers": outputs * (columns + 1)}
     else:
         nodes, width = shapes[f"{prefix}forest.value"]
         size = {
@@ -181,8 +182,10 @@ def _counts(header: Header, model: dict[str, Any], prefix: str) -> dict[str, Any
         }
     # Minus the mean loss; that of numbers is relative to the variance of their targets.
     loss = "inner_log_loss" if "classes" in model["targets"] else "inner_relative_squared_error"
+    features = {"features": len(model["features"]["names"])} if "features" in model else {}
     return _read_by(model) | {
         "parts": parts,
+        **features,
         **size,
         "depth": known["depth"],
         "C": known["C"],

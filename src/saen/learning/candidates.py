@@ -20,6 +20,7 @@ from saen._util.arrays import Ints
 from saen.data.molecules import has_atoms
 from saen.decompositions.node_labels import ATTRIBUTE_BINS
 from saen.learning.decomposing import Decompositions
+from saen.learning.features import RDKIT
 from saen.learning.models.base import Candidate, Learner
 from saen.learning.models.counts import CountsArguments, CountsLearner
 from saen.learning.models.networks import NetworkArguments, NetworkLearner
@@ -321,6 +322,7 @@ def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | Non
         return None
     known, rows = data.facts(train)
     atoms = has_atoms(graphs)
+    described = RDKIT in graphs.feature_names  # all candidates read descriptors
     return Facts(
         n=len(rows),
         nodes=int(known.nodes[rows].sum()),
@@ -328,7 +330,10 @@ def facts_of(data: Decompositions, train: Ints, *, numbers: bool) -> Facts | Non
         max_degree=int(known.max_degree[rows].max(initial=0)),
         labelled=graphs.node_labels is not None,
         atoms=atoms,
-        descriptors=atoms and len(rows) <= MAX_DESCRIBED and find_spec("rdkit") is not None,
+        descriptors=atoms
+        and not described
+        and len(rows) <= MAX_DESCRIBED
+        and find_spec("rdkit") is not None,
         attributes=graphs.node_attributes is not None,
         edge_attributes=graphs.edge_attributes is not None,
         numbers=numbers,

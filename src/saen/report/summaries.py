@@ -283,7 +283,8 @@ def describe_model(model: Any) -> str:
         for key in ("depth", "C")
         if facts.get(key) is not None
     ]
-    return ", ".join([f"{kind} over {facts['columns']:,} part counts", *choices])
+    beside = f" and {plural(facts['features'], 'feature')}" if "features" in facts else ""
+    return ", ".join([f"{kind} over {facts['columns']:,} part counts{beside}", *choices])
 
 
 def describe_times(seconds: dict[str, float]) -> str:
