@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import Documents, Graphs, NestedData, generate_threads, load_dataset
+from saen._util.json_files import read_json, write_json
 from saen.errors import FileError, InputError
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.store.shards import INDEX, read_shards, split_graphs, write_shards
@@ -83,6 +84,17 @@ def test_shards_are_overwritten_only_with_force_and_nothing_foreign_is(tmp_path:
     with pytest.raises(FileError, match=r"thesis.tex, which would be lost"):
         write_shards(split_graphs(labelled(), 2), folder, force=True)
     assert (folder / "thesis.tex").exists()
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/part.saen", "../part.saen", "/part.saen"])
+def test_an_index_names_files_of_its_folder_only(tmp_path: Path, place: str) -> None:
+    write_shards([generate_threads(3, seed=1)], tmp_path / "shards")
+    index = tmp_path / "shards" / "shards.json"
+    document = read_json(index)
+    document["shards"][0]["file"] = place
+    write_json(index, document, sealed=True)
+    with pytest.raises(FileError, match=r"shards.json: damaged: .* is not in this folder"):
+        read_shards(tmp_path / "shards")
 
 
 def test_a_damaged_or_missing_shard_is_named(tmp_path: Path) -> None:

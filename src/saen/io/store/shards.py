@@ -249,6 +249,8 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
         if int(document["version"]) > _VERSION:
             raise FileError("of a newer format: upgrade saen", path=path / INDEX)
         shards = tuple(Shard(**each) for each in document["shards"])
+        if outside := [shard.file for shard in shards if Path(shard.file).name != shard.file]:
+            raise ValueError(f"{outside[0]!r} is not in this folder")
         vocabulary = {key: Vocabulary(known) for key, known in document["vocabulary"].items()}
         kind = document.get("kind", "graphs")
         if kind not in KINDS:
