@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # After every part: an interrupted run keeps what it has.
         report.write(document, PARTS, settings.out)
     print((settings.out / "benchmarks.md").read_text(encoding="utf-8"))
+    for line in report.missed(document):
+        say(line)
 
 
 def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:

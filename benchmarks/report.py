@@ -61,9 +61,6 @@ def markdown(document: Mapping[str, Any], parts: Mapping[str, ModuleType]) -> st
     if document["quick"]:
         sections.append("**A quick run on small data, without targets.**\n")
     done = {name: document["parts"][name] for name in parts if name in document["parts"]}
-    checks = [row for part in done.values() for row in part["checks"]]
-    if checks:
-        sections += ["## Targets\n", _checks(checks)]
     for name, part in done.items():
         sections += [f"## {parts[name].TITLE}\n", parts[name].markdown(part)]
         if part["skipped"]:
@@ -77,19 +74,15 @@ def markdown(document: Mapping[str, Any], parts: Mapping[str, ModuleType]) -> st
     return "\n".join(sections)
 
 
-def _checks(checks: Sequence[Mapping[str, Any]]) -> str:
-    return table(
-        ("what", "measured", "target", ""),
-        [
-            (
-                row["what"],
-                quantity(row["measured"], row["unit"]),
-                f"{'≥' if row['at_least'] else '≤'} {quantity(row['target'], row['unit'])}",
-                "✓ met" if row["met"] else "✗ missed",
-            )
-            for row in checks
-        ],
-    )
+def missed(document: Mapping[str, Any]) -> list[str]:
+    """The targets that were missed, in one line each."""
+    checks = (row for part in document["parts"].values() for row in part["checks"])
+    return [
+        f"missed: {row['what']}: {quantity(row['measured'], row['unit'])}, not "
+        f"{'≥' if row['at_least'] else '≤'} {quantity(row['target'], row['unit'])}"
+        for row in checks
+        if not row["met"]
+    ]
 
 
 def write(document: Mapping[str, Any], parts: Mapping[str, ModuleType], folder: Path) -> None:
