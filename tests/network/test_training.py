@@ -692,6 +692,7 @@ def test_training_with_the_same_seed_gives_the_same_bits() -> None:
     assert first[1].loss != other[1].loss
 
 
+@pytest.mark.slow
 def test_training_in_another_process_gives_the_same_bits() -> None:
     script = "import test_training as t; print(t.digest(t.long_run()[0]))"
     process = subprocess.run(
