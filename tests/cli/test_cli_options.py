@@ -32,8 +32,8 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_shows_an_example_of_itself(path: tuple[str, ...]) -> None:
-    assert f"Example: saen {' '.join(path)} " in COMMANDS[path].help or path == ("decompositions",)
-    assert "Example: saen " in COMMANDS[path].help
+    name = () if path == ("decompositions",) else path
+    assert f"Example: saen {' '.join(name)}" in COMMANDS[path].help
     assert invoke(*path, "--help").exit_code == 0
 
 
@@ -45,7 +45,7 @@ def test_options_have_the_same_names_everywhere_and_say_what_they_do(
     spellings = {
         name for option in options.values() for name in (*option.opts, *option.secondary_opts)
     }
-    assert "--json" in options
+    assert "--json" in options or path in [("demo",), ("serve",)]  # a walk, and a server
     for name, option in options.items():
         if name.startswith("--"):
             assert option.help, f"{' '.join(path)} {name}"

@@ -22,7 +22,7 @@ SHAPES = {
     "star": nx.star_graph(200),
     "stars": nx.disjoint_union_all([nx.star_graph(3)] * 5),
     "tree": nx.balanced_tree(2, 4),
-    "bipartite": nx.complete_bipartite_graph(4, 5),
+    "bipartite": nx.Graph(nx.complete_bipartite_graph(4, 5).edges),
     "nodes": nx.empty_graph(4),
     "none": nx.empty_graph(0),
 }

@@ -12,7 +12,7 @@ from tests.refusals import refuses
 
 ALL = [Ego, Neighbourhoods, Paths, Nodes, Edges]
 KINDS = (
-    "auto, node, degree, core, triangles, log-degree, log-core, log-triangles, rings, hub, "
+    "auto, node, element, degree, core, triangles, log-degree, log-core, log-triangles, rings, hub, "
     "distance, attributes, attribute-bins"
 )
 

@@ -109,7 +109,7 @@ def test_tables_of_folders_show_the_tree(page):
     for folder, text in rows:
         if folder in folders:
             for module in re.findall(r"`([a-z_]+)`", text):
-                assert list((ROOT / "src" / "saen" / folder).glob(f"{module}*")), (folder, module)
+                assert list((ROOT / "src" / "saen" / folder).rglob(f"{module}*")), (folder, module)
 
 
 def test_api_reference_documents_all_public_names():

@@ -771,7 +771,7 @@ def test_fitting_is_silent_unless_it_is_watched(
         SAENClassifier(**SMALL, progress=progress).fit(threads, threads.targets)
         assert capfd.readouterr() == ("", "")
     terminal = functools.partial(Console, force_terminal=True, width=100)
-    monkeypatch.setattr(saen._util.progress, "Console", terminal)
+    monkeypatch.setattr("rich.console.Console", terminal)
     SAENClassifier(**SMALL, progress=True).fit(threads, threads.targets)
     out, err = capfd.readouterr()
     assert out == ""

@@ -235,7 +235,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
         >>> train, test = threads[:50], threads[45:]
         >>> model = saen.PartCountsClassifier().fit(train, train.targets).remember(train)
         >>> nearest = model.nearest(test)
-        >>> nearest.ids[:5].tolist(), nearest.similarity[:5].min()
+        >>> nearest.ids[:5].tolist(), float(nearest.similarity[:5].min())
         (['45', '46', '47', '48', '49'], 1.0)
         """
         check_is_fitted(self, "fitted_")

@@ -29,8 +29,9 @@ from saen.network.training import advice_on_divergence, outputs, train
 
 MAX_STEP_ACTIVATIONS = 1 << 24
 """Activations of one training step of a group on a CPU: more fall out of the cache."""
-MIN_GROUP_SIZE = 10
-"""Networks that train side by side in any case: fewer leave a CPU waiting for Python."""
+MAX_SHARED_ACTIVATIONS = 1 << 19
+"""Of a step of one network: in larger steps a CPU does not wait for Python, and a network alone
+computes its own examples only."""
 BYTES_PER_ACTIVATION = 16
 """Of GPU memory: a float32, its gradient, and what the passes keep of it."""
 
@@ -214,7 +215,8 @@ def _train_group(compressed: Compressed, group: _Group) -> tuple[_Result, list[s
 def choose_group_size(plan: Plan, n_networks: int, n_batches: int) -> int:
     """How many networks to train side by side: by rule, so that a repeated run gives the same bits.
 
-    On a CPU as many as one training step keeps in the cache, on a GPU as many as fit its memory.
+    On a CPU as many as one training step keeps in the cache, one where steps are long in any case;
+    on a GPU as many as fit its memory.
     """
     widest = max(size for sizes in plan.architecture.layers for size in sizes)
     if plan.device.type == "cuda":
@@ -222,7 +224,9 @@ def choose_group_size(plan: Plan, n_networks: int, n_batches: int) -> int:
         limit, objects = memory // BYTES_PER_ACTIVATION, sum(plan.compressed.hierarchy.sizes)
     else:
         limit, objects = MAX_STEP_ACTIVATIONS, _objects_per_step(plan, n_batches)
-    size = max(limit // max(objects * widest, 1), MIN_GROUP_SIZE)
+        if objects * widest > MAX_SHARED_ACTIVATIONS:
+            return 1
+    size = max(limit // max(objects * widest, 1), 1)
     n_groups = -(-n_networks // min(size, n_networks))
     return -(-n_networks // n_groups)  # groups of about equal size
 

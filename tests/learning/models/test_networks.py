@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import saen
-from saen.learning.calibration import tempered
+from saen import learning
 from saen.learning.decomposing import Decompositions
 from saen.learning.models.base import Study
 from saen.learning.problem import Problem
@@ -17,7 +17,8 @@ def log_losses(proba, truth):
     return -np.log(proba[np.arange(len(truth)), truth])
 
 
-def test_curves_end_with_the_loss_of_what_was_predicted():
+def test_curves_end_with_the_loss_of_what_was_predicted(monkeypatch):
+    monkeypatch.setattr(learning.problem, "temperature_of", lambda *_: 1.0)
     network = saen.SAENClassifier(epochs=23, n_models=1, radii=(0, 1), inner_folds=2)
     problem = Problem.of(THREADS.targets, regression=False)
     folds = [Fold(np.arange(20) + 20 * i, np.arange(20) + 20 * (1 - i), (0, i)) for i in range(2)]
@@ -26,10 +27,9 @@ def test_curves_end_with_the_loss_of_what_was_predicted():
         assert result.loss.shape == result.validation.shape == (23, 2)
         measured = np.flatnonzero(np.isfinite(result.validation[:, 0])) + 1
         assert measured.tolist() == [*range(2, 23, 2), 23]
-        proba = tempered(result.held_out, 1 / result.calibration.temperature)
         ends = np.cumsum([len(check) for _, check in result.fold.inner])[:-1]
         truth = problem.values[result.fold.held_out]
-        losses = [each.mean() for each in np.split(log_losses(proba, truth), ends)]
+        losses = [each.mean() for each in np.split(log_losses(result.held_out, truth), ends)]
         assert result.validation[-1] == pytest.approx(losses, rel=1e-4)
 
 
