@@ -12,8 +12,8 @@ from tests.refusals import refuses
 
 ALL = [Ego, Neighbourhoods, Paths, Nodes, Edges]
 KINDS = (
-    "auto, node, element, degree, core, triangles, log-degree, log-core, log-triangles, rings, hub, "
-    "distance, attributes, attribute-bins"
+    "auto, node, element, degree, core, triangles, log-degree, log-core, log-triangles, rings, "
+    "hub, distance, attributes, attribute-bins"
 )
 
 
