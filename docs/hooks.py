@@ -4,11 +4,13 @@ mkdocs.yml names this file twice: under `hooks`, and as an extension of griffe, 
 docstrings.
 """
 
+import inspect
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Attribute, Class, Extension, Function, Object
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -33,10 +35,31 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return markdown if "/" in page.file.src_uri else _OUTSIDE.sub(r"](\1", markdown)
 
 
-class Doctests(Extension):
-    """Fence the doctests of docstrings, which Markdown would render as block quotes."""
+class Reference(Extension):
+    """What static analysis of the source does not see."""
+
+    def on_class(self, *, cls: Class, **_: Any) -> None:
+        """Docstrings of estimators list their parameters once they are imported."""
+        if any(str(each.value) == "documented" for each in cls.decorators):
+            assert cls.docstring is not None
+            cls.docstring.value = inspect.cleandoc(resolve_name(cls.path).__doc__)
+
+    def on_attribute_instance(self, *, attr: Attribute, **_: Any) -> None:
+        """Signatures show the default of `parameter(default, …)`, and no constraints."""
+        if str(attr.value).startswith("parameter("):
+            owner, name = attr.path.rsplit(".", 1)
+            attr.value = repr(resolve_name(owner).__dataclass_fields__[name].default)
+
+    def on_function_instance(self, *, func: Function, **_: Any) -> None:
+        """Signatures show the values of constants."""
+        for each in func.parameters:
+            if re.fullmatch(r"[A-Z][A-Z_]+", str(each.default)):
+                each.default = repr(
+                    inspect.signature(resolve_name(func.path)).parameters[each.name].default
+                )
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Doctests are fenced: Markdown would render them as block quotes."""
         if obj.docstring is not None:
             obj.docstring.value = _DOCTEST.sub(
                 lambda match: f"```pycon\n{match[0]}\n```", obj.docstring.value

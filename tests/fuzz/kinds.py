@@ -47,6 +47,7 @@ from saen.jobs.store import open_run
 from saen.learning.files import load
 from saen.learning.models import forest
 from saen.learning.models.networks import NetworkLearner
+from saen.learning.parameters import validate
 from saen.learning.presets import load_preset
 from saen.learning.splits import splits_from_json
 from saen.network.ensemble import _read_group
@@ -229,7 +230,7 @@ def _preset(path: Path) -> None:
     settings = preset.settings("MUTAG")
     for choice in preset.choices()[:3]:
         model = preset.classifier(**{**settings, **choice})
-        model.validate()
+        validate(model)
         json.dumps({**settings, **choice})  # as runs record them
         if isinstance(model, SAENClassifier):
             learner = model.learner()

@@ -11,6 +11,7 @@ from saen.learning.candidates import BUDGETS, DENSE, FEW, RING_DEGREE, RULES, Fa
 from saen.learning.decomposing import Decompositions
 from saen.learning.models.counts import CountsLearner
 from saen.learning.models.networks import NetworkLearner
+from saen.learning.parameters import validate
 
 BOND = [(0, 1), (1, 2)]
 RING = [(i, (i + 1) % 6) for i in range(6)]
@@ -67,7 +68,7 @@ def test_candidates_are_few_and_differ_from_each_other():
         found = [rule for rule in RULES if rule.when(facts)]
         learners = [rule.learner("cpu", **rule.arguments(facts)) for rule in found]
         for learner in learners:
-            learner.arguments.validate()
+            validate(learner.arguments)
         keys = [repr(learner.key()) for learner in learners]
         assert len({*keys}) == len(keys), facts
         usual = [rule for rule in found if rule.budget != "thorough"]

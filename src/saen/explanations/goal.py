@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Floats
 from saen.data.documents import Documents
@@ -16,6 +17,7 @@ from saen.errors import InputError
 from saen.explanations.describe import DecomposedExample
 from saen.io.libraries.coerce import as_data
 from saen.learning.decomposing import Data, recode_like
+from saen.learning.estimators import Estimator
 from saen.learning.models.base import Fitted
 
 TOLERANCE = 0.01
@@ -85,10 +87,12 @@ def _position(what: str, target: Any, names: Sequence[str]) -> int:
 
 def fitted_model(estimator: Any) -> Fitted:
     """The model of a fitted estimator, or the model itself."""
-    if not hasattr(estimator, "fitted_model"):
+    if isinstance(estimator, Fitted):
+        return estimator
+    if not isinstance(estimator, Estimator):
         raise InputError(f"explain takes a fitted estimator, not {type(estimator).__name__}")
-    model: Fitted = estimator.fitted_model()
-    return model
+    check_is_fitted(estimator, "fitted_")
+    return estimator.fitted_
 
 
 def explained_share(model: Fitted) -> str:

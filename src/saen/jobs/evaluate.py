@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from saen._util.arrays import Array
 from saen._util.executor import Executor
@@ -197,7 +198,7 @@ def evaluate_dataset(
         }
     with _run_directory(out, recorded, notify) as folder:
         named = named_targets(targets, data.target_names)
-        problem = Problem.of(named, regression=estimator.regression, groups=groups)
+        problem = Problem.of(named, regression=is_regressor(estimator), groups=groups)
         study = Study(known, problem, job.seed)
         times = repeats * folds if splits is None else sum(map(len, splits.repeats))
         expected = forecast_line(estimator.learner(), study, times)

@@ -18,7 +18,7 @@ from saen.io.options import ReadOptions
 from saen.io.sources.local import catalog_entry
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator
-from saen.learning.parameters import setting_names
+from saen.learning.parameters import setting_names, validate
 from saen.learning.presets import NAMES, Preset, load_preset
 
 MANY_CLASSES, MIN_CLASS_SIZE = 20, 5
@@ -81,8 +81,10 @@ class Job:
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        estimator: Estimator = kind(**settings, random_state=self.seed).on(self.device)
-        estimator.validate()
+        estimator: Estimator = kind(**settings, random_state=self.seed)
+        if hasattr(estimator, "device"):
+            estimator.device = self.device
+        validate(estimator)
         return estimator
 
     def load(self) -> Any:

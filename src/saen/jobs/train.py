@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from saen._util.arrays import Array, Ints
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
@@ -41,7 +42,7 @@ from saen.learning.decomposing import (
     is_compressed,
     load_compressed,
 )
-from saen.learning.estimators import Estimator
+from saen.learning.estimators import Estimator, fit_problem
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.models.base import Learner, Study
 from saen.learning.overlap import TrainingGraphs
@@ -185,7 +186,7 @@ def train_model(
     if groups is not None:
         group_of = load_groups(groups, job.data, data, job.reading, skipped)
     named = named_targets(y, data.target_names)
-    problem = Problem.of(named, regression=estimator.regression, groups=group_of)
+    problem = Problem.of(named, regression=is_regressor(estimator), groups=group_of)
     test = None if hold_out is None else _draw_test(problem, hold_out, job.seed)
     recorded = {
         "data": digest(data, *([] if group_of is None else [group_of])),
@@ -239,12 +240,14 @@ def train_model(
         about = partial(_finish, name=name, data=data, prepared=prepared, read=read, known=known)
         if first is not None:
             with _timed(seconds, "part counts"):
-                model = about(estimator.fit_problem(prepared, problem, first))
+                fit_problem(estimator, prepared, problem, first)
+                model = about(estimator)
             model.save(partial_model)
             say(_partial_line(model, partial_model))
         try:
             with _timed(seconds, "train"):
-                model = about(estimator.fit_problem(prepared, problem, learner))
+                fit_problem(estimator, prepared, problem, learner)
+                model = about(estimator)
         except (KeyboardInterrupt, SystemExit):
             if first is not None:
                 say(f"{partial_model} holds the model so far")

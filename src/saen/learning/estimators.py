@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     RegressorMixin,
     TransformerMixin,
+    is_regressor,
 )
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,7 +58,14 @@ from saen.learning.models.encoding import (
 )
 from saen.learning.models.networks import FittedNetworks, NetworkArguments, NetworkLearner
 from saen.learning.overlap import NearestTraining, TrainingGraphs
-from saen.learning.parameters import Interval, Parameters, StrOptions, parameter
+from saen.learning.parameters import (
+    Interval,
+    Parameters,
+    StrOptions,
+    documented,
+    parameter,
+    validate,
+)
 from saen.learning.problem import Problem, as_numbers, given
 from saen.learning.splits import Fold
 from saen.network.devices import choose_device
@@ -72,30 +80,44 @@ class Estimator(Parameters, BaseEstimator, ABC):
     """What all estimators share: fitting, and the model that was fitted."""
 
     _: KW_ONLY
-    run_dir: str | Path | None = parameter(None, str, Path, None, runtime=True)
-    random_state: int | np.random.RandomState | None = parameter(0, "random_state", runtime=True)
-    progress: bool | None = parameter(None, "boolean", None, runtime=True)
+    run_dir: str | Path | None = parameter(
+        None,
+        str,
+        Path,
+        None,
+        doc="Folder for finished stages: an interrupted `fit` continues from there.",
+        runtime=True,
+    )
+    random_state: int | np.random.RandomState | None = parameter(
+        0,
+        "random_state",
+        doc="Random seed. An integer gives the same model every time.",
+        runtime=True,
+    )
+    progress: bool | None = parameter(
+        None,
+        "boolean",
+        None,
+        doc="Whether to show a progress bar. None: on a terminal.",
+        runtime=True,
+    )
 
     fitted_: Fitted = field(init=False)
+    """The fitted model, which knows nothing of the arguments."""
     tried_: list[dict[str, Any]] = field(init=False)
+    """Candidates that were compared on inner folds, with scores and weights; empty if none."""
     evaluation_: Evaluation | None = field(init=False)
-
+    """Predictions and scores on the inner folds; None without inner folds."""
     reading_: Mapping[str, str] = field(init=False)
-    """How the data were read that `saen train` fitted to: new data are read in the same way."""
+    """How `saen train` read its data; new data are read in the same way."""
     about_: Mapping[str, Any] = field(init=False)
-    """What `saen train` says of a model in its file: data, score, date."""
+    """Data, score and date that `saen train` keeps in a model's file."""
     training_: TrainingGraphs | None = field(init=False)
-    """What `remember` keeps of the training graphs."""
-    regression: ClassVar[bool]
-    """Whether real numbers are predicted."""
+    """Ids and content keys of the training graphs that `remember` keeps."""
 
     @abstractmethod
     def learner(self) -> Learner:
-        """How the arguments say to make a model."""
-
-    def on(self, device: str) -> Self:
-        """The same on a device, if it is not for the CPU alone."""
-        return self
+        """The `Learner` that these arguments describe."""
 
     def fit(
         self,
@@ -104,41 +126,47 @@ class Estimator(Parameters, BaseEstimator, ABC):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit data with one target per example, (n,), or several with gaps, (n, t).
+        """Fit the model.
 
-        Examples of weight 0 are not looked at; other weights count in training, in calibration and
-        in the losses that weigh the candidates of a blend, though not in a `metric`. Examples of
-        one of the `groups` stay together in inner folds.
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The training examples.
+        y : array-like of shape (n,) or (n, t)
+            Targets: one per example, or several, with None or NaN where a target is unknown.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the examples in training, calibration and the losses that weigh the
+            candidates of a blend, though not in a `metric`. Examples of weight 0 are ignored.
+        groups : array-like of shape (n,) or None, default=None
+            Examples of one group stay together in inner folds.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
         """
-        self.validate()
+        validate(self)
         problem = Problem.of(
-            y, regression=self.regression, sample_weight=sample_weight, groups=groups
+            y, regression=is_regressor(self), sample_weight=sample_weight, groups=groups
         )
-        return self.fit_problem(X, problem)
-
-    def fit_problem(self, X: Data, problem: Problem, learner: Learner | None = None) -> Self:
-        """As `fit`, for targets that are coded already, or with another learner."""
-        learner = learner or self.learner()
-        data = Decompositions.of(X, learner.spec.takes)
-        if len(data) == 0:
-            raise InputError("nothing to fit: the data are empty")
-        if len(data) != len(problem):
-            raise InputError(f"{len(data)} examples, but {len(problem)} targets")
-        train = np.flatnonzero(problem.weights > 0)
-        seed = integer_seed(self.random_state) % 2**31
-        folder = None if self.run_dir is None else Path(self.run_dir)
-        with bar("training", 1, self.progress) as update:
-            study = Study(data, problem, seed, folder, progress=lambda a, b: update(a, total=b))
-            [result] = learner.fit(study, [Fold(train, train[:0])])
-        assert result.fitted is not None
-        self.fitted_, self.tried_ = result.fitted, result.tried
-        self.reading_, self.about_, self.training_ = {}, {}, None
-        self.evaluation_ = out_of_fold(problem, result, data, learner)
+        fit_problem(self, X, problem)
         return self
 
     def prepare(self, X: Data) -> Decompositions:
-        """The data, to fit and predict on as often as needed: nothing is decomposed twice.
+        """Decompose data once, to fit and predict on them several times.
 
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        Decompositions
+            The data in a form that `fit`, `predict` and `cross_validate` take in place of `X`.
+
+        Examples
+        --------
         >>> import saen
         >>> threads = saen.generate_threads(40, seed=1)
         >>> model = saen.PartCountsClassifier()
@@ -146,19 +174,15 @@ class Estimator(Parameters, BaseEstimator, ABC):
         >>> model.fit(prepared, threads.targets).predict(prepared).shape
         (40,)
         """
-        self.validate()
+        validate(self)
         return Decompositions.of(X, self.learner().spec.takes)
 
     # -- the fitted model --------------------------------------------------------------------
 
-    def fitted_model(self) -> Fitted:
-        """The fitted model; `NotFittedError` without one."""
-        check_is_fitted(self, "fitted_")
-        return self.fitted_
-
     def _data(self, X: Data) -> Decompositions:
-        """New data for the fitted model."""
-        return Decompositions.of(X, self.fitted_model().takes)
+        """New data for the fitted model; `NotFittedError` without one."""
+        check_is_fitted(self, "fitted_")
+        return Decompositions.of(X, self.fitted_.takes)
 
     @property
     def target_names_(self) -> list[str]:
@@ -167,7 +191,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
 
     @property
     def decomposition_(self) -> Decomposition | None:
-        """The fitted decomposition, None over a `Hierarchy`; of a blend, its first member's."""
+        """The fitted decomposition (of a blend's first member); None if `X` was a `Hierarchy`."""
         return self.fitted_.decomposition
 
     @property
@@ -177,8 +201,10 @@ class Estimator(Parameters, BaseEstimator, ABC):
 
     @property
     def feature_names_(self) -> NDArray[np.object_]:
-        """What `fit` saw on the bottom level, in order: labels as text, then real attributes.
+        """Node labels as text, then real attributes, in the order of the bottom level.
 
+        Examples
+        --------
         >>> import saen
         >>> path = saen.Graphs.from_edge_lists([[(0, 1)]] * 2, node_labels=["C", "O"] * 2)
         >>> model = saen.SAENClassifier(epochs=0).fit(path, ["a", "b"])
@@ -191,22 +217,63 @@ class Estimator(Parameters, BaseEstimator, ABC):
         return np.array([*labels, *(f"attribute {n}" for n in range(width))], dtype=object)
 
     def compress(self, X: Data, *, lower_inverse: bool = False) -> Any:
-        """New data decomposed and compressed as those of `fit`; a blend's by its first member."""
+        """Decompose and compress new data like the training data (of a blend's first member).
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+        lower_inverse : bool, default=False
+            Whether to keep the unique object of every object below the top level, too.
+
+        Returns
+        -------
+        Compressed
+            The compressed hierarchy.
+        """
         data = self._data(X)
         return self.fitted_.compress(data, lower_inverse=lower_inverse)
 
     def embed(self, X: Data, level: int | None = None) -> Floats:
-        """Vectors of the examples, or of all objects of a level, (objects, width).
+        """Compute vectors of the examples, or of all objects of a level.
 
-        Networks give the activations that their output layers see; part counts at most 256
-        features; a blend the vectors of all members, side by side.
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+        level : int or None, default=None
+            The level whose objects are embedded, 0 for the bottom. None: the examples.
+
+        Returns
+        -------
+        ndarray of shape (objects, width)
+            For networks, the activations below the output layer; for part counts, at most 256
+            features; for a blend, the vectors of all members side by side.
         """
         data = self._data(X)
         return self.fitted_.embed(data, level)
 
     def explain(self, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10) -> Any:
-        """What every part of an example contributes to its prediction: see `saen.explain`.
+        """Explain the prediction for one example; see `saen.explain`.
 
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The data that hold the example.
+        index : int or str, default=0
+            Its position, or its id.
+        target : object, default=None
+            The class, or the name of the target, to explain. None: the predicted class.
+        k : int, default=10
+            Number of parts to list.
+
+        Returns
+        -------
+        Explanation
+            The contribution of every part and node.
+
+        Examples
+        --------
         >>> import saen
         >>> threads = saen.generate_threads(40, average_nodes=10, seed=1)
         >>> model = saen.PartCountsClassifier().fit(threads, threads.targets)
@@ -216,20 +283,45 @@ class Estimator(Parameters, BaseEstimator, ABC):
         return explanation.explain(self, X, index, target=target, k=k)
 
     def remember(self, X: Data) -> Self:
-        """Keep what `nearest` needs of the training graphs `X`, also in the model's file.
+        """Keep ids and content keys of the training graphs, which `nearest` needs.
 
-        These are the ids and content keys of rare parts, from which no graph can be read, but with
-        which anybody can test whether a graph was among them.
+        They are saved with the model. No graph can be read from them, but anybody who has a graph
+        can test whether it was among the training graphs.
+
+        Parameters
+        ----------
+        X : Graphs
+            The training graphs.
+
+        Returns
+        -------
+        Self
+            The estimator.
         """
         check_is_fitted(self, "fitted_")
         self.training_ = TrainingGraphs.of(self._data(X).selected)
         return self
 
     def nearest(self, X: Data) -> NearestTraining:
-        """The most similar training graph for each of some graphs, once `remember` has seen them.
+        """Find the most similar training graph of each example, after `remember`.
 
-        Raises `InputError` without them.
+        Parameters
+        ----------
+        X : Graphs
+            The examples.
 
+        Returns
+        -------
+        NearestTraining
+            Ids and similarities.
+
+        Raises
+        ------
+        InputError
+            If the model does not know its training graphs.
+
+        Examples
+        --------
         >>> import saen
         >>> threads = saen.generate_threads(60, seed=1)
         >>> train, test = threads[:50], threads[45:]
@@ -247,13 +339,37 @@ class Estimator(Parameters, BaseEstimator, ABC):
         return self.training_.nearest(self._data(X).selected)
 
     def save(self, path: str | Path) -> int:
-        """Write the fitted estimator to one file (no pickle); its size in bytes."""
+        """Write the fitted estimator to one file (no pickle).
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+
+        Returns
+        -------
+        int
+            Its size in bytes.
+        """
         check_is_fitted(self, "fitted_")
         return files.save_estimator(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, vectors: str | Path | None = None) -> Self:
-        """Read an estimator of this class that `save` wrote; see `saen.load`."""
+        """Read an estimator of this class from a file that `save` wrote; see `saen.load`.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        vectors : str, path or None, default=None
+            The file of word vectors that the model was trained with, if any.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         loaded = files.load_estimator(path, vectors=vectors)
         if not isinstance(loaded, cls):
             raise InputError(f"{path} holds a {type(loaded).__name__}, not a {cls.__name__}")
@@ -265,53 +381,141 @@ class Estimator(Parameters, BaseEstimator, ABC):
         return tags
 
 
+def fit_problem(
+    estimator: Estimator, X: Data, problem: Problem, learner: Learner | None = None
+) -> None:
+    """Fit an estimator to targets that are coded already, or with another learner than its own."""
+    learner = learner or estimator.learner()
+    data = Decompositions.of(X, learner.spec.takes)
+    if len(data) == 0:
+        raise InputError("nothing to fit: the data are empty")
+    if len(data) != len(problem):
+        raise InputError(f"{len(data)} examples, but {len(problem)} targets")
+    train = np.flatnonzero(problem.weights > 0)
+    seed = integer_seed(estimator.random_state) % 2**31
+    folder = None if estimator.run_dir is None else Path(estimator.run_dir)
+    with bar("training", 1, estimator.progress) as update:
+        study = Study(data, problem, seed, folder, progress=lambda a, b: update(a, total=b))
+        [result] = learner.fit(study, [Fold(train, train[:0])])
+    assert result.fitted is not None
+    estimator.fitted_, estimator.tried_ = result.fitted, result.tried
+    estimator.reading_, estimator.about_, estimator.training_ = {}, {}, None
+    estimator.evaluation_ = out_of_fold(problem, result, data, learner)
+
+
 class ClassPredictor(ClassifierMixin, Estimator):
     """Predictions of classes."""
 
-    regression = False
-
     @property
     def classes_(self) -> Array:
-        """The classes in order, (C,), or (t, 2) of t targets."""
+        """The classes in order: shape (C,), or (t, 2) for t targets."""
         classes: Array = self.fitted_.targets.classes  # type: ignore[attr-defined]
         return classes
 
     @property
     def temperature_(self) -> float:
-        """By which the logits of every network, or of a blend's mean, are divided."""
+        """The temperature that calibrates probabilities: logits are divided by it."""
         return self.fitted_.calibration.temperature
 
     def predict_proba(self, X: Data) -> Floats:
-        """Calibrated class probabilities, (n, C); (n, t) of the second classes of t targets."""
+        """Predict calibrated class probabilities.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, C) or (n, t)
+            The probability of each class; for t targets, of the second class of each.
+        """
         data = self._data(X)
         return self.fitted_.predictions(data)
 
     def predict(self, X: Data) -> Array:
-        """The most probable class of every example, (n,), or (n, t) of several targets."""
+        """Predict the most probable class of every example.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, t)
+            The classes; one column per target if there are several.
+        """
         proba = self.predict_proba(X)
         return self.fitted_.targets.decide(proba)
 
     def predict_each(self, X: Data) -> Floats:
-        """Probabilities by every network or member alone, (n, members, C or t)."""
+        """Predict probabilities by every network, or member of a blend, alone.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, members, C) or (n, members, t)
+            The probabilities.
+        """
         data = self._data(X)
         return self.fitted_.each(data)
 
     def predict_log_proba(self, X: Data) -> Floats:
-        """Logarithms of the class probabilities."""
+        """Compute the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, C) or (n, t)
+            The logarithms.
+        """
         logarithms: Floats = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
         return logarithms
 
     def decision_function(self, X: Data) -> Floats:
-        """Log-odds of the second of two classes, (n,), or log-probabilities, (n, C).
+        """Compute log-odds or log-probabilities.
 
-        Of several targets, the log-odds of their second classes, (n, t).
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n,), (n, C) or (n, t)
+            With two classes, the log-odds of the second; with more, log-probabilities; with
+            several targets, the log-odds of the second class of each.
         """
         proba = self.predict_proba(X)
         logits = logits_of(proba, several=self.fitted_.targets.several)
         return logits[:, 0] if self.classes_.shape == (2,) else logits
 
     def score(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy; of several targets, the mean of theirs over the examples where known."""
+        """Compute the accuracy (with several targets, the mean over known targets of each).
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+        y : array-like of shape (n,) or (n, t)
+            Their targets.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the examples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
         table = np.asarray(given(y))
         if table.ndim == 1:
             return float(super().score(X, table, sample_weight))
@@ -325,32 +529,64 @@ class ClassPredictor(ClassifierMixin, Estimator):
 class NumberPredictor(RegressorMixin, Estimator):
     """Predictions of real numbers."""
 
-    regression = True
-
     @property
     def errors_(self) -> Floats:
-        """Absolute errors on the inner folds, (m,) or (m, k); none without inner folds."""
+        """Absolute errors on the inner folds, shape (m,) or (m, k); m = 0 without them."""
         errors = self.fitted_.calibration.errors
         k = len(self.target_names_)
         return np.empty((0, k) if k else 0) if errors is None else errors
 
     def predict(self, X: Data) -> Floats:
-        """Predicted numbers, (n,) or (n, k)."""
+        """Predict real values.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            The predictions, in the units of `y`.
+        """
         data = self._data(X)
         return self.fitted_.predictions(data)
 
     def predict_each(self, X: Data) -> Floats:
-        """What every network or member predicts alone, (n, members) or (n, members, k)."""
+        """Predict by every network, or member of a blend, alone.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, members) or (n, members, k)
+            The predictions.
+        """
         data = self._data(X)
         return self.fitted_.each(data)
 
     def predict_interval(self, X: Data, coverage: float = COVERAGE) -> tuple[Floats, Floats]:
-        """Lower and upper ends of intervals around `predict`, (n,) or (n, k) each.
+        """Predict intervals, by conformal prediction from the errors on inner folds.
 
-        They are as wide as the errors on inner folds ask for (conformal prediction): about a share
-        `coverage` of new examples like those of `fit` lies inside. Intervals of a blend are wider
-        where its members disagree, others all have one width, which is infinite where there are too
-        few errors (a coverage of 90 % needs 9) or no inner folds.
+        On average over data from the training distribution, a share `coverage` of the true values
+        lies inside. Intervals of a blend are wider where its members disagree; others all have the
+        same width, which is infinite without inner folds or with too few errors (a coverage of 0.9
+        needs 9).
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+        coverage : float, default=0.9
+            The share of true values that the intervals shall contain.
+
+        Returns
+        -------
+        tuple of ndarray
+            Lower and upper ends, each of shape (n,) or (n, k).
         """
         each = self.fitted_.each(self._data(X))
         middle = self.fitted_.combined(each)
@@ -359,7 +595,22 @@ class NumberPredictor(RegressorMixin, Estimator):
         return middle - radius, middle + radius
 
     def score(self, X: Data, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> float:
-        """R²; of several numbers, the mean of theirs over the examples where known."""
+        """Compute R² (with several targets, the mean over known values of each).
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+        y : array-like of shape (n,) or (n, k)
+            Their targets.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the examples.
+
+        Returns
+        -------
+        float
+            R².
+        """
         from sklearn.metrics import r2_score  # slow to import
 
         true, predicted = as_numbers(given(y)), self.predict(X)
@@ -380,13 +631,8 @@ class NetworkEstimator(NetworkArguments, Estimator):
     fitted_: FittedNetworks
 
     def learner(self) -> Learner:
-        """Networks by these arguments."""
+        """The `Learner` that these arguments describe."""
         return NetworkLearner(self, getattr(self, "class_weight", None))
-
-    def on(self, device: str) -> Self:
-        """The same on a device."""
-        self.device = device
-        return self
 
     @property
     def network_(self) -> Any:
@@ -395,47 +641,24 @@ class NetworkEstimator(NetworkArguments, Estimator):
 
     @property
     def history_(self) -> History:
-        """Curves of all networks, (epochs, networks); validation on what inner folds hold out."""
+        """Learning curves of all networks, (epochs, networks); validation is on inner folds."""
         return self.fitted_.history
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class SAENClassifier(ClassPredictor, NetworkEstimator):
     """Classify graphs and other structured data with Shift Aggregate Extract Networks.
 
-    `X` is `Graphs`, a list of networkx graphs, of PyG `Data` or of RDKit molecules, whatever
-    else the decomposition reads (`Documents`, `NestedData`), or a ready `Hierarchy`; `y` holds
-    integers or strings, shape (n,); or, for several targets with two classes each, shape (n, t),
-    with None or NaN where a target is unknown. Arguments that are `auto` are decided by
+    `X` is `Graphs`, a list of networkx graphs, PyG `Data` or RDKit molecules, other data that the
+    decomposition reads (`Documents`, `NestedData`), or a `Hierarchy`. `y` holds integers or
+    strings, shape (n,), or several targets of two classes each, shape (n, t), with None or NaN
+    where a target is unknown; then `predict_proba` has shape (n, t), `classes_` has shape (t, 2),
+    and `target_names_` has their names. Arguments set to `auto` are resolved by
     `saen.learning.auto`.
 
-    Parameters
-    ----------
-    decomposition : an object, a name, or a name with parameters such as
-        `"neighbourhoods(depth=4)"`.
-    radii, node_labels : parameters of a decomposition given by name; `auto` may be joined with
-        others, as in `auto,degree`.
-    hidden : sizes of the hidden layers of every level, bottom first, without the output layer.
-    slope, normalisation, dropout, output_activation : see `saen.Architecture`.
-    n_models : networks per inner fold (without inner folds: in all), which are averaged.
-    epochs, batch_size, learning_rate, schedule, weight_decay : see `saen.Settings`; `batch_size`
-        may be `auto` or `all`.
-    min_count : labels that fewer training examples hold share one entry.
-    inner_folds : networks are trained on each of these folds of the training examples and tested
-        on the rest, which calibrates them; the model is their average. 1 is one split with a tenth,
-        at most 10,000 examples, held out; 0 trains on all examples and calibrates nothing. `auto`:
-        5 below 500 examples, 3 below 8,000, else 1.
-    class_weight : None, `"balanced"`, or a dictionary.
-    dtype : `float32` or `float64`.
-    device : `auto`, `cpu`, `cuda`, ….
-    run_dir : a folder where finished networks are kept: a second `fit` resumes from it.
-    random_state : an integer gives the same result every time.
-    progress : show a progress bar (None: on a terminal).
-
-    After `fit`: `classes_`, `decomposition_`, `network_`, `history_`, `feature_names_` (the labels
-    and attributes of the bottom level), `temperature_`, and `evaluation_`, the scores on what inner
-    folds held out; of several targets, `classes_` has shape (t, 2), and there are `target_names_`.
-
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = SAENClassifier(epochs=10).fit(threads, threads.targets)
@@ -444,17 +667,25 @@ class SAENClassifier(ClassPredictor, NetworkEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+    class_weight: Any = parameter(
+        None,
+        dict,
+        StrOptions({"balanced"}),
+        None,
+        doc="Weights of classes. `balanced`: inversely proportional to their frequencies.",
+    )
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class SAENRegressor(NumberPredictor, NetworkEstimator):
-    """Predict real numbers for graphs and other structured data.
+    """Predict real values for graphs and other structured data with SAEN networks.
 
-    Parameters as for `SAENClassifier`, without `class_weight`. `y` has shape (n,), or (n, k) with
-    NaN where a number is unknown, and is standardised inside; predictions are averaged over the
-    networks and come in y's own units. The errors on inner folds, `errors_`, give intervals.
+    `X` is as for `SAENClassifier`; `y` has shape (n,), or (n, k) with NaN where a value is unknown.
+    It is standardised internally; predictions are averaged over the networks, in the units of `y`.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> model = SAENRegressor(epochs=5).fit(threads, threads.sizes)
@@ -463,13 +694,16 @@ class SAENRegressor(NumberPredictor, NetworkEstimator):
     """
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENClassifier):
-    """Learned vectors of graphs and other structured data as features for another estimator.
+    """Turn graphs and other structured data into learned vectors for another estimator.
 
     Trains like `SAENClassifier`, by default three networks without inner folds; `transform` gives
-    `embed(X)`, one row per example.
+    one row per example.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> SAENTransformer(epochs=5).fit_transform(threads, threads.targets).shape
@@ -489,7 +723,18 @@ class SAENTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SAENCla
         return int(self.fitted_.n_models * sizes[-2 if len(sizes) > 1 else -1])
 
     def transform(self, X: Data) -> Floats:
-        """The vectors of the examples, shape (n, n_models · width)."""
+        """Compute the vectors of the examples, as `embed` does.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n, n_models · width)
+            One row per example.
+        """
         return self.embed(X)
 
 
@@ -502,58 +747,50 @@ class PartCountsEstimator(CountsArguments, Estimator):
     fitted_: FittedCounts
 
     def learner(self) -> Learner:
-        """Part counts by these arguments."""
+        """The `Learner` that these arguments describe."""
         return CountsLearner(self, getattr(self, "class_weight", None))
 
     @property
     def model_(self) -> CountsModel:
-        """Columns and coefficients."""
+        """The linear model or forest: its columns and coefficients."""
         return self.fitted_.model
 
     @property
     def depth_(self) -> int | None:
-        """The depth (or number of radii less 1) whose parts are counted; None: all of them."""
+        """The depth (or number of radii less 1) up to which parts are counted; None: all."""
         return self.model_.depth
 
     @property
     def C_(self) -> float | None:  # noqa: N802 - scikit-learn's name
-        """The inverse strength of regularisation that was used; a forest has none."""
+        """The inverse strength of regularisation; None for a forest."""
         return self.model_.C
 
     def unseen_share(self, X: Data) -> float:
-        """The share of part occurrences in X, up to `depth_`, without a column in the model."""
+        """Compute the share of part occurrences, up to `depth_`, that the model does not know.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        float
+            The share.
+        """
         data = self._data(X)
         return self.fitted_.unseen_share(data)
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
-    """Classify graphs and other structured data by their part counts.
+    """Classify graphs and other structured data by the counts of their unique parts.
 
-    Parameters
-    ----------
-    decomposition, radii, node_labels, encoding, max_thresholds, norm, min_graphs : see
-        `PartCounts`.
-    model : `linear`, or `forest`: decision trees over the shares of the most frequent parts and the
-        number of all (a regressor's: over plain counts), for which `encoding`, `norm` and `C` do
-        not apply.
-    depth : count the parts of depths (or radii) up to this; None is all that the decomposition has,
-        `auto` chooses on inner folds, for a forest from 0, 1 and 2. Applies to `neighbourhoods` and
-        `ego`.
-    C : inverse strength of regularisation; `auto` chooses on inner folds, from 1 in both
-        directions as long as the score improves.
-    inner_folds : of the training examples, to choose and to calibrate on; 1 is one split with a
-        tenth held out, 0 is none (then `auto` is the largest depth and C = 1). `auto`: 5 below
-        500 examples, 3 below 8,000, else 1.
-    class_weight : None, `"balanced"`, or a dictionary.
-    run_dir, random_state, progress : see `SAENClassifier`.
+    `X` and `y` are as for `SAENClassifier`. The model is logistic regression, or a forest.
 
-    `y` holds classes, shape (n,), or several targets of two classes each, shape (n, t), with None
-    or NaN where a target is unknown; then probabilities are those of the second classes, (n, t).
-
-    After `fit`: `classes_`, `decomposition_`, `model_`, `depth_`, `C_`; of several targets,
-    `classes_` has shape (t, 2), and there are `target_names_`.
-
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = PartCountsClassifier().fit(threads, threads.targets)
@@ -562,17 +799,25 @@ class PartCountsClassifier(ClassPredictor, PartCountsEstimator):
     """
 
     _: KW_ONLY
-    class_weight: Any = parameter(None, dict, StrOptions({"balanced"}), None)
+    class_weight: Any = parameter(
+        None,
+        dict,
+        StrOptions({"balanced"}),
+        None,
+        doc="Weights of classes. `balanced`: inversely proportional to their frequencies.",
+    )
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class PartCountsRegressor(NumberPredictor, PartCountsEstimator):
-    """Predict real numbers for graphs and other structured data by their part counts.
+    """Predict real values for graphs and other structured data by their part counts.
 
-    The linear model is ridge regression. Parameters as for `PartCountsClassifier`, without
-    `class_weight`, and with `norm=None`: many quantities grow with the size of an example. `y` has
-    shape (n,), or (n, k) with NaN where a number is unknown.
+    `X` and `y` are as for `SAENRegressor`. The model is ridge regression, or a forest. Counts are
+    not normalised by default, since many quantities grow with the size of an example.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=1)
     >>> model = PartCountsRegressor().fit(threads, threads.sizes)
@@ -593,44 +838,67 @@ class BlendEstimator(Estimator):
 
     _: KW_ONLY
     candidates: str | Sequence[Any] = parameter(
-        "auto", StrOptions({"auto"}), list, tuple, runtime=True
+        "auto",
+        StrOptions({"auto"}),
+        list,
+        tuple,
+        doc="Estimators to choose from, such as `PartCountsClassifier()` and `SAENClassifier()`. "
+        "`auto`: a list that depends on the data.",
+        runtime=True,
     )
-    decomposition: str = parameter("auto", str)
-    budget: str = parameter("normal", StrOptions(set(BUDGETS)))
+    decomposition: str = parameter(
+        "auto", str, doc="With `auto` candidates: one decomposition for all of them, such as `ego`."
+    )
+    budget: str = parameter(
+        "normal",
+        StrOptions(set(BUDGETS)),
+        doc="With `auto` candidates: `quick` (part counts only), `normal` (networks where they "
+        "pay) or `thorough` (networks everywhere).",
+    )
     inner_folds: int | str = parameter(
-        "auto", Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})
+        "auto",
+        Interval(Integral, 1, None, closed="left"),
+        StrOptions({"auto"}),
+        doc="Inner folds of the training examples to compare candidates on. 1 is a single split "
+        "with a tenth held out (at most 10,000 examples). `auto`: 5 below 500 examples, 3 below "
+        "8,000, else 1.",
     )
-    metric: str | None = parameter(None, str, None)
-    device: str = parameter("auto", str, runtime=True)
+    metric: str | None = parameter(
+        None,
+        str,
+        None,
+        doc="The metric that decides the weights, such as `roc_auc`; ties go to the lower log "
+        "loss (regression: squared error). None: that loss alone.",
+    )
+    device: str = parameter(
+        "auto",
+        str,
+        doc="Where to train the networks among `auto` candidates: `auto`, `cpu`, `cuda`, ….",
+        runtime=True,
+    )
 
-    def validate(self) -> None:
-        """Raise `InputError` for an argument of the wrong type or out of range."""
-        super().validate()
+    def _check(self) -> None:
+        """Raise `InputError` for an unknown device or metric, or candidates of the other kind."""
+        super()._check()
         choose_device(self.device)
-        find_metric(self.metric, regression=self.regression)
+        find_metric(self.metric, regression=is_regressor(self))
         if isinstance(self.candidates, str):
             return
         if not len(self.candidates):
             raise InputError("a blend needs at least one candidate")
         for number, each in enumerate(self.candidates):
-            if getattr(each, "regression", None) is not self.regression:
-                kind = "regressors" if self.regression else "classifiers"
+            if not isinstance(each, Estimator) or is_regressor(each) != is_regressor(self):
+                kind = "regressors" if is_regressor(self) else "classifiers"
                 raise InputError(
                     f"candidate {number}: {type(each).__name__}: a {type(self).__name__} needs "
                     f"candidates that are {kind} of saen"
                 )
-            each.validate()
-
-    def on(self, device: str) -> Self:
-        """The same on a device."""
-        self.device = device
-        return self
+            validate(each)
 
     def learner(self) -> Learner:
-        """A blend of the candidates."""
-        metric = (
-            None if self.metric is None else find_metric(self.metric, regression=self.regression)
-        )
+        """The `Learner` that these arguments describe."""
+        regression = is_regressor(self)
+        metric = None if self.metric is None else find_metric(self.metric, regression=regression)
         folds, known = self.inner_folds, self.candidates
         if not isinstance(known, str):
             given = [
@@ -645,7 +913,7 @@ class BlendEstimator(Estimator):
         listed = partial(
             default_candidates,
             decomposition=self.decomposition,
-            numbers=self.regression,
+            numbers=regression,
             budget=self.budget,
             device=self.device,
         )
@@ -653,42 +921,27 @@ class BlendEstimator(Estimator):
 
     @property
     def members_(self) -> list[Member]:
-        """Name, fitted model, weight and inner score of every member, largest weight first."""
+        """Name, fitted model, weight and CV score of every member, largest weight first."""
         return self.fitted_.members
 
     @property
     def weights_(self) -> Floats:
-        """The weights of the members, largest first, (members,)."""
+        """The weights of the members, largest first."""
         return np.array([member.weight for member in self.members_])
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class Classifier(ClassPredictor, BlendEstimator):
     """Classify graphs and other structured data: the default, with nothing to choose.
 
-    Several models (linear models over part counts, and networks where they pay) are tried on inner
-    folds of the training examples, weighted by log loss, or by `metric`, and averaged: automatic
-    model selection and ensembling. Of several targets, all have the same members and weights.
+    Automatic model selection and ensembling (AutoML): several candidates (linear models over part
+    counts, and networks where they pay) are compared on inner folds of the training examples,
+    weighted by log loss or by `metric`, and averaged. `X` and `y` are as for `SAENClassifier`; with
+    several targets, all have the same members and weights.
 
-    Parameters
-    ----------
-    candidates : estimators to choose from (`PartCountsClassifier`, `SAENClassifier`); `auto` is a
-        list by the facts of the data, see `saen.learning.candidates`.
-    decomposition : for `auto` candidates: one decomposition for all of them, such as `ego`.
-    budget : for `auto` candidates: `quick` (part counts alone), `normal` (networks where they pay)
-        or `thorough` (networks everywhere).
-    inner_folds : of the training examples, to compare candidates on; 1 is one split with a tenth,
-        at most 10,000 examples, held out. `auto`: 5 below 500 examples, 3 below 8,000, else 1.
-    metric : what decides the weights, see `saen.learning.metrics`: the mean over inner folds, and
-        the log loss where it is equal or not defined. By default the log loss alone.
-    device : of the `auto` candidates' networks: `auto`, `cpu`, `cuda`, ….
-    run_dir, random_state, progress : see `SAENClassifier`.
-
-    After `fit`: `classes_`, `members_` (name, fitted model, weight and inner score, largest weight
-    first), `tried_` (all candidates; inner scores are by `metric`, else accuracies), and
-    `evaluation_`: the scores of the blend on what inner folds held out, with weights that other
-    inner folds decided.
-
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(60, average_nodes=20, seed=1)
     >>> model = Classifier(budget="quick").fit(threads, threads.targets)
@@ -697,13 +950,16 @@ class Classifier(ClassPredictor, BlendEstimator):
     """
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class Regressor(NumberPredictor, BlendEstimator):
-    """Predict real numbers for graphs and other structured data: the default.
+    """Predict real values for graphs and other structured data: the default.
 
-    Parameters and attributes as for `Classifier`; without a `metric`, squared errors decide, and
-    the inner scores are mean absolute errors. `y` has shape (n,), or (n, k) with NaN where unknown.
+    As `Classifier`, with squared errors instead of log losses; the scores in `tried_` are mean
+    absolute errors. `X` and `y` are as for `SAENRegressor`.
 
+    Examples
+    --------
     >>> import saen
     >>> threads = saen.generate_threads(40, average_nodes=20, seed=1)
     >>> model = Regressor(budget="quick").fit(threads, threads.sizes)
@@ -715,32 +971,16 @@ class Regressor(NumberPredictor, BlendEstimator):
 # -- features -----------------------------------------------------------------------------------
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
-    """How often each unique part occurs in each example, as sparse features.
+    """Count how often each unique part occurs in each example: sparse features.
 
-    `X` is whatever the estimators take: `Graphs`, a list of networkx graphs, of PyG `Data` or of
-    RDKit molecules, other data that the decomposition reads, or a ready `Hierarchy`. Columns are
-    fixed by `fit`: parts that it did not see have none. Equal parts are found by content key, all
-    128 bits of it.
+    `X` is as for `SAENClassifier`. `fit` fixes the columns: parts that it did not see have none.
+    Equal parts are found by content key, all 128 bits of it.
 
-    Parameters
-    ----------
-    decomposition, radii, node_labels : as for `SAENClassifier`; the depth of `neighbourhoods`, if
-        not given, is 5, or less for large collections.
-    encoding : `counts`, or `unary`: a count c becomes the features "at least 1", …, "at least c",
-        whose inner product is Σ min(x, y). Thresholds that no example of `fit` tells apart share
-        a column, without any change of the inner products.
-    max_thresholds : at most about so many columns per part in unary: the first thresholds exact,
-        then ever wider apart, with counts between them interpolated.
-    norm : `l2` divides rows by their length (in unary, that of the unary vector), None does not.
-        Parts without a column count, so that inner products are those of the normalised kernel.
-    min_graphs : leave out parts that fewer examples of `fit` have.
-
-    After `fit`: `decomposition_` (None over a `Hierarchy`), `schema_`, `encoder_`, `parts_` (the
-    compressed data, whose parts `get_feature_names_out` describes), `n_features_out_`, and
-    `unseen_share_`: the share of part occurrences in the last `transform` that have no column.
-
+    Examples
+    --------
     >>> from saen import Graphs
     >>> path, star = [(0, 1), (1, 2), (2, 3)], [(0, 1), (0, 2), (0, 3)]
     >>> graphs = Graphs.from_edge_lists([path, star], node_labels=["C"] * 8)
@@ -755,34 +995,89 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
     """
 
     decomposition_: Decomposition | None = field(init=False)
+    """The fitted decomposition; None if `X` was a `Hierarchy`."""
     schema_: Hierarchy = field(init=False)
+    """The hierarchy of the training data without its objects."""
     parts_: Compressed = field(init=False)
+    """The compressed training data, whose parts `get_feature_names_out` describes."""
     encoder_: Encoder = field(init=False)
+    """The columns."""
     n_features_out_: int = field(init=False)
+    """The number of columns."""
     unseen_share_: float = field(init=False)
+    """The share of part occurrences in the last `transform` that have no column."""
 
     def fit(self, X: Data, y: object = None) -> Self:
-        """Fix the columns by the parts of these examples."""
+        """Fix the columns by the parts of these examples.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The training examples.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        Self
+            The fitted transformer.
+        """
         self._fit(X)
         return self
 
     def fit_transform(self, X: Data, y: object = None) -> sparse.csr_array:
-        """`fit(X).transform(X)`, decomposed and compressed once."""
+        """Fit and transform examples, which are decomposed and compressed once.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The training examples.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        csr_array of shape (n, n_features_out_)
+            The features.
+        """
         return self._features(self._fit(X))
 
     def transform(self, X: Data) -> sparse.csr_array:
-        """Features of examples, shape (n, `n_features_out_`), float64."""
+        """Compute the features of examples.
+
+        Parameters
+        ----------
+        X : Graphs, list or Hierarchy
+            The examples.
+
+        Returns
+        -------
+        csr_array of shape (n, n_features_out_)
+            The features.
+        """
         check_is_fitted(self, "encoder_")
         data = Decompositions.of(X, self._spec.takes)
         compressed = data.like(self.decomposition_, self.schema_)
         return self._features(count_parts(compressed))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """What every column counts: a role, the part in words, and a threshold.
+        """Describe every column: a role, the part in words, and a threshold.
 
-        The digits after # are the first of the part's content key: they tell parts apart whose
-        words are the same, and stay the same whatever the data.
+        The digits after # are the first of the part's content key. They distinguish parts with the
+        same words and do not depend on the other data.
 
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str
+            One name per column.
+
+        Examples
+        --------
         >>> from saen import Graphs
         >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=["C", "O", "C"])
         >>> features = PartCounts("neighbourhoods(depth=1)", encoding="counts").fit(path)
@@ -812,7 +1107,7 @@ class PartCounts(TransformerMixin, EncodingArguments, BaseEstimator):
         return np.array(names, dtype=np.object_)
 
     def _fit(self, X: Data) -> PartTable:
-        self.validate()
+        validate(self)
         data = Decompositions.of(X, self._spec.takes)
         if len(data) == 0:
             raise InputError("nothing to fit: the data are empty")

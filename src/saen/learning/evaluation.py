@@ -43,7 +43,7 @@ from saen.learning.metrics import (
 )
 from saen.learning.models.base import Candidate, FoldResult, Learner, Progress, Study
 from saen.learning.models.blend import BlendLearner
-from saen.learning.parameters import clone_with
+from saen.learning.parameters import clone_with, validate
 from saen.learning.problem import Classes, Numbers, Problem, checked_groups
 from saen.learning.splits import (
     Fold,
@@ -493,7 +493,7 @@ def cross_validate(
     >>> evaluation.scores("roc_auc").shape
     (1, 4)
     """
-    estimator.validate()
+    validate(estimator)
     regression = is_regressor(estimator)
     if not isinstance(y, Problem):
         y = Problem.of(y, regression=regression, groups=groups)
@@ -619,7 +619,7 @@ def _learner(
         raise InputError(f"inner_folds must be auto or an integer ≥ 2, not {inner_folds}")
     learner: Learner = estimator.learner()
     if selection == "peek":
-        if estimator.regression:
+        if is_regressor(estimator):
             raise InputError("peek looks at accuracies: use fixed or nested for real numbers")
         return learner
     if selection == "fixed":
@@ -628,7 +628,7 @@ def _learner(
         raise InputError("nested needs a grid of at least two settings to choose from")
     tried = [clone_with(estimator, **each) for each in grid]
     for each in tried:
-        each.validate()
+        validate(each)
     listed = [Candidate(name, each.learner()) for name, each in zip(grid, tried, strict=True)]
     return BlendLearner(
         lambda data, train: listed,

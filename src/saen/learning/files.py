@@ -90,10 +90,12 @@ def load_estimator(path: str | Path, *, vectors: str | Path | None = None) -> An
 
 
 def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
+    from sklearn.base import RegressorMixin
+
     from saen.learning import estimators
     from saen.learning.models.blend import unpack_fitted
     from saen.learning.overlap import TrainingGraphs
-    from saen.learning.parameters import setting_names
+    from saen.learning.parameters import setting_names, validate
 
     if document["estimator"] not in ESTIMATORS:
         raise InputError(f"unknown estimator {document['estimator']!r}")
@@ -105,12 +107,12 @@ def _unpack(document: dict[str, Any], tensors: Mapping[str, Any]) -> Any:
         parameters["class_weight"] = dict(parameters["class_weight"])
     fitted = unpack_fitted(document["model"], tensors)
     regression = fitted.targets.choose(for_classes=False, for_numbers=True)
-    if fitted.kind != ESTIMATORS[cls.__name__] or regression != cls.regression:
+    if fitted.kind != ESTIMATORS[cls.__name__] or regression != issubclass(cls, RegressorMixin):
         raise InputError("the model is not one of this estimator")
     if parameters["decomposition"] is None:
         parameters["decomposition"] = fitted.decomposition
     estimator = cls(**parameters)
-    estimator.validate()
+    validate(estimator)
     estimator.fitted_, estimator.tried_, estimator.evaluation_ = fitted, document["tried"], None
     reading = document["reading"]
     choices = {**REMEMBERED, "largest_fragment": ("yes",)}

@@ -338,10 +338,6 @@ class Fitted(ABC):
         """New data as the model reads them; see `Decompositions.like`."""
         return data.like(self.decomposition, self.schema, lower_inverse=lower_inverse)
 
-    def fitted_model(self) -> Fitted:
-        """Itself, as an estimator gives its model."""
-        return self
-
     # -- files ------------------------------------------------------------------------------
 
     @abstractmethod

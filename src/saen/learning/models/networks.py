@@ -85,27 +85,82 @@ class NetworkArguments(DecompositionArguments):
     """The arguments of estimators over networks."""
 
     _: KW_ONLY
-    hidden: str | Sequence[Sequence[int]] = parameter("auto", StrOptions({"auto"}), list, tuple)
-    slope: float = parameter(0.2, Real)
-    normalisation: str = parameter("batch", StrOptions(set(NORMALISATIONS)))
-    dropout: float = parameter(0.0, Interval(Real, 0, 1, closed="left"))
-    output_activation: bool = parameter(False, "boolean")
-    n_models: int = parameter(1, Interval(Integral, 1, MAX_MODELS, closed="both"))
-    epochs: int = parameter(40, Interval(Integral, 0, MAX_EPOCHS, closed="both"))
-    batch_size: int | str = parameter("auto", _COUNT, StrOptions({"auto", "all"}))
-    learning_rate: float = parameter(0.01, Interval(Real, 0, _MAX_RATE, closed="right"))
-    schedule: str = parameter("cosine", StrOptions({"constant", "cosine"}))
-    weight_decay: float = parameter(0.0, Interval(Real, 0, _MAX_RATE, closed="both"))
-    min_count: int = parameter(1, _COUNT)
-    inner_folds: int | str = parameter(
-        "auto", Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})
+    hidden: str | Sequence[Sequence[int]] = parameter(
+        "auto",
+        StrOptions({"auto"}),
+        list,
+        tuple,
+        doc="Sizes of the hidden layers: one list per level, bottom first, without the output "
+        "layer. `auto`: `[[32], [32, 16], [32]]` for three levels.",
     )
-    dtype: str = parameter("float32", StrOptions({"float32", "float64"}))
-    device: str = parameter("auto", str, runtime=True)
+    slope: float = parameter(0.2, Real, doc="Negative slope of the leaky ReLU.")
+    normalisation: str = parameter(
+        "batch",
+        StrOptions(set(NORMALISATIONS)),
+        doc="`batch` normalises the aggregates of every level by their mean and variance over the "
+        "training examples.",
+    )
+    dropout: float = parameter(
+        0.0,
+        Interval(Real, 0, 1, closed="left"),
+        doc="Share of units dropped after every hidden layer above the bottom.",
+    )
+    output_activation: bool = parameter(
+        False, "boolean", doc="Whether the leaky ReLU also follows the last layer."
+    )
+    n_models: int = parameter(
+        1,
+        Interval(Integral, 1, MAX_MODELS, closed="both"),
+        doc="Networks per inner fold (in total, if there are no inner folds). The model is their "
+        "average.",
+    )
+    epochs: int = parameter(
+        40,
+        Interval(Integral, 0, MAX_EPOCHS, closed="both"),
+        doc="Passes over the training examples.",
+    )
+    batch_size: int | str = parameter(
+        "auto",
+        _COUNT,
+        StrOptions({"auto", "all"}),
+        doc="Examples per step; `all` is one step per epoch. `auto`: a sixteenth of the training "
+        "examples, from 16 to 100.",
+    )
+    learning_rate: float = parameter(
+        0.01, Interval(Real, 0, _MAX_RATE, closed="right"), doc="Learning rate of Adam."
+    )
+    schedule: str = parameter(
+        "cosine",
+        StrOptions({"constant", "cosine"}),
+        doc="`cosine` lowers the learning rate to zero over the epochs.",
+    )
+    weight_decay: float = parameter(
+        0.0,
+        Interval(Real, 0, _MAX_RATE, closed="both"),
+        doc="Decay of the weights (not the biases), decoupled from the gradient.",
+    )
+    min_count: int = parameter(
+        1, _COUNT, doc="Labels that fewer training examples have share one entry."
+    )
+    inner_folds: int | str = parameter(
+        "auto",
+        Interval(Integral, 0, None, closed="left"),
+        StrOptions({"auto"}),
+        doc="Networks are trained on each of these folds of the training examples and tested on "
+        "the rest, which calibrates them. 1 is a single split with a tenth held out (at most "
+        "10,000 examples); 0 trains on all examples and does not calibrate. `auto`: 5 below 500 "
+        "examples, 3 below 8,000, else 1.",
+    )
+    dtype: str = parameter(
+        "float32", StrOptions({"float32", "float64"}), doc="Floating-point type of the networks."
+    )
+    device: str = parameter(
+        "auto", str, runtime=True, doc="Where to train: `auto`, `cpu`, `cuda`, …."
+    )
 
-    def validate(self) -> None:
-        """Raise `InputError` for an argument of the wrong type or out of range."""
-        super().validate()
+    def _check(self) -> None:
+        """Raise `InputError` for sizes that are not integers, or an unknown device."""
+        super()._check()
         sizes = [] if isinstance(self.hidden, str) else self.hidden
         if not all(
             isinstance(level, list | tuple) and all(isinstance(size, Integral) for size in level)
