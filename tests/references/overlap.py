@@ -145,7 +145,7 @@ class Collection:
             self.by_chance(one, self.bin(size(other)), alpha),
             self.by_chance(other, self.bin(size(one)), alpha),
         )
-        return self.evidence(one, other) / chance
+        return ratio(self.evidence(one, other), chance)
 
     def strength_of_new(self, new: Counter[Hashable], known: Counter[Hashable], alpha: float):
         """Of a new example, which can share what one training example has."""
@@ -153,7 +153,7 @@ class Collection:
             self.by_chance(new, self.bin(size(known)), alpha, 1),
             self.by_chance(known, self.bin(size(new)), alpha),
         )
-        return self.evidence(new, known) / chance
+        return ratio(self.evidence(new, known), chance)
 
     def typical(self) -> float:
         """A twentieth of the examples are less similar to the most similar other one."""
@@ -166,6 +166,11 @@ class Collection:
             if self.content(one)
         ]
         return sorted(best)[math.floor((len(best) - 1) * 0.05)] if best else 0.0
+
+
+def ratio(evidence: float, chance: float) -> float:
+    """Evidence in units of chance: nothing shared is none, even where nothing can be by chance."""
+    return evidence / chance if evidence else 0.0
 
 
 def size(items: Counter[Hashable]) -> float:
