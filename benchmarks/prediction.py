@@ -66,10 +66,10 @@ def predict(dataset: str, path: str, single: int, repeats: int) -> dict[str, Any
 
 def explain(dataset: str, path: str) -> dict[str, Any]:
     """Load the model, then explain its predictions for all graphs."""
-    from saen import SAENClassifier, explain_collection
+    from saen import SAENClassifier, explain_dataset
 
     graphs, watch = dataset_graphs(dataset), Stopwatch()
-    watch("explain", explain_collection, SAENClassifier.load(path), graphs)
+    watch("explain", explain_dataset, SAENClassifier.load(path), graphs)
     return {"seconds": watch.seconds}
 
 

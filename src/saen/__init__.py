@@ -26,7 +26,7 @@ if _TYPE_CHECKING:
     from saen.errors import FileError as FileError
     from saen.errors import InputError as InputError
     from saen.errors import SaenError as SaenError
-    from saen.explanations.collection import explain_collection as explain_collection
+    from saen.explanations.dataset import explain_dataset as explain_dataset
     from saen.explanations.explanation import explain as explain
     from saen.explanations.exploration import explore as explore
     from saen.io.formats.any_json import from_json as from_json
@@ -67,7 +67,7 @@ _ROOMS = {
     "data.vocabulary": "Vocabulary",
     "decompositions": "Decomposition Ego make_decomposition",
     "errors": "FileError InputError SaenError",
-    "explanations.collection": "explain_collection",
+    "explanations.dataset": "explain_dataset",
     "explanations.exploration": "explore",
     "explanations.explanation": "explain",
     "io.formats.any_json": "from_json",

@@ -164,7 +164,7 @@ def make_app(
 
         def work(_: float) -> dict[str, Any]:
             data = _read(model, [body.example])
-            return explain(model, data, target=body.target, k=body.parts).to_json()
+            return explain(model, data, target=body.target, n_parts=body.parts).to_json()
 
         return _Json(await computed(work))
 

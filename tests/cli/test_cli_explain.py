@@ -54,7 +54,7 @@ def test_explain_takes_the_id_of_an_example(folder):
 def test_explain_shows_one_graph_on_the_terminal(folder):
     shown = invoke(*arguments(folder, "--graph", "4", "--parts", "3")).stdout
     model = SAENClassifier.load(folder / "model.saen")
-    explanation = explain(model, saen.load(folder / "talk.saen"), 4, k=3)
+    explanation = explain(model, saen.load(folder / "talk.saen"), 4, n_parts=3)
     lines = shown.splitlines()
     assert lines[0] == f"talk, graph 4: predicted {explanation.prediction}"
     assert lines[1] == explanation.sentence

@@ -9,7 +9,7 @@ import pytest
 
 from saen import PartCountsClassifier, SAENClassifier, generate_threads
 from saen.cluster.executors import SerialExecutor
-from saen.explanations.collection import explain_collection
+from saen.explanations.dataset import explain_dataset
 from saen.io.store.container import save
 from tests.cli.commandline import run
 
@@ -20,10 +20,10 @@ THREADS = generate_threads(30, average_nodes=8, seed=1)
 def test_explain_in_tasks_gives_the_same_contributions(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("saen.explanations.collection.EXAMPLES_PER_TASK", 7)
+    monkeypatch.setattr("saen.explanations.dataset.EXAMPLES_PER_TASK", 7)
     model = (kind(epochs=2) if kind is SAENClassifier else kind()).fit(THREADS, THREADS.targets)
-    here = explain_collection(model, THREADS)
-    there = explain_collection(model, THREADS, executor=SerialExecutor())
+    here = explain_dataset(model, THREADS)
+    there = explain_dataset(model, THREADS, executor=SerialExecutor())
     np.testing.assert_allclose(there.means, here.means, rtol=1e-9, atol=1e-12)
     assert [part.number for part in there.parts] == [part.number for part in here.parts]
 

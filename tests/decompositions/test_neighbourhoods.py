@@ -37,7 +37,7 @@ def check_levels(
     """Every object of every level against the (role, node) pairs around every node."""
     n = len(around)
     assert hierarchy.names[1:] == (
-        *(f"neighbourhoods up to depth {d + 1}" for d in range(depth)),
+        *(f"depth ≤ {d + 1}" for d in range(depth)),
         "graphs",
     )
     assert hierarchy.sizes[1:] == (*(n * (d + 2) for d in range(depth)), len(drawn.sizes))

@@ -2,7 +2,14 @@
 
 import pytest
 
-from saen.decompositions import DECOMPOSITIONS, Ego, Nodes, decomposition_class, make_decomposition
+from saen.decompositions import (
+    DECOMPOSITIONS,
+    Ego,
+    Neighbourhoods,
+    Nodes,
+    decomposition_class,
+    make_decomposition,
+)
 from saen.decompositions.registry import decomposition_from_json, decomposition_to_json
 from saen.errors import InputError
 
@@ -15,6 +22,10 @@ def test_make_decomposition_reads_values_and_plain_words():
 @pytest.mark.parametrize("name", sorted(DECOMPOSITIONS))
 def test_make_decomposition_of_a_plain_name_has_the_defaults_of_the_class(name):
     assert make_decomposition(name) == decomposition_class(name)() == DECOMPOSITIONS[name]()
+
+
+def test_make_decomposition_takes_the_american_spelling_of_neighbourhoods():
+    assert make_decomposition("neighborhoods(depth=2)") == Neighbourhoods(depth=2)
 
 
 def test_make_decomposition_prefers_the_text_then_overrides_then_defaults():

@@ -23,7 +23,7 @@ from saen import (
     SAENRegressor,
     compress,
     explain,
-    explain_collection,
+    explain_dataset,
 )
 from saen.decompositions import Neighbourhoods
 from saen.decompositions.node_labels import describe_label
@@ -108,7 +108,7 @@ def test_explain_of_a_regression_is_in_the_units_of_y(threads):
     single = SAENRegressor(radii=(0, 1), epochs=1).fit(threads, threads.sizes)
     alone = explain(single, threads, 5)
     assert (alone.target, alone.output) == (0, pytest.approx(single.predict(threads[5])[0]))
-    assert explain_collection(single, threads, k=2).targets == ("lower", "higher")
+    assert explain_dataset(single, threads, n_parts=2).targets == ("lower", "higher")
 
 
 def test_explain_does_not_depend_on_the_order_of_nodes(threads, model):
@@ -161,7 +161,7 @@ def test_explain_finds_the_nodes_of_a_motif_that_decides():
     assert (model.predict(fresh) == fresh.targets).mean() > 0.95
     hits = []
     for index in range(1, 40, 2):
-        explanation = explain(model, fresh, index, k=1)
+        explanation = explain(model, fresh, index, n_parts=1)
         motif = set(np.flatnonzero(fresh[index].node_labels != "C").tolist())
         hits.append(set(np.argsort(-explanation.contributions[0])[:2].tolist()) == motif)
         # The strongest ego graph holds both, and they are what counts inside it.
@@ -173,11 +173,11 @@ def test_explain_finds_the_nodes_of_a_motif_that_decides():
 
 
 def test_parts_name_their_node_roles_and_labels(threads, model):
-    explanation = explain(model, threads, 2, k=4)
+    explanation = explain(model, threads, 2, n_parts=4)
     assert len(explanation.parts) == 4
     strengths = [abs(part.contribution) for part in explanation.parts]
     assert strengths == sorted(strengths, reverse=True)
-    every = explanation.top_parts(k=10_000)
+    every = explanation.top_parts(n_parts=10_000)
     assert sum(part.count for part in every) <= len(explanation.contributions[1])
     total = sum(part.contribution for part in every)
     assert total == pytest.approx(explanation.contributions[1].sum())
@@ -192,7 +192,7 @@ def test_parts_name_their_node_roles_and_labels(threads, model):
         assert part.what.startswith(label)
         near = threads[2].adjacency()[[node]].indices.tolist() if radius else []
         assert sorted({node, *near}) == part.bottom.tolist()
-    node = explanation.top_parts(level=0, k=1)[0]
+    node = explanation.top_parts(level=0, n_parts=1)[0]
     assert (node.node, node.bottom.tolist()) == (node.number, [node.number])
     assert "root" in node.roles
 
@@ -211,7 +211,7 @@ def test_parts_name_their_node_roles_and_labels(threads, model):
 )
 def test_explain_takes_every_decomposition_of_graphs(threads, decomposition, centred):
     model = SAENClassifier(decomposition, epochs=1, n_models=2).fit(threads, threads.targets)
-    explanation = explain(model, threads, 1, k=3)
+    explanation = explain(model, threads, 1, n_parts=3)
     assert_complete(explanation)
     for part in explanation.parts:
         assert (part.node is not None) == centred
@@ -244,7 +244,7 @@ def test_explain_of_documents_is_by_sentences_and_words():
     assert set(what) == {"dogs, win", "cats, lose, again"}
     assert what["dogs, win"] > what["cats, lose, again"]
     assert all(part.node is None for part in explanation.parts)
-    best = explain_collection(model, texts, k=1).parts[0]
+    best = explain_dataset(model, texts, n_parts=1).parts[0]
     assert best.part.what in what
     assert best.towards == ("up" if best.part.what == "dogs, win" else "down")
 
@@ -271,7 +271,7 @@ def test_explain_takes_hierarchies_as_they_are():
     model = SAENClassifier(epochs=1, n_models=1).fit(hierarchy, np.arange(20) % 2)
     bare = 0
     for index in range(20):
-        explanation = explain(model, hierarchy, index, k=1)
+        explanation = explain(model, hierarchy, index, n_parts=1)
         assert_complete(explanation)
         assert explanation.decomposed.hierarchy.sizes == hierarchy[[index]].sizes
         assert (explanation.settings, explanation.decomposed.graph) == ({}, None)
@@ -285,7 +285,7 @@ def test_explain_takes_hierarchies_as_they_are():
 
 
 def test_explanation_json_holds_every_number(threads, model):
-    explanation = explain(model, threads, 2, k=2)
+    explanation = explain(model, threads, 2, n_parts=2)
     document = json.loads(json.dumps(explanation.to_json(), allow_nan=False))
     assert document["prediction"] == explanation.prediction
     assert document["classes"] == ["discussion", "questions"]
@@ -310,11 +310,11 @@ def test_explain_names_mistakes(threads, model):
     with pytest.raises(InputError, match="no example 0: the data are empty"):
         explain(model, threads[:0])
     with pytest.raises(InputError, match="nothing to explain: the data are empty"):
-        explain_collection(model, threads[:0])
+        explain_dataset(model, threads[:0])
     with pytest.raises(InputError, match="no class 'chat': choose from discussion, questions"):
         explain(model, threads, target="chat")
     with pytest.raises(InputError, match="towards all classes: omit the target"):
-        explain_collection(model, threads, target="questions")
+        explain_dataset(model, threads, target="questions")
     with pytest.raises(InputError, match="parts lie on levels 0 … 1, not 2"):
         explain(model, threads).top_parts(level=2)
     with pytest.raises(NotFittedError):
@@ -354,14 +354,14 @@ def test_explain_refuses_contributions_that_do_not_add_up(threads, model, monkey
     with pytest.raises(InputError, match="contributions do not add up"):
         explain(model, threads)
     with pytest.raises(InputError, match="contributions do not add up"):
-        explain_collection(model, threads)
+        explain_dataset(model, threads)
 
 
 def test_explain_leaves_the_model_unchanged(threads, model):
     before = {key: tensor.clone() for key, tensor in model.network_.state_dict().items()}
     model.network_.train()
     explain(model, threads, 1)
-    explain_collection(model, threads, k=1)
+    explain_dataset(model, threads, n_parts=1)
     assert model.network_.dtype == torch.float32
     for key, tensor in model.network_.state_dict().items():
         assert torch.equal(tensor, before[key]), key
@@ -394,11 +394,11 @@ def test_explain_of_a_blend_is_about_its_class_and_sums_nodes_over_its_members(t
     np.testing.assert_array_equal(explanation.contributions[1], each[0].contributions[1])
     shown = explanation.to_json()["members"]
     assert [(m["name"], m["weight"]) for m in shown] == [("networks", 0.6), ("counts", 0.4)]
-    found = saen.explore(blend, threads, k=5)
+    found = saen.explore(blend, threads, n_parts=5)
     assert found.predictions.tolist() == blend.predict(threads).tolist()
     np.testing.assert_allclose(found.confidence, blend.predict_proba(threads).max(axis=1))
     assert found.explained == "networks, 60 % of this blend"
-    assert explain_collection(blend, threads).explained == found.explained
+    assert explain_dataset(blend, threads).explained == found.explained
 
 
 def test_parts_at_the_same_places_are_one_and_molecules_are_told_in_smiles():
@@ -406,7 +406,7 @@ def test_parts_at_the_same_places_are_one_and_molecules_are_told_in_smiles():
     graphs = saen.from_smiles(["CC(=O)O", "c1ccccc1O", "CCO", "CC(=O)OC"] * 3)
     model = saen.PartCountsRegressor("neighbourhoods(depth=3)", depth=3, C=1.0)
     model.fit(graphs, graphs.sizes.astype(float))
-    explanation = explain(model, graphs, 0, k=20)
+    explanation = explain(model, graphs, 0, n_parts=20)
     assert_complete(explanation)
     by_name = {part.name: part for part in explanation.parts}
     assert len(by_name) == len(explanation.parts)

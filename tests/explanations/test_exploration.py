@@ -33,7 +33,7 @@ MODELS = [NETWORKS, PartCountsClassifier(depth=2, C=1.0)]
 @pytest.mark.parametrize("kind", MODELS, ids=["networks", "counts"])
 def test_contributions_of_occurrences_add_up_to_the_explanation_of_the_prediction(threads, kind):
     model = model_of(kind, threads)
-    found = explore(model, threads, k=10_000)
+    found = explore(model, threads, n_parts=10_000)
     starts = found.occurrences.starts
     for index in (0, 5, 24):
         mine = slice(starts[index], starts[index + 1])
@@ -51,7 +51,7 @@ def test_contributions_of_occurrences_add_up_to_the_explanation_of_the_predictio
 
 @pytest.mark.parametrize("kind", MODELS, ids=["networks", "counts"])
 def test_unique_parts_say_where_they_occur(threads, kind):
-    found = explore(model_of(kind, threads), threads, k=10_000)
+    found = explore(model_of(kind, threads), threads, n_parts=10_000)
     parts, starts = found.parts, found.occurrences.starts
     assert len(parts.what) == found.n_unique_parts
     owners = np.repeat(np.arange(len(threads)), np.diff(starts))
@@ -70,7 +70,7 @@ def test_duplicates_with_conflicting_targets_are_found(threads):
     targets = threads.targets.copy()
     targets[-1] = "discussion" if targets[2] == "questions" else "questions"
     graphs = threads.with_targets(targets)
-    found = explore(model_of(NETWORKS, graphs), graphs, k=5)
+    found = explore(model_of(NETWORKS, graphs), graphs, n_parts=5)
     assert [group.tolist() for group in found.conflicts] == [[2, 26]]
     assert (found.nearest[24] == 0).any()
     assert not (found.nearest == np.arange(len(graphs))[:, None]).any()
@@ -79,14 +79,14 @@ def test_duplicates_with_conflicting_targets_are_found(threads):
 def test_nearest_training_examples_of_new_ones(threads):
     model = model_of(NETWORKS, threads)
     new = saen.generate_threads(4, average_nodes=10, seed=9)
-    found = explore(model, new, training=threads, k=5)
+    found = explore(model, new, training=threads, n_parts=5)
     assert found.training.tolist() == [True] * len(threads) + [False] * 4
     distances = np.linalg.norm(found.vectors[:, None] - found.vectors[None, :27], axis=2)
     distances[np.arange(27), np.arange(27)] = np.inf
     rows = np.arange(len(distances))[:, None]
     expected = np.sort(distances, axis=1)[:, :5]
     np.testing.assert_allclose(distances[rows, found.nearest], expected, atol=1e-6)
-    without = explore(model, new.with_targets(None), training=threads, k=5)
+    without = explore(model, new.with_targets(None), training=threads, n_parts=5)
     assert without.targets is None
 
 
@@ -94,7 +94,7 @@ def test_explore_refuses_what_it_cannot_show(threads):
     model = model_of(NETWORKS, threads)
     with pytest.raises(InputError, match="takes 3 to 50,000 examples, not 2"):
         explore(model, threads[:2])
-    without = explore(model, threads.with_targets(None), k=3)
+    without = explore(model, threads.with_targets(None), n_parts=3)
     assert without.targets is None
     assert without.errors is None
     assert without.to_json()["listed_parts"] == 3
@@ -103,7 +103,7 @@ def test_explore_refuses_what_it_cannot_show(threads):
 def test_explore_of_numbers_has_errors_and_no_confidence(threads):
     numbers = threads.n_nodes * np.linspace(0, 1, len(threads))
     regressor = SAENRegressor(radii=(0, 1), epochs=2, n_models=1).fit(threads, numbers)
-    explored = explore(regressor, threads.with_targets(numbers), k=5)
+    explored = explore(regressor, threads.with_targets(numbers), n_parts=5)
     np.testing.assert_allclose(explored.errors, explored.predictions - numbers)
     assert explored.confidence is None
 
@@ -116,8 +116,9 @@ def test_overlapping_graphs_are_groups_the_largest_first(threads):
     more = saen.Graphs.from_edge_lists(grown, targets=["questions"] * 5)
     both = saen.Graphs.concatenate([threads.with_ids(None), more]).with_ids(None)
     model = model_of(NETWORKS, threads)
-    assert [group.tolist() for group in explore(model, both, k=5).overlap] == [[*range(27, 32)]]
-    assert explore(model, threads, k=5).overlap == ()
+    found = explore(model, both, n_parts=5).overlap
+    assert [group.tolist() for group in found] == [[*range(27, 32)]]
+    assert explore(model, threads, n_parts=5).overlap == ()
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_every_estimator_scores_explains_and_knows_what_it_reads(model: Any) -> 
     assert not hasattr(model, "feature_names_")
     model.fit(THREADS, y)
     assert -10 < model.score(THREADS, y) <= 1
-    explanation = model.explain(THREADS, 3, k=2)
+    explanation = model.explain(THREADS, 3, n_parts=2)
     assert explanation.index == 3
     assert explanation.output == saen.explain(model, THREADS, 3).output
     assert len(model.feature_names_) > 2

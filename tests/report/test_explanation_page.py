@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import saen
-from saen import Documents, Graphs, SAENClassifier, SAENRegressor, explain, explain_collection
+from saen import Documents, Graphs, SAENClassifier, SAENRegressor, explain, explain_dataset
 from saen.data.nested import NestedData
 from saen.explanations.molecules import as_molecule
 from saen.report.explanation_drawing import can_draw, draw_explanation, draw_part
@@ -39,7 +39,7 @@ def written(tmp_path, explanation, **options):
 
 
 def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
-    explanation = explain(model, graphs, 2, k=4)
+    explanation = explain(model, graphs, 2, n_parts=4)
     page = written(tmp_path, explanation, name="talk", about={"model": HOSTILE})
     assert page.all("h1")[0].text == "talk, graph 2"
     assert [heading.text for heading in page.all("h2")] == [
@@ -60,7 +60,7 @@ def test_page_shows_the_graph_its_parts_and_the_check(model, graphs, tmp_path):
 
 
 def test_page_of_a_collection_shows_its_unique_parts(model, graphs, tmp_path):
-    explanation = explain_collection(model, graphs, k=5)
+    explanation = explain_dataset(model, graphs, n_parts=5)
     page = written(tmp_path, explanation, name="talk")
     assert page.all("h1")[0].text == "talk: the parts that tell predictions apart"
     assert len(page.all("svg")) == 5
@@ -97,7 +97,7 @@ def test_page_of_nested_data_lists_parts_without_pictures(tmp_path):
     pairs = [[("word", "yes"), ("word", "<no>")][: 1 + n % 2] for n in range(12)]
     nested = NestedData(pairs, np.arange(12) % 2, levels=("words", "notes"), name="notes")
     model = SAENClassifier("nested", epochs=2).fit(nested, nested.targets)
-    for explanation in (explain(model, nested, 1), explain_collection(model, nested)):
+    for explanation in (explain(model, nested, 1), explain_dataset(model, nested)):
         page = written(tmp_path, explanation)
         assert page.all("svg") == []
         assert "<no>" in {cell for row in tables(page)[0] for cell in row}
@@ -139,7 +139,7 @@ def test_a_large_graph_is_drawn_around_its_strongest_parts():
     labels[np.arange(0, 8, 2) * 400 + 77] = "C"
     graphs = replace(graphs, node_labels=labels)
     model = SAENClassifier("ego(radii=(1,))", epochs=10, n_models=1).fit(graphs, np.arange(8) % 2)
-    explanation = explain(model, graphs, 1, k=3)
+    explanation = explain(model, graphs, 1, n_parts=3)
     assert 77 in {part.node for part in explanation.parts} | {76, 78}
     figure = draw_explanation(explanation)
     assert len(artists(figure)["graph-nodes"].get_offsets()) < 60
@@ -150,7 +150,7 @@ def test_molecules_are_drawn_by_rdkit_with_contributions_on_atoms_and_bonds(tmp_
     smiles = ["CC(=O)O", "c1ccccc1O", "CCO", "C[N+](C)(C)C"] * 3
     graphs = saen.from_smiles(smiles)
     model = SAENClassifier("ego(edges=objects)", epochs=2).fit(graphs, np.arange(12) % 2)
-    page = written(tmp_path, explain(model, graphs, 1, k=2))
+    page = written(tmp_path, explain(model, graphs, 1, n_parts=2))
     drawing = page.all("svg")[0]
     bonds = {e.attributes.get("class", "") for e in drawing.all("path")}
     assert any(name.startswith("bond-") for name in bonds)

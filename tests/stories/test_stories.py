@@ -184,7 +184,7 @@ def test_an_analyst_of_many_threads_looks_around(folder: Path) -> None:
     beside = ("--training", "threads.saen", "--out", "new.html")
     assert run("explore", "m.saen", "new.jsonl", *beside)["examples"] == 66
     page = Path("page.html").read_text()
-    assert "Unique neighbourhoods up to depth" in page
+    assert "Unique neighbourhoods of depth ≤" in page
     assert "default-src 'none'" in page
     best: dict[str, Any] = run("explain", "m.saen", "threads.saen", "--parts", 3)
     assert len(best["parts"]) == 3

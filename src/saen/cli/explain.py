@@ -15,7 +15,7 @@ from saen.cli.output import console, heading, print_json, print_line, say, table
 from saen.io.options import ReadOptions
 
 if TYPE_CHECKING:
-    from saen.explanations.collection import CollectionExplanation
+    from saen.explanations.dataset import DatasetExplanation
     from saen.explanations.describe import Part
     from saen.explanations.explanation import Explanation
     from saen.learning.models.base import FeatureContribution
@@ -61,7 +61,7 @@ def command(
     """
     options.import_estimators()
     from saen.cluster.executors import open_executor
-    from saen.explanations.collection import explain_collection
+    from saen.explanations.dataset import explain_dataset
     from saen.explanations.explanation import explain
     from saen.explanations.goal import explained_share
     from saen.io.result_tables import check_format
@@ -74,11 +74,11 @@ def command(
     loaded = load_model(model, "cpu", vectors=vectors)
     examples = load_examples(loaded, data, replace(reading, partial_targets=True), model)
     name = examples.name or data
-    how: dict[str, Any] = {"target": explain_target, "k": parts}
-    explanation: Explanation | CollectionExplanation
+    how: dict[str, Any] = {"target": explain_target, "n_parts": parts}
+    explanation: Explanation | DatasetExplanation
     if graph is None:
         with open_executor(cluster, cluster_timeout) if cluster else nullcontext() as executor:
-            explanation = explain_collection(loaded, examples, executor=executor, **how)
+            explanation = explain_dataset(loaded, examples, executor=executor, **how)
     else:
         explanation = explain(loaded, examples, graph, **how)
     if share := explained_share(loaded.fitted_):
@@ -94,14 +94,14 @@ def command(
         print_line(f"\nwritten    {out}")
 
 
-def _print(explanation: Explanation | CollectionExplanation, name: str) -> None:
+def _print(explanation: Explanation | DatasetExplanation, name: str) -> None:
     from saen.explanations.explanation import Explanation
     from saen.report.explanation_page import explanation_title
 
     columns: dict[str, list[str]] = {}
     if isinstance(explanation, Explanation):
         _print_one(explanation, explanation_title(explanation, name))
-        parts, features = explanation.parts, explanation.features[: explanation.k]
+        parts, features = explanation.parts, explanation.features[: explanation.n_parts]
         both: list[Part | FeatureContribution] = [*parts, *features]
         columns["contribution"] = [f"{one.contribution:+.4f}" for one in both]
         columns["times"] = [*(f"×{one.count}" for one in parts), *([""] * len(features))]

@@ -72,7 +72,7 @@ def command(
     if training is not None:
         known = load_examples(loaded, training, reading, model)
     name = examples.name or data
-    exploration = explore(loaded, examples, training=known, k=parts, name=name)
+    exploration = explore(loaded, examples, training=known, n_parts=parts, name=name)
     about = describe_use(loaded, model, name)
     write_explorer(
         out, exploration, fold=fold, about=about, out_of_fold=own_score(loaded, examples)

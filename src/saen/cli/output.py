@@ -16,7 +16,9 @@ from rich.text import Text
 
 from saen.errors import FileError, printable
 
-_ASCII = str.maketrans({"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2"})
+_ASCII = str.maketrans(
+    {"→": "->", "×": "x", "±": "+-", "…": "...", "–": "-", "−": "-", "²": "2", "≤": "<="}
+)
 
 MAX_REPORTED_RECORDS = 10
 """Skipped records that are listed one by one."""

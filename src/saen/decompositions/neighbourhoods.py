@@ -62,7 +62,7 @@ class Neighbourhoods(GraphDecomposition):
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]])
     >>> hierarchy = Neighbourhoods(depth=2).decompose(path)
     >>> hierarchy
-    Hierarchy(3 nodes → 6 neighbourhoods up to depth 1 → 9 neighbourhoods up to depth 2 → 1 graphs)
+    Hierarchy(3 nodes → 6 depth ≤ 1 → 9 depth ≤ 2 → 1 graphs)
     >>> hierarchy.relations[0].matrix("elem").toarray()[3]  # (node 1, depth 1)
     array([1, 0, 1])
     """
@@ -99,7 +99,7 @@ class Neighbourhoods(GraphDecomposition):
         return Refinement(bottom, graphs.n_nodes, steps, self._graphs(graphs), self._names())
 
     def _names(self) -> tuple[str, ...]:
-        depths = (f"neighbourhoods up to depth {level}" for level in range(1, self.depth + 1))
+        depths = (f"depth ≤ {level}" for level in range(1, self.depth + 1))
         return (self.bottom_name(), *depths, "graphs")
 
     def _steps(self, graphs: Graphs) -> tuple[_Around, _Around]:

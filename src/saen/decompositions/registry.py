@@ -35,6 +35,8 @@ DECOMPOSITIONS: dict[str, type[Decomposition]] = {
     for cls in (Ego, Neighbourhoods, Pairs, Paths, Nodes, Edges, Nested, DependencyPaths)
 }
 """saen's own, by the name that the command line and saved files use."""
+ALIASES = {"neighborhoods": "neighbourhoods"}
+"""Other spellings of names that users type."""
 PLUG_INS = "saen.decompositions"
 """The group of entry points under which packages provide others."""
 
@@ -134,6 +136,7 @@ def _load(entry: EntryPoint) -> type[Decomposition]:
 
 
 def _named(name: str) -> type[Decomposition]:
+    name = ALIASES.get(name, name)
     if name in DECOMPOSITIONS:
         return DECOMPOSITIONS[name]
     if ":" in name:

@@ -123,10 +123,10 @@ class DecomposedExample:
         self,
         level: int,
         contributions: Floats,
-        k: int,
+        n_parts: int,
         inside: Callable[[int], Floats] | None = None,
     ) -> tuple[Part, ...]:
-        """The k strongest parts of a level, with the contributions `inside` each.
+        """The `n_parts` strongest parts of a level, with the contributions `inside` each.
 
         One part are identical objects in the same roles, and all that lie at the same places: in a
         small molecule, the neighbourhoods of depth 2, 3 and 4 are often the whole of it.
@@ -134,7 +134,7 @@ class DecomposedExample:
         places = self.places(level)
         members, first = self._fragments(level, places)
         totals = np.bincount(members, contributions, minlength=len(first))
-        strongest = largest(np.abs(totals), k)
+        strongest = largest(np.abs(totals), n_parts)
         words = self.describe(level, first[strongest]) if strongest else []
         relation = self.hierarchy.relations[level]
         times = np.ones(relation.n_parts, dtype=np.int64)
@@ -252,14 +252,25 @@ class DecomposedExample:
         return fragment_smiles(self.molecule, self.region(self.bottom_objects(level, number)))
 
 
+def plural(name: str) -> str:
+    """The name of the objects of a level in a sentence.
+
+    >>> plural("ego graphs"), plural("depth ≤ 2")
+    ('ego graphs', 'neighbourhoods of depth ≤ 2')
+    """
+    return f"neighbourhoods of {name}" if name.startswith("depth ≤") else name
+
+
 def singular(name: str) -> str:
     """The name of one object of a level.
 
-    >>> singular("ego graphs"), singular("neighbourhoods up to depth 2")
+    >>> singular("ego graphs"), singular("depth ≤ 2")
     ('ego graph', 'neighbourhood')
     """
     irregular = {"nodes and edges": "node or edge", "classes": "class"}
-    return irregular.get(name, name.partition(" up to ")[0].removesuffix("s"))
+    if name.startswith("depth ≤"):
+        return "neighbourhood"
+    return irregular.get(name, name.removesuffix("s"))
 
 
 def largest(values: Floats, k: int) -> list[int]:

@@ -74,8 +74,8 @@ class Explanation:
     - `empty[l]`: what the objects would contribute without parts, (n_l,), which their parts share
       equally. On the bottom it is the contribution, on the top the `baseline`, which is not shared;
     - `entries[l - 1]`: of every entry of R_l, (entries,);
-    - `parts`: the strongest parts of the example, at most `k`, with the contributions of the bottom
-      objects inside them; identical ones are one part with a count;
+    - `parts`: the strongest parts of the example, at most `n_parts`, with the contributions of the
+      bottom objects inside them; identical ones are one part with a count;
     - `steps`: of the integrals; `settings`: those of the decomposition;
     - `features`: what numbers about the whole example contribute, the strongest first;
     - `members`: of a blend, its models, largest weight first. `prediction`, `target` and
@@ -99,7 +99,7 @@ class Explanation:
     empty: tuple[Floats, ...]
     entries: tuple[Floats, ...]
     parts: tuple[Part, ...]
-    k: int
+    n_parts: int
     steps: int
     settings: dict[str, Any]
     target_names: tuple[str, ...] = ()
@@ -185,8 +185,8 @@ class Explanation:
             return f"{'for' if contribution > 0 else 'against'} {self.target}"
         return f"for {self.classes[(str(self.target) == self.classes[1]) == (contribution > 0)]}"
 
-    def top_parts(self, level: int | None = None, k: int = 10) -> tuple[Part, ...]:
-        """The k kinds of objects of a level with the largest contributions, positive or negative.
+    def top_parts(self, level: int | None = None, n_parts: int = 10) -> tuple[Part, ...]:
+        """The `n_parts` unique objects of a level with the largest absolute contributions.
 
         Identical objects in the same roles are one part with a count. `level` None is that of the
         example's own parts, one below the top.
@@ -197,7 +197,7 @@ class Explanation:
         number = depth - 1 if level is None else level
         if not 0 <= number < depth:
             raise InputError(f"parts lie on levels 0 … {depth - 1}, not {level}")
-        return self.decomposed.strongest_parts(number, self.contributions[number], k)
+        return self.decomposed.strongest_parts(number, self.contributions[number], n_parts)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and strings."""
@@ -276,7 +276,7 @@ class Explanation:
 
 
 def explain(
-    estimator: Any, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10
+    estimator: Any, X: Data, index: int | str = 0, *, target: Any = None, n_parts: int = 10
 ) -> Explanation:
     """Explain one prediction: what every part of an example contributes to it.
 
@@ -292,7 +292,7 @@ def explain(
     target
         The class whose logit is explained, by default the predicted one. Of several targets, the
         name of the one that is explained, by default the first.
-    k
+    n_parts
         How many of the strongest parts to look into.
 
     Raises `InputError` where there is no such example or class.
@@ -320,7 +320,7 @@ def explain(
     if target is None and classes is not None and classes.ndim == 1:
         target = prediction
     each = [
-        ExplainedMember(name, weight, _explained(own, one, data, index, target, k))
+        ExplainedMember(name, weight, _explained(own, one, data, index, target, n_parts))
         for name, own, weight, _ in model.members
     ]
     first = each[0].explanation
@@ -333,7 +333,7 @@ def explain(
 
 
 def _explained(
-    model: Fitted, one: Decompositions, data: Any, index: int, target: Any, k: int
+    model: Fitted, one: Decompositions, data: Any, index: int, target: Any, n_parts: int
 ) -> Explanation:
     """What a single model says of the only example in `one`."""
     row = model.predictions(one)
@@ -357,9 +357,9 @@ def _explained(
         empty=tuple(map(frozen, found.empty)),
         entries=tuple(map(frozen, found.entries)),
         parts=decomposed.strongest_parts(
-            decomposed.hierarchy.depth - 1, found.objects[-2], k, found.inside
+            decomposed.hierarchy.depth - 1, found.objects[-2], n_parts, found.inside
         ),
-        k=k,
+        n_parts=n_parts,
         steps=found.steps,
         settings=decomposition_settings(model),
         target_names=model.targets.names,

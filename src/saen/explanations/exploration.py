@@ -21,13 +21,13 @@ from saen.data.compression import Compressed, compress
 from saen.data.content_hash import Keys, level_keys
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.explanations.collection import (
+from saen.explanations.dataset import (
     TopContributions,
     contrasts,
     part_totals,
     top_contributions,
 )
-from saen.explanations.describe import singular
+from saen.explanations.describe import plural, singular
 from saen.explanations.goal import checked, decompose_one, explained_share, fitted_model
 from saen.explanations.molecules import as_molecule
 from saen.learning.decomposing import Data, Decompositions
@@ -145,7 +145,7 @@ def explore(
     X: Data,
     *,
     training: Data | None = None,
-    k: int = 500,
+    n_parts: int = 500,
     name: str = "data",
 ) -> Exploration:
     """Look at a whole dataset with a fitted model.
@@ -158,7 +158,7 @@ def explore(
         Data as the estimator takes them, with targets if there are any; at most 50,000 examples.
     training
         Training data to show before them, of which the nearest are found.
-    k
+    n_parts
         How many of the unique parts to list: those that tell the classes apart most, see
         `contrasts`.
     name
@@ -169,7 +169,7 @@ def explore(
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
-    >>> explore(model, threads, k=20)
+    >>> explore(model, threads, n_parts=20)
     Exploration(60 graphs, 20 of ... unique ego graphs)
     """
     whole = fitted_model(estimator)
@@ -189,14 +189,14 @@ def explore(
     predictions, confidence = _predicted(whole, data)
     targets = _usable_targets(model, data)
     vectors = np.asarray(model.embed(shared), dtype=np.float64)
-    parts, listed = _statistics(compressed, found, targets, k)
+    parts, listed = _statistics(compressed, found, targets, n_parts)
     toward = _towards(model, predictions)
     occurrences, what, roles = _occurrences(model, data, compressed, found, toward, listed)
     hierarchy = compressed.hierarchy
     return Exploration(
         name=name,
         noun=singular(hierarchy.names[-1]),
-        part_name=hierarchy.names[-2],
+        part_name=plural(hierarchy.names[-2]),
         classes=found.classes,
         ids=np.asarray(data.ids) if hasattr(data, "ids") else np.arange(len(data)),
         targets=targets,
@@ -318,7 +318,7 @@ def _conflicts(compressed: Compressed, targets: Array | None) -> tuple[Ints, ...
 
 
 def _statistics(
-    compressed: Compressed, found: TopContributions, targets: Array | None, k: int
+    compressed: Compressed, found: TopContributions, targets: Array | None, n_parts: int
 ) -> tuple[tuple[Any, ...], Ints]:
     """The fields of `PartStatistics` after the words, and the numbers of the listed parts."""
     relation = compressed.hierarchy.relations[-1]
@@ -326,7 +326,7 @@ def _statistics(
     totals, occurrences = part_totals(compressed, found)
     means = totals / np.maximum(occurrences, 1)[:, None]
     strength = contrasts(compressed, found).max(axis=1)
-    listed = np.argsort(-strength, kind="stable")[:k]
+    listed = np.argsort(-strength, kind="stable")[:n_parts]
     place = np.full(relation.n_parts, -1)
     place[listed] = np.arange(len(listed))
     shown = place[relation.parts] >= 0

@@ -253,7 +253,9 @@ class Estimator(Parameters, BaseEstimator, ABC):
         data = self._data(X)
         return self.fitted_.embed(data, level)
 
-    def explain(self, X: Data, index: int | str = 0, *, target: Any = None, k: int = 10) -> Any:
+    def explain(
+        self, X: Data, index: int | str = 0, *, target: Any = None, n_parts: int = 10
+    ) -> Any:
         """Explain the prediction for one example; see `saen.explain`.
 
         Parameters
@@ -264,7 +266,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
             Its position, or its id.
         target : object, default=None
             The class, or the name of the target, to explain. None: the predicted class.
-        k : int, default=10
+        n_parts : int, default=10
             Number of parts to list.
 
         Returns
@@ -280,7 +282,7 @@ class Estimator(Parameters, BaseEstimator, ABC):
         >>> model.explain(threads, 3).index
         3
         """
-        return explanation.explain(self, X, index, target=target, k=k)
+        return explanation.explain(self, X, index, target=target, n_parts=n_parts)
 
     def remember(self, X: Data) -> Self:
         """Keep ids and content keys of the training graphs, which `nearest` needs.

@@ -343,14 +343,8 @@ def _draw_levels(axes: Axes, levels: Sequence[dict[str, Any]], what: str) -> Non
     share = (6 + 5.5 * len(f"{widest:,}")) / float(size_in_points(axes)[0])
     axes.set(xscale="log", xlim=(0.5, 0.5 * (2 * widest) ** (1 / (1 - share))))
     axes.set_ylim(-0.5, len(levels) - 0.5)
-    # "neighbourhoods up to depth 2": its end is what tells it from others.
-    names = [_shortened(row["name"]) for row in rows]
+    names = [short_label(row["name"], 16) for row in rows]
     axes.set_yticks([row["level"] for row in rows], names, parse_math=False)
     axes.set_title(what, size=10, loc="left", color=INK)
     axes.tick_params(labelsize=9, labelcolor=INK)
     open_frame(axes)
-
-
-def _shortened(name: str) -> str:
-    """A name of a level that fits beside a chart."""
-    return short_label(name.replace("neighbourhoods up to depth ", "depth ≤ "), 16)

@@ -22,7 +22,7 @@ from saen._util.strings import plural, short_label
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData
-from saen.explanations.collection import CollectionExplanation
+from saen.explanations.dataset import DatasetExplanation
 from saen.explanations.explanation import Explanation
 from saen.explanations.molecules import as_molecule
 from saen.learning.metrics import classification_scores, log_losses, regression_scores
@@ -38,7 +38,7 @@ from saen.report.charts import (
     plot_sizes,
 )
 from saen.report.explanation_drawing import draw_as_molecule
-from saen.report.explanation_page import collection_table
+from saen.report.explanation_page import dataset_table
 from saen.report.figures import new_figure
 from saen.report.graph_drawing import draw_graphs
 from saen.report.molecule_drawing import SMALL_SIZE, draw_molecule
@@ -106,7 +106,7 @@ class Report:
     headline: tuple[str, str] | None = None
     target: str | Sequence[str] = "target"
     tried: Table | None = None
-    telling: CollectionExplanation | None = None
+    telling: DatasetExplanation | None = None
     explain: Callable[[int], Explanation] | None = None
     explain_command: str = ""
 
@@ -159,7 +159,7 @@ def write_report(path: str | Path, report: Report) -> None:
         levels=_level_section(report.levels),
         curves={unit: _curve_picture(unit, lines) for unit, lines in report.curves.items()},
         predictions=None if predictions is None else _prediction_section(predictions, names),
-        telling=None if report.telling is None else collection_table(report.telling),
+        telling=None if report.telling is None else dataset_table(report.telling),
         noun=_noun(report.data),
         hardest=None if predictions is None else _hardest_section(report, predictions),
         settings={name: in_words(value) for name, value in report.settings.items()},

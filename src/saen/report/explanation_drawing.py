@@ -11,7 +11,7 @@ from saen._util.arrays import Floats, Ints
 from saen._util.strings import short_label
 from saen.data.graphs import Graphs
 from saen.errors import InputError
-from saen.explanations.collection import CollectionExplanation
+from saen.explanations.dataset import DatasetExplanation
 from saen.explanations.describe import DecomposedExample, Part
 from saen.explanations.explanation import Explanation
 from saen.report._layout import positions
@@ -150,7 +150,7 @@ def draw_part(example: DecomposedExample, part: Part, scale: float = 0.0) -> Fig
     return figure
 
 
-def draw_collection(explanation: CollectionExplanation, title: str = "") -> Figure:
+def draw_dataset(explanation: DatasetExplanation, title: str = "") -> Figure:
     """Draw the total contributions of the strongest unique parts as bars.
 
     Raises `MissingExtraError` without matplotlib.
@@ -158,7 +158,7 @@ def draw_collection(explanation: CollectionExplanation, title: str = "") -> Figu
     >>> import saen
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
-    >>> figure = draw_collection(saen.explain_collection(model, threads))
+    >>> figure = draw_dataset(saen.explain_dataset(model, threads))
     """
     parts = explanation.parts
     height = 1.2 + 0.42 * len(parts)

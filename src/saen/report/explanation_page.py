@@ -12,14 +12,14 @@ import numpy as np
 from saen._util.atomic import atomic_write
 from saen._util.json_files import write_json
 from saen._util.strings import plural
-from saen.explanations.collection import CollectionExplanation
+from saen.explanations.dataset import DatasetExplanation
 from saen.explanations.describe import DecomposedExample, Part, singular
 from saen.explanations.explanation import Explanation
 from saen.io.result_tables import check_format
 from saen.report.explanation_drawing import (
     can_draw,
     draw_as_molecule,
-    draw_collection,
+    draw_dataset,
     draw_explanation,
     draw_part,
 )
@@ -33,7 +33,7 @@ SUFFIXES = (".html", ".json", *FORMATS)
 
 def write_explanation(
     path: str | Path,
-    explanation: Explanation | CollectionExplanation,
+    explanation: Explanation | DatasetExplanation,
     *,
     name: str = "data",
     about: Mapping[str, Any] | None = None,
@@ -45,7 +45,7 @@ def write_explanation(
     path
         `.html` for a page, `.json` for all numbers, `.svg`, `.png` or `.pdf` for a picture.
     explanation
-        What `explain` or `explain_collection` returned.
+        What `explain` or `explain_dataset` returned.
     name
         Of the data, for the title.
     about
@@ -59,7 +59,7 @@ def write_explanation(
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
     >>> folder = getfixture("tmp_path")
     >>> write_explanation(folder / "one.html", saen.explain(model, threads, 3))
-    >>> write_explanation(folder / "all.json", saen.explain_collection(model, threads))
+    >>> write_explanation(folder / "all.json", saen.explain_dataset(model, threads))
     """
     suffix, title = check_format(Path(path), SUFFIXES), explanation_title(explanation, name)
     if suffix == ".json":
@@ -75,14 +75,14 @@ def write_explanation(
             figure = draw_explanation(explanation, f"{title}: {explanation.predicted}")
             save_figure(figure, path)
     elif suffix == ".html":
-        _write_collection_page(path, explanation, title, about or {})
+        _write_dataset_page(path, explanation, title, about or {})
     else:
-        save_figure(draw_collection(explanation, title), path)
+        save_figure(draw_dataset(explanation, title), path)
 
 
-def explanation_title(explanation: Explanation | CollectionExplanation, name: str) -> str:
+def explanation_title(explanation: Explanation | DatasetExplanation, name: str) -> str:
     """What an explanation is about: `MUTAG, graph 17`."""
-    if isinstance(explanation, CollectionExplanation):
+    if isinstance(explanation, DatasetExplanation):
         return f"{name}: the parts that tell predictions apart"
     return f"{name}, {singular(explanation.decomposed.hierarchy.names[-1])} {explanation.id}"
 
@@ -179,7 +179,7 @@ def _part_table(explanation: Explanation, pictures: bool) -> Table:
     columns["evidence"] = [explanation.evidence(part.contribution) for part in parts]
     rows = list(zip(*columns.values(), strict=True))
     blank: dict[str, Any] = dict.fromkeys(columns)
-    for each in explanation.features[: explanation.k]:
+    for each in explanation.features[: explanation.n_parts]:
         own = {"contribution": each.contribution, "part": f"{each.name} = {each.value:.4g}"}
         evidence = {"evidence": explanation.evidence(each.contribution)}
         rows.append(tuple((blank | own | evidence).values()))
@@ -196,7 +196,7 @@ def _part_pictures(explanation: Explanation) -> list[Picture]:
     return [_part_picture(explanation.decomposed, part, scale) for part in parts]
 
 
-def collection_table(explanation: CollectionExplanation) -> Table:
+def dataset_table(explanation: DatasetExplanation) -> Table:
     """The parts that tell predictions apart, with pictures where the examples are graphs."""
     parts = explanation.parts
     columns: dict[str, list[Any]] = {
@@ -216,18 +216,18 @@ def collection_table(explanation: CollectionExplanation) -> Table:
     return Table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _write_collection_page(
-    path: str | Path, explanation: CollectionExplanation, title: str, about: Mapping[str, Any]
+def _write_dataset_page(
+    path: str | Path, explanation: DatasetExplanation, title: str, about: Mapping[str, Any]
 ) -> None:
     write_page(
         path,
-        "collection.html",
+        "dataset.html",
         title,
         explanation=explanation,
         examples=plural(explanation.n_examples, "example"),
         parts=plural(int(explanation.occurrences.sum()), "part"),
         unique=f"{len(explanation.means):,}",
-        table=collection_table(explanation),
+        table=dataset_table(explanation),
         gap=f"{explanation.gap:.1e}",
         settings=_settings(explanation.settings, about),
     )

@@ -55,7 +55,7 @@ def write_explorer(
     >>> threads = saen.generate_threads(30, average_nodes=12, seed=1)
     >>> model = saen.SAENClassifier(epochs=1).fit(threads, threads.targets)
     >>> page = getfixture("tmp_path") / "explore.html"
-    >>> write_explorer(page, saen.explore(model, threads, k=10))
+    >>> write_explorer(page, saen.explore(model, threads, n_parts=10))
     >>> "<h1>" in page.read_text()
     True
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saen.explanations.collection import explain_collection
+from saen.explanations.dataset import explain_dataset
 from saen.explanations.explanation import explain
 from saen.jobs.evaluate import EvaluationReport
 from saen.jobs.store import digest, versions
@@ -81,7 +81,7 @@ def write_training_report(
         headline=headline,
         target=_target(report.data, target),
         tried=_tried(model.tried_, report.inner_metric),
-        telling=explain_collection(model, _some(report.data), k=MAX_TELLING),
+        telling=explain_dataset(model, _some(report.data), n_parts=MAX_TELLING),
         explain=lambda index: explain(model, report.data, index),
         explain_command=shlex.join(["saen", "explain", str(report.path), data, "--graph"]),
     )

@@ -13,7 +13,7 @@ from saen import (
     PartCountsRegressor,
     cross_validate,
     explain,
-    explain_collection,
+    explain_dataset,
     generate_threads,
     save,
 )
@@ -370,7 +370,7 @@ def test_contributions_add_up_to_the_decision_value(settings, y):
     for part in alone:
         assert part.inside.sum() == pytest.approx(part.contribution)
     # Equal parts in equal roles contribute equally.
-    collection = explain_collection(model, THREADS)
+    collection = explain_dataset(model, THREADS)
     assert collection.gap < 1e-9
     outputs = outputs_of(model, THREADS)
     column = outputs[:, 0]
@@ -389,7 +389,7 @@ def test_contributions_are_differences_from_the_average_training_example(setting
     np.testing.assert_allclose([each.baseline for each in explanations], mean)
     assert max(each.gap for each in explanations) < 1e-9
     # Over the training data, the parts of all examples together contribute nothing.
-    collection = explain_collection(model, THREADS)
+    collection = explain_dataset(model, THREADS)
     totals = (collection.means * collection.occurrences[:, None]).sum(axis=0)
     np.testing.assert_allclose(totals, 0, atol=1e-9)
     # Parts beyond the depth of the model are not read, and have no share.

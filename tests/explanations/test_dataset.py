@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import saen
-from saen import Graphs, SAENClassifier, SAENRegressor, compress, explain, explain_collection
-from saen.explanations.collection import contrasts, top_contributions
+from saen import Graphs, SAENClassifier, SAENRegressor, compress, explain, explain_dataset
+from saen.explanations.dataset import contrasts, top_contributions
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +22,15 @@ def model(threads) -> SAENClassifier:
     return SAENClassifier(radii=(0, 1), epochs=3, n_models=2).fit(threads, threads.targets)
 
 
-def test_explain_collection_is_the_sum_over_examples(threads, model):
+def test_explain_dataset_is_the_sum_over_examples(threads, model):
     some = Graphs.concatenate([threads[:8], threads[2:5]])  # with duplicates
-    collected = explain_collection(model, some, k=6)
+    collected = explain_dataset(model, some, n_parts=6)
     compressed = compress(model.decomposition_.decompose(some))
     totals = np.zeros(compressed.hierarchy.sizes[1])
     occurrences, holders = np.zeros_like(totals), np.zeros_like(totals)
     start = 0
     for index in range(len(some)):
-        explanation = explain(model, some, index, target="questions", k=1)
+        explanation = explain(model, some, index, target="questions", n_parts=1)
         unique = compressed.unique_of(1)[start : start + len(explanation.contributions[1])]
         start += len(unique)
         np.add.at(totals, unique, explanation.contributions[1])
@@ -50,16 +50,16 @@ def test_explain_collection_is_the_sum_over_examples(threads, model):
         assert compressed.unique_of(1)[offset + each.part.number] == each.number
 
 
-def test_explain_collection_of_many_classes_names_the_one_that_a_part_raises_most():
+def test_explain_dataset_of_many_classes_names_the_one_that_a_part_raises_most():
     graphs = saen.generate_threads(45, n_classes=3, average_nodes=12, seed=2)
     model = SAENClassifier(radii=(0, 1), epochs=3, n_models=1).fit(graphs, graphs.targets)
     graphs = graphs[:6]
-    collected = explain_collection(model, graphs, k=4)
+    collected = explain_dataset(model, graphs, n_parts=4)
     assert collected.targets == ("community 0", "community 1", "community 2")
     totals = collected.means * collected.occurrences[:, None]
     sums = np.zeros(3)
     for index in range(len(graphs)):
-        each = [explain(model, graphs, index, target=name, k=1) for name in model.classes_]
+        each = [explain(model, graphs, index, target=name, n_parts=1) for name in model.classes_]
         sums += [explanation.output - explanation.baseline for explanation in each]
     np.testing.assert_allclose(totals.sum(axis=0), sums, rtol=1e-6)
     for part in collected.parts:

@@ -1,4 +1,4 @@
-"""`explain_collection`: what the unique parts of a dataset contribute to all of its predictions.
+"""`explain_dataset`: what the unique parts of a dataset contribute to all of its predictions.
 
 Identical parts have identical representations, so one pass over the compressed data is enough.
 """
@@ -40,7 +40,7 @@ CANDIDATES = 5
 
 @dataclass(frozen=True, eq=False)
 class UniquePart:
-    """One of the unique parts of a collection, and what its occurrences contribute.
+    """One of the unique parts of a dataset, and what its occurrences contribute.
 
     - `number`: among the unique parts; `same`: the numbers of all that lie at the same places, of
       which this is the first, and whose contributions are counted together; `contrast`: how much it
@@ -71,8 +71,8 @@ class UniquePart:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CollectionExplanation:
-    """What the unique parts of a collection contribute to all of its predictions.
+class DatasetExplanation:
+    """What the unique parts of a dataset contribute to all of its predictions.
 
     - `name`: of the level below the top, whose unique parts these are;
     - `targets`: the classes that parts are evidence for; `lower` and `higher` for a regression;
@@ -82,7 +82,7 @@ class CollectionExplanation:
     - `parts`: those that tell the classes apart most, by descending `contrast`;
     - `quantity`: what is explained, in words; `noun`: what an example is;
     - `explained`: of a blend, whose parts these are, in words;
-    - `n_examples`: of the collection; `gap`: the largest difference between an output and what
+    - `n_examples`: of the dataset; `gap`: the largest difference between an output and what
       adds up to it; `settings`: those of the decomposition.
     """
 
@@ -144,25 +144,25 @@ class CollectionExplanation:
 
     def __repr__(self) -> str:
         return (
-            f"CollectionExplanation({self.n_examples:,} examples, {len(self.means):,} unique "
+            f"DatasetExplanation({self.n_examples:,} examples, {len(self.means):,} unique "
             f"{self.name}, targets {', '.join(self.targets)})"
         )
 
 
-def explain_collection(
+def explain_dataset(
     estimator: Any,
     X: Data,
     *,
     target: Any = None,
-    k: int = 10,
+    n_parts: int = 10,
     executor: Executor | None = None,
-) -> CollectionExplanation:
+) -> DatasetExplanation:
     """Explain all predictions: what every unique part contributes to them.
 
     Identical parts are merged, so this is one pass over the compressed data.
 
-    `estimator` and `X` are those of `explain`; of a blend, the member with the largest weight is
-    explained. `k` is how many of the strongest unique parts to describe by an example. `target` is
+    `estimator` and `X` are those of `explain`; for a blend, the member with the largest weight is
+    explained. The `n_parts` strongest unique parts are each described by an example. `target` is
     the name of one of several targets, by default the first; classifiers are explained towards all
     of their classes. With an `executor`, examples are explained in tasks.
 
@@ -171,8 +171,8 @@ def explain_collection(
     >>> import saen
     >>> threads = saen.generate_threads(60, seed=1)
     >>> model = saen.SAENClassifier(epochs=5).fit(threads, threads.targets)
-    >>> explain_collection(model, threads)
-    CollectionExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
+    >>> explain_dataset(model, threads)
+    DatasetExplanation(60 examples, ... unique ego graphs, targets discussion, questions)
     """
     whole = fitted_model(estimator)
     share, model = explained_share(whole), whole.members[0].model
@@ -238,19 +238,19 @@ def explain_collection(
 
     # Neighbourhoods of several depths are often the same nodes wherever they occur.
     groups: dict[tuple[int, int, frozenset[int]], tuple[int, list[int]]] = {}
-    for number in largest(contrast, CANDIDATES * k):
+    for number in largest(contrast, CANDIDATES * n_parts):
         index, own, places = found_at(number)
         groups.setdefault((index, int(examples[number]), places), (own, []))[1].append(number)
     parts = [describe(numbers, key[0], own) for key, (own, numbers) in groups.items()]
     parts.sort(key=lambda each: -each.contrast)
 
-    return CollectionExplanation(
+    return DatasetExplanation(
         name=compressed.hierarchy.names[-2],
         targets=names,
         means=frozen(means),
         occurrences=frozen(occurrences),
         examples=frozen(examples.astype(np.int64)),
-        parts=tuple(parts[:k]),
+        parts=tuple(parts[:n_parts]),
         n_examples=len(data),
         gap=found.gap,
         settings=decomposition_settings(model),
