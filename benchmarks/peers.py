@@ -118,7 +118,7 @@ def obvious(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
             for number, layer in enumerate(self.layers):
                 x = layer(x)
                 if not self.top or number + 1 < len(self.layers):
-                    x = torch.nn.functional.leaky_relu(x, architecture.slope)
+                    x = torch.nn.functional.leaky_relu(x, architecture.negative_slope)
             return x
 
     class Network(torch.nn.Module):
@@ -131,7 +131,9 @@ def obvious(dataset: str, epochs: int, complete: bool) -> dict[str, Any]:
             )
 
         def forward(self, batch: Mapping[str, Any]) -> torch.Tensor:
-            h = torch.nn.functional.leaky_relu(self.table(batch["codes"]), architecture.slope)
+            h = torch.nn.functional.leaky_relu(
+                self.table(batch["codes"]), architecture.negative_slope
+            )
             for module, level in zip(self.levels, batch["levels"], strict=True):
                 h = module(h, level)
             return h

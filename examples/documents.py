@@ -80,6 +80,6 @@ for name, decomposition in {
     "dependency paths": DependencyPaths(max_length=2),
     "paths with relations": DependencyPaths(max_length=2, relations=True),
 }.items():
-    model = saen.SAENClassifier(decomposition, epochs=30, normalisation="none")
+    model = saen.SAENClassifier(decomposition, epochs=30, normalization="none")
     model.fit(train, train.targets)
     print(f"{name:<25}  {100 * model.score(test, test.targets):5.1f} %")

@@ -73,7 +73,11 @@ KINDS: dict[str, tuple[str, Any, list[str]]] = {
         ["--target", "size,weight"],
     ),
     "nested": (".jsonl", [{**nested(n), "target": CLASSES[n % 2]} for n in range(N)], []),
-    "molecules": (".csv", [(smiles(n), f"m{n}", n / 7) for n in range(N)], ["--chem", "rich"]),
+    "molecules": (
+        ".csv",
+        [(smiles(n), f"m{n}", n / 7) for n in range(N)],
+        ["--atom-labels", "smiles"],
+    ),
     "documents": (".conllu", [f"# target = {CLASSES[n % 2]}\n{document(n)}" for n in range(N)], []),
 }
 

@@ -125,7 +125,7 @@ def make_app(
     limits = limits or Limits()
     model = load_model(model_file, device, vectors=vectors)
     takes, name = model_takes(model), Path(model_file).name
-    if "chem" in model.reading_:
+    if "atom_labels" in model.reading_:
         from_smiles(["C"])  # or else every request would say that RDKit is missing
     problems: dict[int | str, dict[str, Any]] = {
         code: {"model": Problem, "description": what}

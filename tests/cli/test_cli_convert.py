@@ -122,7 +122,13 @@ def test_tables_are_named_by_options(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("graph,source,target\na,1,2\n")
     (tmp_path / "n.csv").write_text("graph,node\na,1\na,2\na,3\n")
     (tmp_path / "l.csv").write_text("graph,target\na,yes\n")
-    options = ["--nodes", tmp_path / "n.csv", "--targets", tmp_path / "l.csv", "--directed"]
+    options = [
+        "--nodes-file",
+        tmp_path / "n.csv",
+        "--targets-file",
+        tmp_path / "l.csv",
+        "--directed",
+    ]
     invoke("convert", tmp_path / "e.csv", tmp_path / "x.saen", *options)
     expected = Graphs.from_edge_lists([[(0, 1)]], [3], directed=True, targets=["yes"])
     assert load(tmp_path / "x.saen") == expected

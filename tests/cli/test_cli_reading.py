@@ -70,7 +70,7 @@ COUNTS = ("--preset", "counts")
 
 @pytest.fixture
 def molecules(tmp_path: Path) -> Path:
-    """Charged atoms against neutral ones, which only `--chem rich` tells apart."""
+    """Charged atoms against neutral ones, which only `--atom-labels smiles` tells apart."""
     pytest.importorskip("rdkit")
     pairs = [(f"{'C' * n}[NH3+]", f"{'C' * n}N") for n in range(1, 9)]
     rows = [
@@ -83,37 +83,41 @@ def molecules(tmp_path: Path) -> Path:
 
 def test_predict_reads_molecules_as_the_model_was_trained(molecules: Path, tmp_path: Path) -> None:
     model, table = tmp_path / "m.saen", tmp_path / "p.csv"
-    invoke("train", molecules, *COUNTS, "--chem", "rich", "--out", model)
-    assert load(model).reading_ == {"chem": "rich"}
-    assert run("inspect", model)["reading"] == {"chem": "rich"}
-    for option in ((), ("--chem", "rich")):
+    invoke("train", molecules, *COUNTS, "--atom-labels", "smiles", "--out", model)
+    assert load(model).reading_ == {"atom_labels": "smiles"}
+    assert run("inspect", model)["reading"] == {"atom_labels": "smiles"}
+    for option in ((), ("--atom-labels", "smiles")):
         found = run("predict", model, molecules, *option, "--out", table, "--force")
         assert (found["accuracy"], found["unseen"]) == (1, 0)
-    refusal = "option 'chem' is plain, but the data of the model were read with rich: omit it"
+    refusal = (
+        "option 'atom_labels' is element, but the data of the model were read with smiles: omit it"
+    )
     own = ("--out", tmp_path / "e.csv")
-    assert fails("predict", model, molecules, "--chem", "plain") == refusal
-    assert fails("embed", model, molecules, *own, "--chem", "plain") == refusal
-    assert fails("explain", model, molecules, "-g", 0, "--chem", "plain") == refusal
-    assert fails("explore", model, molecules, "--chem", "plain") == refusal
+    assert fails("predict", model, molecules, "--atom-labels", "element") == refusal
+    assert fails("embed", model, molecules, *own, "--atom-labels", "element") == refusal
+    assert fails("explain", model, molecules, "-g", 0, "--atom-labels", "element") == refusal
+    assert fails("explore", model, molecules, "--atom-labels", "element") == refusal
     invoke("embed", model, molecules, *own)
     assert "[NH3+]" in invoke("explain", model, molecules).stdout
     # Formats without the option are read as they are.
-    graphs = load_dataset(molecules, chem="rich")
+    graphs = load_dataset(molecules, atom_labels="smiles")
     write_data(graphs, tmp_path / "mols.jsonl")
     assert run("predict", model, tmp_path / "mols.jsonl", "--out", table, "--force")["unseen"] == 0
 
 
-def test_predict_refuses_rich_atoms_for_a_model_of_plain_ones(
+def test_predict_refuses_atoms_in_smiles_for_a_model_of_elements(
     molecules: Path, tmp_path: Path
 ) -> None:
     model, stored = tmp_path / "m.saen", tmp_path / "mols.saen"
-    invoke("train", molecules, *COUNTS, "--chem", "plain", "--out", model)
-    assert "'chem' is rich, but" in fails("predict", model, molecules, "--chem", "rich")
+    invoke("train", molecules, *COUNTS, "--atom-labels", "element", "--out", model)
+    assert "'atom_labels' is smiles, but" in fails(
+        "predict", model, molecules, "--atom-labels", "smiles"
+    )
     # Where the model does not know how its data were read, any choice is possible.
-    invoke("convert", molecules, stored, "--chem", "rich")
+    invoke("convert", molecules, stored, "--atom-labels", "smiles")
     invoke("train", stored, *COUNTS, "--out", model, "--force")
     assert load(model).reading_ == {}
-    found = run("predict", model, molecules, "--chem", "rich", "--out", tmp_path / "p.csv")
+    found = run("predict", model, molecules, "--atom-labels", "smiles", "--out", tmp_path / "p.csv")
     assert found["accuracy"] == 1
 
 

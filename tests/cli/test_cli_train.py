@@ -295,7 +295,7 @@ def test_a_training_that_diverges_leaves_nothing_to_go_on_from(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = tmp_path / "wild.toml"
-    preset.write_text('[defaults]\nlearning_rate = 1e30\nnormalisation = "none"\nepochs = 9\n')
+    preset.write_text('[defaults]\nlearning_rate = 1e30\nnormalization = "none"\nepochs = 9\n')
     options = ("train", data, "-o", tmp_path / "m.saen", "--preset", preset)
     assert "training diverged" in fails(*options)
     assert list(tmp_path.iterdir()) == [preset]

@@ -62,7 +62,7 @@ class Reference:
 
     def _typical(self, level: int, size: int) -> Any:
         """The mean aggregate of the training examples, or zeros where it is not known."""
-        if self.network.architecture.normalisation != "batch":
+        if self.network.architecture.normalization != "batch":
             return np.zeros(size)
         mean = self.state[f"levels.{level}.norm.mean"][:, self.model].ravel()
         seen = self.state[f"levels.{level}.seen"][:, self.model]
@@ -77,7 +77,7 @@ class Reference:
     def _f(self, level: int, a: torch.Tensor) -> torch.Tensor:
         """f_l of aggregates, (n, n(l) · d)."""
         shape, prefix = self.network.architecture, f"levels.{level}"
-        if shape.normalisation == "batch":
+        if shape.normalization == "batch":
             mean = self.state[f"{prefix}.norm.mean"][:, self.model].ravel()
             variance = self.state[f"{prefix}.norm.variance"][:, self.model].ravel()
             a = (a - mean) / torch.sqrt(variance + 1e-5)
@@ -88,11 +88,11 @@ class Reference:
             + self.state[f"{prefix}.bias"][self.model]
         )
         for layer in range(len(shape.layers[level]) - 1):
-            x = torch.nn.functional.leaky_relu(x, shape.slope)
+            x = torch.nn.functional.leaky_relu(x, shape.negative_slope)
             x = x @ self.state[f"{prefix}.layers.weights.{layer}"][self.model]
             x = x + self.state[f"{prefix}.layers.biases.{layer}"][self.model]
         is_top = level == len(shape.layers) - 1
-        return x if is_top else torch.nn.functional.leaky_relu(x, shape.slope)
+        return x if is_top else torch.nn.functional.leaky_relu(x, shape.negative_slope)
 
 
 def gradients_of(n: int, network: saen.SAEN, weights: Any) -> torch.Tensor:
@@ -122,11 +122,15 @@ def with_statistics(network: saen.SAEN, seed: int = 0) -> saen.SAEN:
 
 
 @pytest.mark.parametrize(("depth", "kind"), [(1, "codes"), (2, "both"), (3, "vectors")])
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
-def test_contributions_are_the_integrated_gradients_of_the_definition(depth, kind, normalisation):
+@pytest.mark.parametrize("normalization", ["none", "batch"])
+def test_contributions_are_the_integrated_gradients_of_the_definition(depth, kind, normalization):
     hierarchy = random_hierarchy(depth, n=2, depth=depth, kind=kind)
     layers = [[3], *[[4]] * (depth - 1), [4, 2]]  # one activation per level: one step is exact
-    options: dict[str, Any] = {"layers": layers, "normalisation": normalisation, "slope": 0.1}
+    options: dict[str, Any] = {
+        "layers": layers,
+        "normalization": normalization,
+        "negative_slope": 0.1,
+    }
     network = with_statistics(make_network(hierarchy, seeds=(3, 4), **options))
     contributions = contributions_of(network, hierarchy, [0.5, -1.0])
     references = [Reference(network, hierarchy, model, [0.5, -1.0]) for model in (0, 1)]
@@ -142,7 +146,7 @@ def test_contributions_are_the_integrated_gradients_of_the_definition(depth, kin
 
 def test_contributions_of_several_layers_converge_to_the_definition():
     hierarchy = random_hierarchy(5, n=3, depth=2)
-    network = make_network(hierarchy, layers=[[4], [8, 6, 5], [6, 4, 1]], slope=0.01)
+    network = make_network(hierarchy, layers=[[4], [8, 6, 5], [6, 4, 1]], negative_slope=0.01)
     contributions = contributions_of(network, hierarchy, [1.0])
     reference = Reference(network, hierarchy, 0, [1.0])
     assert max(level.steps for level in contributions) > 2
@@ -155,8 +159,8 @@ def test_contributions_of_several_layers_converge_to_the_definition():
 
 
 @given(hierarchies(), st.integers(1, 2), st.sampled_from(["none", "batch"]), st.booleans())
-def test_contributions_add_up_on_every_level(hierarchy, n_models, normalisation, activated):
-    options = {"normalisation": normalisation, "output_activation": activated}
+def test_contributions_add_up_on_every_level(hierarchy, n_models, normalization, activated):
+    options = {"normalization": normalization, "output_activation": activated}
     network = make_network(hierarchy, seeds=range(n_models), **options)
     network = with_statistics(network)
     contributions = contributions_of(network, hierarchy, [1.0, -0.5])
@@ -186,9 +190,9 @@ def test_contributions_add_up_on_every_level(hierarchy, n_models, normalisation,
 
 
 @given(hierarchies(), st.sampled_from(["none", "batch"]))
-def test_contributions_of_a_unique_object_are_those_of_its_copies(hierarchy, normalisation):
+def test_contributions_of_a_unique_object_are_those_of_its_copies(hierarchy, normalization):
     layers = [[3], *[[4]] * (hierarchy.depth - 1), [4, 1]]  # exact, whatever the steps
-    network = make_network(hierarchy, layers=layers, normalisation=normalisation, seeds=(0, 1))
+    network = make_network(hierarchy, layers=layers, normalization=normalization, seeds=(0, 1))
     network = with_statistics(network)
     compressed = compress(hierarchy)
     objects = contributions_of(network, hierarchy, [1.0])

@@ -193,7 +193,7 @@ tables = st.tuples(headers, rows).map("\n".join).map(str.encode)
 def test_readers_survive_any_tables(
     folder: Path, edges: bytes, nodes: bytes, targets: bytes
 ) -> None:
-    survive(folder / "tables", ".csv", edges, nodes=nodes, targets=targets)
+    survive(folder / "tables", ".csv", edges, nodes_file=nodes, targets_file=targets)
 
 
 columns = st.one_of(

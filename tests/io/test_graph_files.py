@@ -101,7 +101,9 @@ def test_targets_may_be_in_another_folder(tmp_path: Path) -> None:
     (tmp_path / "graphs").mkdir()
     put(tmp_path / "graphs", a_edges=EDGELIST)
     put(tmp_path, truth_tsv="graph\ttarget\na\t3\n")
-    assert load_dataset(tmp_path / "graphs", targets=tmp_path / "truth.tsv").targets.tolist() == [3]
+    assert load_dataset(
+        tmp_path / "graphs", targets_file=tmp_path / "truth.tsv"
+    ).targets.tolist() == [3]
 
 
 def test_folder_other_files_in_the_folder_are_ignored(tmp_path: Path) -> None:

@@ -635,7 +635,7 @@ def test_load_options_of_tables_are_refused_for_other_data(tmp_path: Path) -> No
     save(GRAPHS, tmp_path / "x.saen")
     for name in (tmp_path / "x.saen", "threads"):
         with pytest.raises(InputError, match="option 'targets' applies only to edge tables"):
-            load_dataset(name, targets="x.csv")
+            load_dataset(name, targets_file="x.csv")
     write_data(GRAPHS, tmp_path / "x.jsonl")
     with pytest.raises(InputError, match="option 'smiles' applies only to tables of molecules"):
         load_dataset(tmp_path / "x.jsonl", smiles="x")

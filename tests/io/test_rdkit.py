@@ -78,7 +78,7 @@ def molfile(molecule):
 @pytest.mark.parametrize("text", [*PLAIN.values(), *RICHER.values()], ids=[*PLAIN, *RICHER])
 def test_rdkit_atoms_and_bonds_are_those_of_a_molfile(text):
     molecule = read(text)
-    graphs = from_rdkit([molecule], atoms="symbol")
+    graphs = from_rdkit([molecule], atom_labels="element")
     symbols, bonds = molfile(molecule)
     if text == PLAIN["wildcard"]:
         symbols = ["*" if symbol == "R" else symbol for symbol in symbols]
@@ -94,12 +94,14 @@ def test_rdkit_atoms_and_bonds_are_those_of_a_molfile(text):
 def test_rdkit_hydrogens_are_nodes_only_where_the_molecule_holds_them():
     methanol = read("CO")
     assert from_rdkit([methanol]).node_labels.tolist() == ["C", "O"]
-    full = from_rdkit([Chem.AddHs(methanol)], atoms="symbol")
+    full = from_rdkit([Chem.AddHs(methanol)], atom_labels="element")
     assert sorted(full.node_labels) == ["C", "H", "H", "H", "H", "O"]
 
 
 def test_rdkit_atoms_as_smiles_tell_aromatic_charged_and_unusual_atoms():
-    graphs = from_smiles(["C[N+](=O)[O-]", "c1cc[nH]c1", "[13CH3]N", "C[C@H](N)O"], atoms="smiles")
+    graphs = from_smiles(
+        ["C[N+](=O)[O-]", "c1cc[nH]c1", "[13CH3]N", "C[C@H](N)O"], atom_labels="smiles"
+    )
     assert [g.node_labels.tolist() for g in graphs] == [
         ["C", "[N+]", "O", "[O-]"],
         ["c", "c", "c", "[nH]", "c"],
@@ -129,16 +131,16 @@ def test_descriptors_of_molecules_and_of_what_is_none():
 def test_molecules_stay_as_they_are():
     molecules = [read(text) for text in RICHER.values()]
     before = [molecule.ToBinary() for molecule in molecules]
-    graphs = from_rdkit(iter(molecules), atoms="smiles", targets=range(len(molecules)))
+    graphs = from_rdkit(iter(molecules), atom_labels="smiles", targets=range(len(molecules)))
     assert [molecule.ToBinary() for molecule in molecules] == before
     assert graphs.targets.tolist() == list(range(len(molecules)))
 
 
 def test_smiles_are_the_molecules_that_rdkit_reads():
     texts = [*PLAIN.values(), *RICHER.values()]
-    for atoms in ("symbol", "smiles"):
-        expected = from_rdkit([read(text) for text in texts], atoms=atoms)
-        assert from_smiles(np.array(texts), atoms=atoms) == expected
+    for atom_labels in ("element", "smiles"):
+        expected = from_rdkit([read(text) for text in texts], atom_labels=atom_labels)
+        assert from_smiles(np.array(texts), atom_labels=atom_labels) == expected
     assert from_smiles(["CO", "CC"], ["alcohol", "alkane"]).targets.tolist() == [
         "alcohol",
         "alkane",
@@ -158,7 +160,7 @@ def test_rdkit_the_order_of_atoms_does_not_matter(text, random):
     order = list(range(molecule.GetNumAtoms()))
     random.shuffle(order)
     turned = Chem.RenumberAtoms(molecule, order) if order else molecule
-    first, second = (from_rdkit([m], atoms="smiles") for m in (molecule, turned))
+    first, second = (from_rdkit([m], atom_labels="smiles") for m in (molecule, turned))
     assert second.node_labels.tolist() == [first.node_labels[i] for i in order]
     for graphs in (first, second):
         assert canonical(to_rdkit(graphs)[0]) == canonical(molecule)
@@ -169,16 +171,16 @@ def test_rdkit_the_order_of_atoms_does_not_matter(text, random):
 # -- to RDKit ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("atoms", ["symbol", "smiles"])
+@pytest.mark.parametrize("atom_labels", ["element", "smiles"])
 @pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
-def test_rdkit_ordinary_molecules_come_back_from_symbols_and_from_smiles(text, atoms):
-    [returned] = to_rdkit(from_smiles([text], atoms=atoms))
+def test_rdkit_ordinary_molecules_come_back_from_symbols_and_from_smiles(text, atom_labels):
+    [returned] = to_rdkit(from_smiles([text], atom_labels=atom_labels))
     assert canonical(returned) == canonical(read(text))
 
 
 @pytest.mark.parametrize("text", RICHER.values(), ids=RICHER)
 def test_rdkit_charges_radicals_and_hydrogens_come_back_from_smiles(text):
-    [returned] = to_rdkit(from_smiles([text], atoms="smiles"))
+    [returned] = to_rdkit(from_smiles([text], atom_labels="smiles"))
     assert canonical(returned) == canonical(read(text))
 
 
@@ -186,14 +188,16 @@ def test_rdkit_what_is_lost_is_what_is_said():
     def back(text, **options):
         return Chem.MolToSmiles(to_rdkit(from_smiles([text], **options))[0])
 
-    assert back("C[C@H](N)O", atoms="smiles") == "CC(N)O"
-    assert back("C/C=C/C", atoms="smiles") == "CC=CC"
-    assert back("[13CH4]", atoms="smiles") == "C"
+    assert back("C[C@H](N)O", atom_labels="smiles") == "CC(N)O"
+    assert back("C/C=C/C", atom_labels="smiles") == "CC=CC"
+    assert back("[13CH4]", atom_labels="smiles") == "C"
     assert back("N->[Fe]") == "[NH3]->[Fe]"
     with pytest.raises(InputError, match="graph 0 is not a molecule: Explicit valence"):
-        back("[Fe]<-N", atoms="smiles")  # dative bonds point from the smaller number to the larger
-    assert back("CC(=O)[O-]", atoms="symbol") == "CC(=O)O"
-    assert back("[CH3]", atoms="symbol") == "C"
+        back(
+            "[Fe]<-N", atom_labels="smiles"
+        )  # dative bonds point from the smaller number to the larger
+    assert back("CC(=O)[O-]", atom_labels="element") == "CC(=O)O"
+    assert back("[CH3]", atom_labels="element") == "C"
 
 
 VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "F": 1, "Cl": 1}
@@ -229,12 +233,12 @@ def valence_graphs(draw):
 @given(valence_graphs())
 def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
     molecules = to_rdkit(graphs)
-    returned = from_rdkit(molecules, atoms="symbol")
+    returned = from_rdkit(molecules, atom_labels="element")
     aromatic = any(m.GetAromaticAtoms() for m in molecules)
     assert returned._with(edge_labels=None) == graphs._with(edge_labels=None)
     if not aromatic:
         assert returned == graphs
-    again = to_rdkit(from_rdkit(molecules, atoms="smiles"))
+    again = to_rdkit(from_rdkit(molecules, atom_labels="smiles"))
     assert [canonical(m) for m in again] == [canonical(m) for m in molecules]
 
 
@@ -252,8 +256,8 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
             "invalid molecules)",
         ),
         (lambda: from_rdkit(["CCO"]), "molecule 0: expected an RDKit molecule, found str"),
-        (lambda: from_rdkit([], atoms="element"),
-         'atoms must be "symbol" or "smiles", not \'element\''),
+        (lambda: from_rdkit([], atom_labels="symbol"),
+         'atom_labels must be "smiles" or "element", not \'symbol\''),
         (lambda: from_rdkit([read("C")], targets=[1, 2]),
          "targets: expected 1 rows, found shape (2,)"),
         (lambda: from_smiles("CCO"), "expected a list of SMILES, found a single one: pass ['CCO']"),
@@ -268,14 +272,14 @@ def test_from_rdkit_undoes_to_rdkit_but_for_rings_that_are_aromatic(graphs):
         (lambda: from_smiles(["c1cccc1"]),
          "SMILES 0, 'c1cccc1': invalid SMILES: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4"),
         (
-            lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"], atoms="symbol")),
+            lambda: to_rdkit(from_smiles(["C", "C[N+](=O)[O-]"], atom_labels="element")),
             "graph 1 is not a molecule: Explicit valence for atom # 1 N, 4, is greater than "
-            "permitted (from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
+            "permitted (from_rdkit(…, atom_labels='smiles') keeps charges and hydrogens)",
         ),
         (
-            lambda: to_rdkit(from_smiles(["c1cc[nH]c1"], atoms="symbol")),
+            lambda: to_rdkit(from_smiles(["c1cc[nH]c1"], atom_labels="element")),
             "graph 0 is not a molecule: Can't kekulize mol. Unkekulized atoms: 0 1 2 3 4 "
-            "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)",
+            "(from_rdkit(…, atom_labels='smiles') keeps charges and hydrogens)",
         ),
         (lambda: to_rdkit(Graphs.from_edges([], [1, 2], node_labels=["C", "N", "Xx"])),
          "graph 1, node 1: 'Xx' is neither the symbol of an element nor an atom in SMILES"),

@@ -123,7 +123,7 @@ def test_task_says_whether_targets_are_classes_or_numbers(
     assert (found.tolist(), found.dtype.kind) == (expected, np.array(expected).dtype.kind)
 
 
-@pytest.mark.parametrize("setting", [{"task": "both"}, {"chem": "poor"}])
+@pytest.mark.parametrize("setting", [{"task": "both"}, {"atom_labels": "poor"}])
 def test_values_that_do_not_exist_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(setting))} must be"):
         load_dataset("threads", **setting)
@@ -213,7 +213,9 @@ def test_molecules_are_read_from_parquet(tmp_path: Path) -> None:
 def test_rich_atoms_tell_charges_and_aromaticity(tmp_path: Path) -> None:
     pytest.importorskip("rdkit")
     file = put(tmp_path, "m.csv", "smiles\nC[N+](=O)[O-]\nc1ccccc1\n")
-    plain, rich = (load_dataset(file, chem=chem).node_labels for chem in ("plain", "rich"))
+    plain, rich = (
+        load_dataset(file, atom_labels=each).node_labels for each in ("element", "smiles")
+    )
     assert plain is not None
     assert rich is not None
     assert {*plain.tolist()} == {"C", "N", "O"}

@@ -61,7 +61,7 @@ def test_table_the_tables_may_be_anywhere_and_be_of_another_kind(tmp_path: Path)
     edges = table(tmp_path / "toy.tsv", EDGES.replace(",", "\t"))
     nodes = table(tmp_path / "n.csv", "graph,node,label\nb,y,1\nb,x,2\na,1,3\na,2,4\na,10,5\n")
     pd.DataFrame({"graph": ["a", "b"], "target": [0.5, 2]}).to_parquet(tmp_path / "l.parquet")
-    graphs = load_dataset(edges, nodes=nodes, targets=tmp_path / "l.parquet")
+    graphs = load_dataset(edges, nodes_file=nodes, targets_file=tmp_path / "l.parquet")
     assert graphs.node_labels.tolist() == [3, 4, 5, 1, 2]
     assert graphs.targets.tolist() == [0.5, 2.0]
     assert graphs[1].indices.tolist() == [1, 0]
@@ -240,7 +240,9 @@ def test_table_what_is_left_reads_as_if_the_bad_rows_had_never_been_there(tmp_pa
     columns = {"source": [1, 2, 1], "target": [2, 1, 2], "label": [5, 6, None]}
     file = parquet(tmp_path / "x.parquet", graph=["a", "b", "c"], **columns)
     pd.read_parquet(file).convert_dtypes().to_parquet(file)
-    found = load_dataset(file, targets=tmp_path / "targets.csv", skip_bad=True, report=[].append)
+    found = load_dataset(
+        file, targets_file=tmp_path / "targets.csv", skip_bad=True, report=[].append
+    )
     assert found == expected
 
 
@@ -388,7 +390,7 @@ def test_table_bad_molecules_are_skipped(tmp_path: Path) -> None:
     assert [error.line for error in reported] == [3, 4, 5]
 
 
-@pytest.mark.parametrize("option", ["nodes", "targets", "directed"])
+@pytest.mark.parametrize("option", ["nodes_file", "targets_file", "directed"])
 def test_table_options_that_a_format_has_no_use_for_are_refused(
     tmp_path: Path, option: str
 ) -> None:

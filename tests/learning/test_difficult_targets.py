@@ -148,7 +148,7 @@ def test_a_training_that_learns_does_not_warn():
 
 def test_a_loss_that_is_not_a_number_is_an_error():
     model = saen.SAENRegressor(
-        **{**QUICK, "epochs": 12, "learning_rate": 1e30, "normalisation": "none"}
+        **{**QUICK, "epochs": 12, "learning_rate": 1e30, "normalization": "none"}
     )
     with pytest.raises(InputError, match="training diverged in epoch"):
         validate(model, np.arange(12.0))

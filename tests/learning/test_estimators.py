@@ -261,13 +261,13 @@ def test_probabilities_decisions_and_predictions_agree(n_classes: int) -> None:
     assert estimator.score(threads, threads.targets) == np.mean(predicted == threads.targets)
 
 
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("normalization", ["none", "batch"])
 def test_a_sample_weight_of_two_is_two_copies_of_a_graph(
-    threads: Graphs, normalisation: str
+    threads: Graphs, normalization: str
 ) -> None:
     weights = np.random.default_rng(0).integers(1, 3, len(threads))
     copies = np.repeat(np.arange(len(threads)), weights)
-    options = SMALL | {"batch_size": "all", "dtype": "float64", "normalisation": normalisation}
+    options = SMALL | {"batch_size": "all", "dtype": "float64", "normalization": normalization}
     for cls, y in [(SAENClassifier, threads.targets), (SAENRegressor, threads.sizes)]:
         weighted = cls(**options).fit(threads, y, sample_weight=weights)
         copied = cls(**options).fit(threads[copies], y[copies])
@@ -460,7 +460,7 @@ def test_sample_weights_that_make_no_sense_are_refused(threads: Graphs) -> None:
         ({"class_weight": {"questions": 10**400}}, "class_weight: the weight of 'questions' must"),
         ({"class_weight": {"questions": "a"}}, "class_weight: the weight of 'questions' must"),
         ({"dropout": 1.5}, "The 'dropout' parameter of SAENClassifier must be a float"),
-        ({"normalisation": "layer"}, "The 'normalisation' parameter of SAENClassifier must be"),
+        ({"normalization": "layer"}, "The 'normalization' parameter of SAENClassifier must be"),
         ({"epochs": -1}, "The 'epochs' parameter of SAENClassifier must be an int in the range"),
         ({"batch_size": 0}, "The 'batch_size' parameter of SAENClassifier must be an int"),
         ({"learning_rate": 0}, "The 'learning_rate' parameter of SAENClassifier must be a float"),
@@ -612,7 +612,7 @@ def test_the_defaults_are_those_that_auto_decides(threads: Graphs) -> None:
     assert estimator.decomposition_.radii == auto.radii(facts, np.arange(len(threads)))
     hidden = auto.hidden(2)
     assert estimator.network_.architecture.layers == (*hidden[:-1], (*hidden[-1], 1))
-    assert estimator.network_.architecture.normalisation == "batch"
+    assert estimator.network_.architecture.normalization == "batch"
 
 
 def test_newcomers_get_a_strong_classifier() -> None:

@@ -296,7 +296,7 @@ def test_a_run_directory_keeps_the_validation_part_under_a_checksum(threads, tmp
     cross_validate(
         model, threads, threads.targets, run_dir=tmp_path, selection="nested",
         splits=[[(np.arange(20, 60), np.arange(10))]], validation=part,
-        grid=[{"slope": 0.1}, {"slope": 0.2}],
+        grid=[{"negative_slope": 0.1}, {"negative_slope": 0.2}],
     )  # fmt: skip
     kept = splits_from_json(tmp_path / "splits.json", 60)
     np.testing.assert_array_equal(kept.validation, part)
@@ -372,7 +372,7 @@ def test_a_preset_of_the_user_s_own_is_used(tmp_path):
     preset = load_preset(str(path))
     assert preset.settings("threads") == {"epochs": 5}
     assert preset.settings("other") == {"epochs": 3}
-    assert preset.choices() == [{"slope": 0.1}]
+    assert preset.choices() == [{"negative_slope": 0.1}]
 
 
 def test_an_unknown_preset_suggests_a_near_one():

@@ -27,7 +27,7 @@ from saen.learning.presets import load_preset
         ("[defaults\n", "not valid TOML"),
         ("[defaults]\nepoch = 3", r"unknown key 'epoch' \(did you mean epochs\?\)"),
         ("[default]\nepochs = 3", r"unknown key 'default' \(did you mean defaults\?\)"),
-        ("[datasets.X]\nslop = 0.1", r"did you mean slope\?"),
+        ("[datasets.X]\nnegative_slop = 0.1", r"did you mean negative_slope\?"),
         ("[defaults]\ndevice = 'cpu'", "unknown key 'device'"),
         ("[grid]\nepochs = 3", "must be a list"),
         (f"[grid]\ndropout = {[0.5] * 200}\nepochs = {[1] * 200}", "more than 10,000 combinations"),

@@ -92,7 +92,9 @@ def literal_outputs(
     else:
         task = Task.regression(targets, n_models=len(seeds))
     layers = [(4,), (width,), (3, task.n_outputs)]
-    architecture = Architecture.over(seen.hierarchy, layers, slope=0.2, normalisation="batch")
+    architecture = Architecture.over(
+        seen.hierarchy, layers, negative_slope=0.2, normalization="batch"
+    )
     known = seen_in_training(seen.hierarchy, seen.top, task.weights, min_count)
     network = SAEN(architecture, seeds, dtype=torch.float64, schema=seen.hierarchy, seen=known)
     settings = Settings(epochs=epochs, learning_rate=LEARNING_RATE, schedule="cosine")

@@ -78,7 +78,7 @@ def test_count_moments_keep_the_digits_of_small_variances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_parents", "n_parts", "normalisation", "projects_first"),
+    ("n_parents", "n_parts", "normalization", "projects_first"),
     [
         (1000, 10, "none", True),
         (1000, 10, "batch", True),
@@ -88,9 +88,9 @@ def test_count_moments_keep_the_digits_of_small_variances() -> None:
     ],
 )
 def test_aggregation_is_chosen_by_counting_multiplications(
-    n_parents: int, n_parts: int, normalisation: str, projects_first: bool
+    n_parents: int, n_parts: int, normalization: str, projects_first: bool
 ) -> None:
-    level = Level(Architecture(2, 0, (2,), ((8,), (8,)), normalisation=normalisation), 1, 1)
+    level = Level(Architecture(2, 0, (2,), ((8,), (8,)), normalization=normalization), 1, 1)
     parts, roles = np.arange(n_parents) % n_parts, np.zeros(n_parents, int)
     relation = Relation(np.arange(n_parents + 1), parts, roles, ("a", "b"), n_parts)
     tensors = RelationTensors(relation, torch.float64, CPU)
@@ -99,7 +99,7 @@ def test_aggregation_is_chosen_by_counting_multiplications(
 
 def test_running_moments_start_with_the_first_batch_and_then_follow_slowly() -> None:
     first, second = random_hierarchy(0), random_hierarchy(1)
-    network = make_network(first, seeds=[0], normalisation="batch").train()
+    network = make_network(first, seeds=[0], normalization="batch").train()
     passed = []
     for hierarchy in (first, second):
         passed.append(forward(network, hierarchy, training=True))

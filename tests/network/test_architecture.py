@@ -13,7 +13,7 @@ from tests.references.networks import assert_close, make_network, of_model, rand
 @pytest.mark.parametrize("kind", ["codes", "vectors", "both"])
 def test_networks_taken_apart_and_joined_are_the_same(kind: str) -> None:
     hierarchy = random_hierarchy(3, kind=kind)
-    network = make_network(hierarchy, seeds=[0, 1, 2], normalisation="batch")
+    network = make_network(hierarchy, seeds=[0, 1, 2], normalization="batch")
     network.train()(hierarchy)
     state = {key: tensor.numpy() for key, tensor in network.eval().state_dict().items()}
     apart = [take_model(state, model) for model in range(3)]

@@ -185,7 +185,7 @@ def test_many_labels_take_no_more_memory_than_their_table() -> None:
     relation = Relation(np.arange(0, n + 1, 500), np.arange(n), np.zeros(n, np.uint8), ("word",), n)
     hierarchy = Hierarchy(Attributes(np.arange(n, dtype=np.int32), vocabulary), (relation,))
     tracemalloc.start()
-    network = SAEN(Architecture.over(hierarchy, [[4], [4, 2]], normalisation="batch"), [0, 1])
+    network = SAEN(Architecture.over(hierarchy, [[4], [4, 2]], normalization="batch"), [0, 1])
     seen = seen_in_training(hierarchy, np.arange(200), np.ones((200, 2)), min_count=1)
     network.restrict_to_seen(*seen)
     outputs = network.train()(hierarchy)

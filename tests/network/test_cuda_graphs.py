@@ -12,14 +12,14 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 
 
 @needs_cuda
-@pytest.mark.parametrize("normalisation", ["batch", "none"])
+@pytest.mark.parametrize("normalization", ["batch", "none"])
 @pytest.mark.parametrize("batch_size", [None, 16])
-def test_recorded_training_equals_eager_training(normalisation, batch_size, monkeypatch):
+def test_recorded_training_equals_eager_training(normalization, batch_size, monkeypatch):
     hierarchy, task = random_hierarchy(0, n=60, patterns=40), random_task(1, 60, 5, "binary")
     settings = Settings(epochs=6, batch_size=batch_size, schedule="cosine", learning_rate=0.01)
     results = []
     for eager in (False, True):
-        network = make_network(hierarchy, 1, range(5), normalisation=normalisation).to("cuda")
+        network = make_network(hierarchy, 1, range(5), normalization=normalization).to("cuda")
         if eager:
             monkeypatch.setattr(Recorder, "step", lambda self, number, run: run())
         history = train(network, hierarchy, task, settings)

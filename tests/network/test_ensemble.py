@@ -180,7 +180,7 @@ def test_groups_in_tasks_give_what_is_trained_here(tmp_path):
 
 
 def test_groups_in_tasks_warn_here_of_what_did_not_learn_there():
-    plan = make_plan(epochs=12, learning_rate=1e3, normalisation="none")
+    plan = make_plan(epochs=12, learning_rate=1e3, normalization="none")
     with pytest.warns(DivergenceWarning, match="did not learn"):
         Training(plan, TASK, RUNS, tasks=Tasks(SerialExecutor())).run()
 

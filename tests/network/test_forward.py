@@ -13,11 +13,13 @@ from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
-    "options", [{"slope": 1.5}, {"slope": -0.5}, {"output_activation": True}], ids=str
+    "options",
+    [{"negative_slope": 1.5}, {"negative_slope": -0.5}, {"output_activation": True}],
+    ids=str,
 )
 def test_forward_applies_any_activation(options: dict[str, Any]) -> None:
     hierarchy = random_hierarchy(3, kind="both")
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch", **options).eval()
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch", **options).eval()
     outputs = TrainedNetworks.of(network).outputs(hierarchy)
     assert_close(outputs, network(hierarchy), 1e-12)
 
@@ -38,7 +40,7 @@ def test_forward_of_labels_by_a_table_gives_what_the_layers_give(
     monkeypatch: pytest.MonkeyPatch, level: int | None
 ) -> None:
     hierarchy = random_hierarchy(3)
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch")
     by_table, by_layers = TrainedNetworks.of(network), TrainedNetworks.of(network)
     outputs = by_table.outputs(hierarchy, level)
     monkeypatch.setattr("saen.network.forward.MAX_TABLE", 0)
@@ -52,7 +54,7 @@ def test_forward_in_blocks_of_objects_gives_the_same(
     monkeypatch: pytest.MonkeyPatch, kind: str, longest: int
 ) -> None:
     hierarchy = random_hierarchy(3, n=20, kind=kind)
-    trained = TrainedNetworks.of(make_network(hierarchy, seeds=[0, 1], normalisation="batch"))
+    trained = TrainedNetworks.of(make_network(hierarchy, seeds=[0, 1], normalization="batch"))
     expected = trained.outputs(hierarchy)
     monkeypatch.setattr("saen.network.forward.MAX_BLOCK", 1)
     monkeypatch.setattr("saen.network.forward.MAX_ROW_ENTRIES", longest)
@@ -61,7 +63,7 @@ def test_forward_in_blocks_of_objects_gives_the_same(
 
 def test_forward_keeps_the_type_of_the_parameters_and_rounds_as_torch_does() -> None:
     hierarchy = random_hierarchy(3, n=100, kind="both", n_roles=5)
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch").float().eval()
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch").float().eval()
     outputs = TrainedNetworks.of(network).outputs(hierarchy)
     assert outputs.dtype == np.float32
     assert_close(outputs, network(hierarchy), 1e-6)

@@ -36,11 +36,11 @@ from tests.references.networks import (
 from tests.refusals import refuses
 
 
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("normalization", ["none", "batch"])
 @pytest.mark.parametrize("kind", ["codes", "vectors", "both"])
-def test_network_gradients_are_those_of_its_outputs(kind: str, normalisation: str) -> None:
+def test_network_gradients_are_those_of_its_outputs(kind: str, normalization: str) -> None:
     hierarchy = random_hierarchy(3, n=6, kind=kind, patterns=4, n_labels=2)
-    network = make_network(hierarchy, seeds=[0, 1], normalisation=normalisation).train()
+    network = make_network(hierarchy, seeds=[0, 1], normalization=normalization).train()
     names = [name for name, _ in network.named_parameters()]
 
     def outputs(*parameters: torch.Tensor) -> torch.Tensor:
@@ -53,7 +53,7 @@ def test_network_gradients_are_those_of_its_outputs(kind: str, normalisation: st
 
 def test_network_outputs_pass_through_the_activation_only_if_asked() -> None:
     hierarchy = random_hierarchy(3, n=6)
-    options: dict[str, Any] = {"seeds": [0, 1], "slope": 0.2, "dropout": 0.5}
+    options: dict[str, Any] = {"seeds": [0, 1], "negative_slope": 0.2, "dropout": 0.5}
     plain = make_network(hierarchy, **options)(hierarchy)
     network = make_network(hierarchy, **options, output_activation=True)
     assert (plain < 0).any()
@@ -77,7 +77,7 @@ def test_network_outputs_pass_through_the_activation_only_if_asked() -> None:
             "3 levels need as many non-empty lists of layer sizes, found ((2,), (), (2,))",
         ),
         ({"layers": ((2,), (0,), (2,))}, "layer sizes must be 1 … 10,000: ((2,), (0,), (2,))"),
-        ({"normalisation": "layer"}, "normalisation is one of batch, none, not 'layer'"),
+        ({"normalization": "layer"}, "normalization is one of batch, none, not 'layer'"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, not 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, not -0.1"),
     ],
@@ -203,7 +203,7 @@ def test_first_weights_are_as_large_as_the_inputs_that_are_seen_ask_for() -> Non
 
 def test_statistics_do_not_change_in_prediction() -> None:
     hierarchy = random_hierarchy(0)
-    network = make_network(hierarchy, normalisation="batch").train()
+    network = make_network(hierarchy, normalization="batch").train()
     network(hierarchy)
     before = copy.deepcopy(network)
     network.eval()
@@ -213,7 +213,7 @@ def test_statistics_do_not_change_in_prediction() -> None:
 
 def test_statistics_of_a_model_without_examples_in_a_batch_do_not_change() -> None:
     hierarchy = random_hierarchy(0)
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch").train()
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch").train()
     network(hierarchy)
     before = copy.deepcopy(network)
     top = torch.ones(len(hierarchy), 2, dtype=torch.float64)
@@ -276,7 +276,7 @@ def test_dropout_of_a_model_does_not_depend_on_the_other_models() -> None:
 
 def test_network_builds_its_tensors_once() -> None:
     hierarchy = random_hierarchy(0)
-    network = make_network(hierarchy, normalisation="batch").train()
+    network = make_network(hierarchy, normalization="batch").train()
     for data in (compress(hierarchy), hierarchy):
         tensors = network.to_tensors(data)
         relation, uses = tensors.relations[0], tensors.default_uses(1)
@@ -289,7 +289,7 @@ def test_network_builds_its_tensors_once() -> None:
 
 def test_network_that_ran_in_inference_mode_can_be_trained() -> None:
     hierarchy = random_hierarchy(0)
-    network = make_network(hierarchy, normalisation="batch").train()
+    network = make_network(hierarchy, normalization="batch").train()
     with torch.inference_mode():
         network(hierarchy)
     network(hierarchy).sum().backward()
@@ -318,7 +318,7 @@ def test_network_refuses_tensors_of_another_precision() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_network_moves_between_devices() -> None:
     hierarchy = random_hierarchy(0, kind="both")
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch").train()
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch").train()
     outputs = network(hierarchy)
     stale = network.to_tensors(hierarchy)
     network.to("cuda")
@@ -347,11 +347,11 @@ def test_network_refuses_a_hierarchy_of_another_shape(other: dict[str, Any], mes
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
-def test_network_takes_examples_without_parts(normalisation: str, training: bool) -> None:
+@pytest.mark.parametrize("normalization", ["none", "batch"])
+def test_network_takes_examples_without_parts(normalization: str, training: bool) -> None:
     graphs = Graphs.from_edge_lists([[], [], [(0, 1)]], [0, 0, 2])
     hierarchy = Ego().decompose(graphs)
-    network = make_network(hierarchy, normalisation=normalisation).train(training)
+    network = make_network(hierarchy, normalization=normalization).train(training)
     outputs = network(hierarchy)
     assert torch.isfinite(outputs).all()
     assert torch.equal(outputs[0], outputs[1])
@@ -362,7 +362,7 @@ def test_network_takes_examples_without_parts(normalisation: str, training: bool
 
 def test_network_is_pickled_and_copied_without_its_tensors() -> None:
     hierarchy = random_hierarchy(0, n=400)
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch")
     fresh = len(pickle.dumps(network))
     outputs = network.eval()(hierarchy)
     assert len(pickle.dumps(network)) == fresh

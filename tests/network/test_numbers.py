@@ -18,7 +18,7 @@ def hub(counts: np.ndarray) -> Hierarchy:
 
 
 def assert_float32_is_enough(hierarchy: Hierarchy) -> None:
-    architecture = Architecture.over(hierarchy, layers=[[8], [8, 2]], slope=0.2)
+    architecture = Architecture.over(hierarchy, layers=[[8], [8, 2]], negative_slope=0.2)
     rough, exact = (
         SAEN(architecture, seeds=range(3), dtype=dtype)(hierarchy).detach().double()
         for dtype in (torch.float32, torch.float64)

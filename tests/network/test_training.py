@@ -97,14 +97,14 @@ def partition(hierarchy: Hierarchy, seed: int, n_batches: int) -> list[np.ndarra
 
 WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": (steps(None), {}),
-    "normalised": (steps(None), {"normalisation": "batch"}),
+    "normalised": (steps(None), {"normalization": "batch"}),
     "mini-batches": (steps(8), {}),
-    "normalised mini-batches": (steps(8), {"normalisation": "batch"}),
+    "normalised mini-batches": (steps(8), {"normalization": "batch"}),
     "dropout": (steps(8), {"dropout": 0.4}),
     "decay": (steps(8) | {"weight_decay": 0.05, "schedule": "cosine"}, {}),
     "everything": (
         steps(8) | {"weight_decay": 0.05, "schedule": "cosine"},
-        {"normalisation": "batch", "dropout": 0.4, "slope": 0.2},
+        {"normalization": "batch", "dropout": 0.4, "negative_slope": 0.2},
     ),
 }
 
@@ -148,7 +148,7 @@ def test_early_stopping_of_an_ensemble_equals_that_of_its_models_alone(
     task = random_task(1, N, len(SEEDS))
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(epochs=30, batch_size=8, patience=2, learning_rate=0.03)
-    options: dict[str, Any] = {"normalisation": "batch", "run": {"n_batches": 4}}
+    options: dict[str, Any] = {"normalization": "batch", "run": {"n_batches": 4}}
     together, history = trained(hierarchy, task, settings, **options)
     lengths = set()
     for model, seed in enumerate(SEEDS):
@@ -159,15 +159,15 @@ def test_early_stopping_of_an_ensemble_equals_that_of_its_models_alone(
     assert len(history.loss) == max(lengths) < 30
 
 
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("normalization", ["none", "batch"])
 def test_ensemble_leaves_a_model_without_training_examples_alone(
-    hierarchy: Hierarchy, normalisation: str
+    hierarchy: Hierarchy, normalization: str
 ) -> None:
     task = random_task(1, N, 2)
     task.weights[:, 1] = 0.0
     settings = Settings(epochs=3, batch_size=8, weight_decay=0.1)
-    network, history = trained(hierarchy, task, settings, [0, 1], normalisation=normalisation)
-    fresh = make_network(hierarchy, 3, [0, 1], normalisation=normalisation)
+    network, history = trained(hierarchy, task, settings, [0, 1], normalization=normalization)
+    fresh = make_network(hierarchy, 3, [0, 1], normalization=normalization)
     before = of_model(fresh, 1)
     for key, tensor in of_model(network, 1).items():
         if not key.endswith(("seen", "entries")):
@@ -184,10 +184,10 @@ def test_ensemble_skips_batches_in_which_a_model_has_no_examples(hierarchy: Hier
     assert len(rows) > 1
     run = {"n_batches": 4}
     network, _ = trained(
-        hierarchy, task, Settings(epochs=5), [0, 1], run=run, normalisation="batch"
+        hierarchy, task, Settings(epochs=5), [0, 1], run=run, normalization="batch"
     )
     own = Task("classes", task.targets[rows], np.ones((len(rows), 1)), n_classes=3)
-    alone, _ = trained(hierarchy[rows], own, Settings(epochs=5), [1], normalisation="batch")
+    alone, _ = trained(hierarchy[rows], own, Settings(epochs=5), [1], normalization="batch")
     assert_same_models(of_model(alone, 0), of_model(network, 1))
 
 
@@ -240,12 +240,12 @@ def test_adam_equals_that_of_torch_with_decoupled_decay_on_weights_only(
 @pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
 @pytest.mark.parametrize("batch_size", [None, 8])
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("normalization", ["none", "batch"])
 @pytest.mark.parametrize("device", DEVICES)
 def test_compressed_training_equals_training_on_the_original_data(
     hierarchy: Hierarchy,
     device: str,
-    normalisation: str,
+    normalization: str,
     dropout: float,
     batch_size: int | None,
     loss: str,
@@ -255,7 +255,7 @@ def test_compressed_training_equals_training_on_the_original_data(
     task = random_task(1, N, len(SEEDS), loss)
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(**steps(batch_size))
-    way = {"normalisation": normalisation, "dropout": dropout, "device": device}
+    way = {"normalization": normalization, "dropout": dropout, "device": device}
     one, original = trained(hierarchy, task, settings, **way)
     other, history = trained(compressed, task, settings, **way)
     for model in range(len(SEEDS)):
@@ -265,9 +265,9 @@ def test_compressed_training_equals_training_on_the_original_data(
 
 
 @pytest.mark.parametrize("loss", ["binary", "classes", "squares"])
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
+@pytest.mark.parametrize("normalization", ["none", "batch"])
 def test_weights_of_two_equal_two_copies(
-    hierarchy: Hierarchy, normalisation: str, loss: str
+    hierarchy: Hierarchy, normalization: str, loss: str
 ) -> None:
     weights = np.random.default_rng(0).integers(0, 3, N)
     copies = np.repeat(np.arange(N), weights)
@@ -275,8 +275,8 @@ def test_weights_of_two_equal_two_copies(
     task.weights[:, 0] = weights
     repeated = replace(task, targets=task.targets[copies], weights=np.ones((len(copies), 1)))
     settings = Settings(**steps(None))
-    one, weighted = trained(hierarchy, task, settings, [0], normalisation=normalisation)
-    other, copied = trained(hierarchy[copies], repeated, settings, [0], normalisation=normalisation)
+    one, weighted = trained(hierarchy, task, settings, [0], normalization=normalization)
+    other, copied = trained(hierarchy[copies], repeated, settings, [0], normalization=normalization)
     assert_same_models(of_model(one, 0), of_model(other, 0))
     assert_close(weighted.loss, copied.loss, 1e-9)
 
@@ -325,7 +325,7 @@ def trained_with_names(
     targets = np.arange(len(hierarchy)) % 3
     task = Task("classes", targets, weights, n_classes=3)
     seen = seen_in_training(hierarchy, np.arange(len(hierarchy)), weights, min_count)
-    architecture = Architecture.over(hierarchy, small_layers(2, 3), normalisation="batch")
+    architecture = Architecture.over(hierarchy, small_layers(2, 3), normalization="batch")
     network = SAEN(architecture, [0], dtype=torch.float64, schema=hierarchy, seen=seen)
     train(network, hierarchy, task, settings, min_count=min_count, n_batches=n_batches, seen=seen)
     return network
@@ -348,7 +348,7 @@ def test_training_does_not_depend_on_test_examples(batch_size: int | None, min_c
                     replace(task, targets=targets),
                     Settings(**steps(batch_size)),
                     [0],
-                    normalisation="batch",
+                    normalization="batch",
                     run={"min_count": min_count},
                 )[0]
             )
@@ -496,7 +496,7 @@ def test_class_weights_multiply_the_loss_of_their_class(hierarchy: Hierarchy) ->
     factors = np.array([1.0, 2.5, 0.5])
     settings = Settings(epochs=5, batch_size=8)
     one, _ = trained(hierarchy, replace(task, class_weights=factors), settings, [0, 1])
-    # Without normalisation, whose statistics are weighted too, this equals weighted examples.
+    # Without normalization, whose statistics are weighted too, this equals weighted examples.
     weighted = replace(task, weights=task.weights * factors[task.targets][:, None])
     other, _ = trained(hierarchy, weighted, settings, [0, 1])
     for model in range(2):
@@ -515,7 +515,7 @@ def test_training_learns() -> None:
     )
     task = Task("binary", (labels > np.median(labels)).astype(int), np.ones((60, 2)), n_classes=2)
     _, history = trained(
-        hierarchy, task, Settings(epochs=60, batch_size=16), [0, 1], normalisation="batch"
+        hierarchy, task, Settings(epochs=60, batch_size=16), [0, 1], normalization="batch"
     )
     assert max(history.loss[-1]) < 0.5 * min(history.loss[0])
     assert min(history.accuracy[-1]) > 0.9
@@ -528,7 +528,7 @@ def test_early_stopping_restores_the_best_epoch_of_every_model(hierarchy: Hierar
     task = random_task(1, N, len(SEEDS))
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(epochs=25, batch_size=8, patience=3, learning_rate=0.05)
-    network, history = trained(hierarchy, task, settings, normalisation="batch")
+    network, history = trained(hierarchy, task, settings, normalization="batch")
     losses = np.array(history.validation_loss)
     histograms = task.histograms(np.arange(N), np.arange(N), N, task.validation)
     loss, weight = task.losses(outputs(network, hierarchy), torch.from_numpy(histograms))
@@ -570,7 +570,7 @@ def test_models_that_diverge_are_listed_and_do_not_disturb_the_others(
     task = random_task(1, N, 3)
     task = replace(task, validation=1.0 - task.weights)
     settings = Settings(epochs=4, batch_size=batch_size)
-    options: dict[str, Any] = {"normalisation": "batch", "dropout": 0.3}
+    options: dict[str, Any] = {"normalization": "batch", "dropout": 0.3}
     run = {"n_batches": settings.n_batches(N), "tolerant": True}
 
     def train_all(**more: Any) -> tuple[SAEN, History]:
@@ -613,8 +613,8 @@ def test_training_ends_when_all_models_have_diverged(hierarchy: Hierarchy) -> No
     assert len(history.loss) < 20
 
 
-@pytest.mark.parametrize("normalisation", ["none", "batch"])
-def test_training_takes_batches_of_examples_without_parts(normalisation: str) -> None:
+@pytest.mark.parametrize("normalization", ["none", "batch"])
+def test_training_takes_batches_of_examples_without_parts(normalization: str) -> None:
     hierarchy = random_hierarchy(0, n=8)
     empty = Hierarchy(
         hierarchy.attributes,
@@ -632,7 +632,7 @@ def test_training_takes_batches_of_examples_without_parts(normalisation: str) ->
     both = Hierarchy.concatenate([hierarchy, empty])
     task = random_task(0, 16, 1)
     network, history = trained(
-        both, task, Settings(epochs=3, batch_size=1), [0], normalisation=normalisation
+        both, task, Settings(epochs=3, batch_size=1), [0], normalization=normalization
     )
     assert np.isfinite(history.loss).all()
     assert torch.isfinite(outputs(network, empty)).all()
@@ -649,7 +649,7 @@ def test_training_without_examples_leaves_the_network_unchanged(hierarchy: Hiera
 
 
 def test_outputs_in_several_passes_are_the_same(hierarchy: Hierarchy) -> None:
-    network = make_network(hierarchy, seeds=[0, 1], normalisation="batch")
+    network = make_network(hierarchy, seeds=[0, 1], normalization="batch")
     network.train()(hierarchy)
     whole = outputs(network, hierarchy)
     assert_close(outputs(network, hierarchy, budget=1000), whole, 1e-12)
@@ -669,7 +669,7 @@ def digest(network: SAEN) -> str:
 def long_run(
     seed: int = 0, run: dict[str, Any] | None = None, epochs: int = 12
 ) -> tuple[SAEN, History]:
-    """Mini-batches, normalisation, dropout, decay and early stopping, in float32."""
+    """Mini-batches, normalization, dropout, decay and early stopping, in float32."""
     hierarchy = random_hierarchy(0, n=N, patterns=20, kind="both")
     task = random_task(1, N, 2)
     task = replace(task, validation=1.0 - task.weights)
@@ -681,7 +681,7 @@ def long_run(
         patience=epochs,
         seed=seed,
     )
-    options = {"normalisation": "batch", "dropout": 0.3, "dtype": torch.float32}
+    options = {"normalization": "batch", "dropout": 0.3, "dtype": torch.float32}
     return trained(compress(hierarchy), task, settings, [0, 1], run=run, **options)
 
 
@@ -756,12 +756,12 @@ def test_interrupted_epoch_leaves_no_trace(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Adam, "step", interrupted)
-    network, history = trained(hierarchy, task, settings, [0, 1], normalisation="batch")
+    network, history = trained(hierarchy, task, settings, [0, 1], normalization="batch")
     monkeypatch.undo()
     assert history.interrupted
     assert len(history.loss) == len(history.validation_loss) == 3
     expected, _ = trained(
-        hierarchy, task, replace(settings, epochs=3), [0, 1], normalisation="batch"
+        hierarchy, task, replace(settings, epochs=3), [0, 1], normalization="batch"
     )
     assert_same_state(network, expected)
 
@@ -937,7 +937,7 @@ def test_interrupted_process_ends_cleanly(tmp_path: Path) -> None:
 def test_training_allows_callbacks_that_predict(hierarchy: Hierarchy) -> None:
     task = random_task(1, N, len(SEEDS), "binary")
     settings = Settings(epochs=4, learning_rate=0.05)
-    options: dict[str, Any] = {"normalisation": "batch", "dropout": 0.2}
+    options: dict[str, Any] = {"normalization": "batch", "dropout": 0.2}
     undisturbed = trained(hierarchy, task, settings, **options)[1]
     network = make_network(hierarchy, task.n_outputs, SEEDS, **options)
     seen = train(

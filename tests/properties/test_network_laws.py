@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saen import SAEN, Attributes, Compressed, Hierarchy, Relation, Task, Vocabulary, compress
-from saen.network.architecture import NORMALISATIONS, Architecture
+from saen.network.architecture import NORMALIZATIONS, Architecture
 from saen.network.batches import cut_batches, hierarchy_and_top, seen_in_training
 from saen.network.forward import TrainedNetworks
 from saen.network.model import Level
@@ -42,7 +42,7 @@ def gentle(hierarchy: Hierarchy) -> Hierarchy:
 
 random_hierarchies = hierarchies().map(gentle)
 seeds = st.integers(0, 2**32 - 1)
-normalisations = st.sampled_from(NORMALISATIONS)
+normalizations = st.sampled_from(NORMALIZATIONS)
 
 
 @st.composite
@@ -59,8 +59,8 @@ def networks(draw: st.DrawFn, hierarchy: Hierarchy, outputs: int = 2, device: st
         hierarchy,
         seeds=[draw(seeds), draw(seeds)],
         layers=draw(architectures(hierarchy.depth, outputs)),
-        normalisation=draw(normalisations),
-        slope=draw(st.sampled_from([0.0, 0.01, 0.2])),
+        normalization=draw(normalizations),
+        negative_slope=draw(st.sampled_from([0.0, 0.01, 0.2])),
     )
     rng = np.random.default_rng(draw(seeds))
     for key, buffer in network.named_buffers():

@@ -35,7 +35,7 @@ class Passed:
     """What one model makes of a hierarchy, level by level."""
 
     a: list[Floats]
-    """a_l before normalisation, (n_l, n(l) · d_{l-1}); at the bottom x, one-hot labels first."""
+    """a_l before normalization, (n_l, n(l) · d_{l-1}); at the bottom x, one-hot labels first."""
     moments: list[tuple[Floats, Floats]]
     """Weighted mean and variance of every column of a_l."""
     h: list[Floats]
@@ -75,7 +75,7 @@ def forward(
         passed.a.append(a)
         passed.moments.append((mean, variance))
         x = a.copy()
-        if shape.normalisation == "batch":
+        if shape.normalization == "batch":
             if not training:
                 mean, variance = (
                     np.concatenate(
@@ -139,12 +139,12 @@ def extract(network: SAEN, state: dict[str, Any], level: int, model: int, first:
     shape = network.architecture
     x = first
     for layer in range(1, len(shape.layers[level])):
-        x = np.where(x > 0, x, shape.slope * x)
+        x = np.where(x > 0, x, shape.negative_slope * x)
         x = x @ state[f"levels.{level}.layers.weights.{layer - 1}"][model]
         x = x + state[f"levels.{level}.layers.biases.{layer - 1}"][model]
     if level == len(shape.layers) - 1:
         return x
-    return np.where(x > 0, x, shape.slope * x)
+    return np.where(x > 0, x, shape.negative_slope * x)
 
 
 def use_counts(hierarchy: Hierarchy, top: Floats) -> list[Floats]:

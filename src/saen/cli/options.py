@@ -254,11 +254,12 @@ READING: dict[str, Any] = {
             "--directed", help="Read edge lists, tables of edges and TUDataset text as directed."
         ),
     ],
-    "chem": Annotated[
-        Literal["plain", "rich"] | None,
+    "atom_labels": Annotated[
+        Literal["smiles", "element"] | None,
         typer.Option(
-            help="Atoms with charge, aromaticity and stereochemistry (rich), of which models read "
-            "what helps, or as elements (plain). [default: rich, or the model's]"
+            help="Node labels of molecules: atoms with charge, aromaticity and stereochemistry "
+            "(smiles), of which models read what helps, or the element alone. "
+            "[default: smiles, or the model's]"
         ),
     ],
     "largest_fragment": Annotated[
@@ -274,10 +275,10 @@ READING: dict[str, Any] = {
             "[default: form, or the model's]"
         ),
     ],
-    "nodes": Annotated[
+    "nodes_file": Annotated[
         Path | None, typer.Option(help="The table of nodes that belongs to a table of edges.")
     ],
-    "targets": Annotated[
+    "targets_file": Annotated[
         Path | None,
         typer.Option(help="The table of targets of graphs. [default: targets.csv next to them]"),
     ],

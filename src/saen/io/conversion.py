@@ -56,7 +56,7 @@ def convert(
     'functions.jsonl'
     """
     reading = reading or ReadOptions()
-    inputs = input_files(source, reading.nodes, reading.targets)
+    inputs = input_files(source, reading.nodes_file, reading.targets_file)
     if shards is not None:
         if any(holds_input(out, each) for each in inputs):
             raise FileError("is an input of this command: choose another output", path=out)

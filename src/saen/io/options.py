@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from saen.io.parsing.records import Report
 
 Task = Literal["classification", "regression"]
-Chem = Literal["plain", "rich"]
+AtomLabels = Literal["smiles", "element"]
 WordColumn = Literal["form", "lemma", "upos"]
 
-REMEMBERED = {"chem": ("rich", "plain"), "word": ("form", "lemma", "upos")}
+REMEMBERED = {"atom_labels": ("smiles", "element"), "word": ("form", "lemma", "upos")}
 """Options that decide what labels mean, the usual choice first: models remember them."""
 REMEMBERED_NAMES = ("features", "node_label", "node_attribute", "edge_label", "edge_weight")
 """Options that name columns, which models remember, too."""
@@ -39,8 +39,8 @@ class ReadOptions:
         classes.
     directed : whether edges of TUDataset files, edge lists and edge tables are directed. The other
         formats say it themselves.
-    chem : the node labels of molecules, `"rich"` atoms with charge, aromaticity and stereochemistry
-        (the default; see `from_rdkit`), or `"plain"` elements.
+    atom_labels : the node labels of molecules: atoms in `"smiles"`, with charge, aromaticity and
+        stereochemistry (the default; see `from_rdkit`), or the `"element"` alone.
     largest_fragment : of molecules of several fragments, such as salts, read the one with most
         heavy atoms.
     word : what the words of CoNLL-U are: the `"form"` (the default), the `"lemma"` or the part of
@@ -48,7 +48,8 @@ class ReadOptions:
     node_label, edge_label : the columns (attributes of GraphML, GML) with labels, separated by
         commas; by default `label` and all others of text. Each is a label of its own.
     node_attribute, edge_weight : the columns with real numbers, by default all other numbers.
-    nodes, targets : the tables that belong to an edge table or a folder, if not beside it.
+    nodes_file, targets_file : the tables that belong to an edge table or a folder, by default those
+        next to it.
     skip_bad, report : whether to skip bad graphs, and what to call with the error of each.
     partial_targets : whether examples may lack a target that others have, as they may where a model
         predicts them. Such a target is NaN or empty, and so is one that cannot be read.
@@ -58,8 +59,8 @@ class ReadOptions:
     progress : whether to show a progress bar; by default on terminals.
     cache : whether to keep parsed TUDataset files, keyed by content, under `$SAEN_CACHE` (by
         default the system's cache folder).
-    like : how the data of a model were read (its `reading_`): `chem`, `largest_fragment`, `word`
-        and the names of columns with features, labels and attributes are the same.
+    like : how the data of a model were read (its `reading_`): `atom_labels`, `largest_fragment`,
+        `word` and the names of columns with features, labels and attributes are the same.
     remember : called with the name and the choice of each of these, where there is one.
     """
 
@@ -69,15 +70,15 @@ class ReadOptions:
     features: str | None = None
     task: Task | None = None
     directed: bool = False
-    chem: Chem | None = None
+    atom_labels: AtomLabels | None = None
     largest_fragment: bool = False
     word: WordColumn | None = None
     node_label: str | None = None
     node_attribute: str | None = None
     edge_label: str | None = None
     edge_weight: str | None = None
-    nodes: str | os.PathLike[str] | None = None
-    targets: str | os.PathLike[str] | None = None
+    nodes_file: str | os.PathLike[str] | None = None
+    targets_file: str | os.PathLike[str] | None = None
     skip_bad: bool = False
     partial_targets: bool = False
     all_columns: bool = False
@@ -97,13 +98,15 @@ class ReadOptions:
                 listed = " or ".join(choices)
                 raise InputError(f"{key} must be {listed}, not {getattr(self, key)!r}")
 
-    def choice(self, option: Literal["chem", "word"]) -> str:
+    def choice(self, option: Literal["atom_labels", "word"]) -> str:
         """How to read data that have this option: as given, as a model's were, or the usual way.
 
         Raises `InputError` if it is given otherwise than for the model.
 
-        >>> ReadOptions().choice("chem"), ReadOptions(like={"chem": "plain"}).choice("chem")
-        ('rich', 'plain')
+        >>> ReadOptions().choice("atom_labels")
+        'smiles'
+        >>> ReadOptions(like={"atom_labels": "element"}).choice("atom_labels")
+        'element'
         """
         given, before = getattr(self, option), self.like.get(option)
         if None not in (given, before) and given != before:

@@ -292,7 +292,7 @@ class _WeightedMoments(torch.autograd.Function):
 
 
 class RunningMoments(nn.Module):
-    """Running mean and variance of a_l, (roles, M, d), as in batch normalisation.
+    """Running mean and variance of a_l, (roles, M, d), as in batch normalization.
 
     Parents are weighted by how often the training examples of each model use them. Compressed and
     original objects therefore give the same moments, and no model's moments see its test examples.

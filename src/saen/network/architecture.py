@@ -13,9 +13,9 @@ from saen._util.arrays import Array
 from saen.data.hierarchy import Hierarchy
 from saen.errors import InputError
 
-NORMALISATIONS = ("batch", "none")
+NORMALIZATIONS = ("batch", "none")
 EPSILON = 1e-5
-"""Added to the variances that normalisation divides by."""
+"""Added to the variances that normalization divides by."""
 MAX_LAG = 1e-5
 """Standard deviations of aggregates, relative to their mean, up to which they count as constant in
 training: their running mean lags behind the weights, and divided by next to nothing that lag would
@@ -42,15 +42,16 @@ class Architecture:
     - `vectors`: width of the bottom vectors (0 without);
     - `roles`: the number of roles n(1), …, n(L) of every relation;
     - `layers`: layer sizes of every level, bottom first, the output layer included;
-    - `slope`: negative slope of the Leaky ReLU after every layer but the last of the top level;
-    - `normalisation`: `batch` normalises the aggregates of every level above the bottom (and the
+    - `negative_slope`: slope below zero of the Leaky ReLU after every layer but the last of the top
+      level;
+    - `normalization`: `batch` normalises the aggregates of every level above the bottom (and the
       bottom vectors) by the mean and variance over the training objects; `none` does not;
     - `dropout`: share of units dropped after each hidden layer above the bottom;
     - `output_activation`: the Leaky ReLU follows the last layer of the top level as well.
 
-    Raises `InputError` for sizes, normalisations or dropout rates that are out of range.
+    Raises `InputError` for sizes, normalizations or dropout rates that are out of range.
 
-    >>> Architecture(labels=3, vectors=0, roles=(2,), layers=((8,), (8, 1))).normalisation
+    >>> Architecture(labels=3, vectors=0, roles=(2,), layers=((8,), (8, 1))).normalization
     'none'
     """
 
@@ -58,8 +59,8 @@ class Architecture:
     vectors: int
     roles: tuple[int, ...]
     layers: tuple[tuple[int, ...], ...]
-    slope: float = 0.01
-    normalisation: str = "none"
+    negative_slope: float = 0.01
+    normalization: str = "none"
     dropout: float = 0.0
     output_activation: bool = False
 
@@ -71,12 +72,12 @@ class Architecture:
             )
         if not all(1 <= size <= MAX_UNITS for sizes in self.layers for size in sizes):
             raise InputError(f"layer sizes must be 1 … {MAX_UNITS:,}: {self.layers}")
-        if self.normalisation not in NORMALISATIONS:
+        if self.normalization not in NORMALIZATIONS:
             raise InputError(
-                f"normalisation is one of {', '.join(NORMALISATIONS)}, not {self.normalisation!r}"
+                f"normalization is one of {', '.join(NORMALIZATIONS)}, not {self.normalization!r}"
             )
-        if not abs(self.slope) <= np.finfo(np.float32).max:
-            raise InputError(f"slope must be a finite number, not {self.slope}")
+        if not abs(self.negative_slope) <= np.finfo(np.float32).max:
+            raise InputError(f"negative_slope must be a finite number, not {self.negative_slope}")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and below 1, not {self.dropout}")
 

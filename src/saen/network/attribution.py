@@ -25,7 +25,7 @@ So an entry contributes
 a part c_j = ⟨g_j, h_j⟩ + s_j, the sum over its entries, and c_i is the sum over the parts of i.
 Objects without parts keep what they contribute.
 
-Outside training, f_l consists of affine maps (normalisation included) and Leaky ReLUs: along the
+Outside training, f_l consists of affine maps (normalization included) and Leaky ReLUs: along the
 line the first layer sees b + t·u with u = W a, and the mean slope of an activation between two
 points is that of its chord. The integral is a sum over steps with the chords of every layer. Such a
 sum is complete for any number of steps, and exact where no step has kinks of more than one

@@ -174,7 +174,7 @@ def cut_batch(
     counts = np.zeros((len(used), network.n_models))
     np.add.at(counts, row_of, weights)
     uses = None
-    if network.architecture.normalisation != "none":
+    if network.architecture.normalization != "none":
         uses = tensors.uses(tensor(counts))
     targets = tensor(task.histograms(examples, row_of, len(used), weights))
     active = torch.from_numpy(counts.sum(0) > 0).to(network.device)

@@ -137,7 +137,7 @@ class TrainedNetworks:
             x = self._add_labels(x, attributes.codes)
         if attributes.vectors is not None and "levels.0.map" in state:
             weight = state["levels.0.map"]
-            if self.architecture.normalisation == "batch":
+            if self.architecture.normalization == "batch":
                 mean, scale = (each[:, 0] for each in self._moments(0))
                 weight = weight * scale[..., None]
                 x -= np.matmul(mean[:, None], weight)[:, 0]
@@ -155,12 +155,12 @@ class TrainedNetworks:
         return x
 
     def _level(self, level: int) -> _FirstLayer:
-        """The first layer of f_l, with normalisation and unseen roles folded into its weights."""
+        """The first layer of f_l, with normalization and unseen roles folded into its weights."""
         state, key = self.state, f"levels.{level}"
         seen, bias = state[f"{key}.seen"].T, state[f"{key}.bias"]
         weight = state[f"{key}.weight"]
         weight = weight.reshape(*seen.shape, -1, weight.shape[2]) * seen[..., None, None]
-        if self.architecture.normalisation == "batch":
+        if self.architecture.normalization == "batch":
             mean, scale = self._moments(level)
             weight = weight * scale[..., None]
             bias = bias - (mean[..., None] * weight).sum((1, 2))
@@ -190,7 +190,7 @@ class TrainedNetworks:
 
     def _activate(self, x: Floats) -> Floats:
         """Leaky ReLU, in place."""
-        slope = self.dtype.type(self.architecture.slope)
+        slope = self.dtype.type(self.architecture.negative_slope)
         (np.maximum if slope <= 1 else np.minimum)(x, slope * x, out=x)
         return x
 

@@ -185,7 +185,7 @@ class SAEN(nn.Module):
         """Outputs of the top level, or the representations h_l of a `level`.
 
         - `data`: what to run over;
-        - `uses`: w_l, the weight of every object in each model's normalisation statistics, one
+        - `uses`: w_l, the weight of every object in each model's normalization statistics, one
           tensor (n_l, M) per level; read in training mode only. By default every example of the top
           counts once;
         - `noise`: draws the dropout masks in training mode; no dropout without it;
@@ -207,7 +207,7 @@ class SAEN(nn.Module):
         last = self.depth if level is None else level
         if not 0 <= last <= self.depth:
             raise InputError(f"levels are 0 … {self.depth}, not {level}")
-        if uses is None and self.training and self.architecture.normalisation != "none":
+        if uses is None and self.training and self.architecture.normalization != "none":
             uses = tensors.default_uses(self.n_models)
         w: Sequence[Tensor | None] = [None] * (self.depth + 1) if uses is None else uses
         h: Tensor = self.bottom(tensors, w[0])
@@ -271,7 +271,7 @@ class BottomLevel(nn.Module):
             self.map = nn.Parameter(torch.empty(n_models, architecture.vectors, size))
         self.bias = nn.Parameter(torch.empty(n_models, size))
         self.norm = RunningMoments(0, n_models, 1, architecture.vectors)
-        self.normalised = architecture.normalisation == "batch" and architecture.vectors > 0
+        self.normalised = architecture.normalization == "batch" and architecture.vectors > 0
         self.layers = LaterLayers(architecture, 0, n_models)
         # The last column is for code -1, a value outside the vocabulary: unseen.
         entries = torch.arange(architecture.labels + 1).repeat(n_models, 1)
@@ -319,7 +319,7 @@ class Level(nn.Module):
         self.below, size = architecture.layers[level - 1][-1], architecture.layers[level][0]
         self.weight = nn.Parameter(torch.empty(n_models, self.n_roles * self.below, size))
         self.bias = nn.Parameter(torch.empty(n_models, size))
-        self.normalised = architecture.normalisation == "batch"
+        self.normalised = architecture.normalization == "batch"
         self.norm = RunningMoments(level, n_models, self.n_roles, self.below)
         self.layers = LaterLayers(architecture, level, n_models)
         self.register_buffer("seen", torch.ones(self.n_roles, n_models, dtype=torch.bool))
@@ -347,7 +347,7 @@ class Level(nn.Module):
     def first_layer(self, statistics: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """W by role, (roles, M, d, out), and b, (M, out), for aggregates that are not normalised.
 
-        ((a - mean) · scale) W + b is a W' + b': normalisation is folded into the weights, with
+        ((a - mean) · scale) W + b is a W' + b': normalization is folded into the weights, with
         these `statistics` (mean and scale) or by default the running ones. The weights of roles
         that a model has not seen are zero.
         """
@@ -360,7 +360,7 @@ class Level(nn.Module):
         return weight, self.bias - (mean[..., None] * weight).sum((0, 2))
 
     def typical(self) -> Tensor | None:
-        """The mean aggregate of the training objects, (roles, M, d), where normalisation knows it.
+        """The mean aggregate of the training objects, (roles, M, d), where normalization knows it.
 
         It is zero for roles that a model has not seen.
         """
@@ -395,7 +395,7 @@ class LaterLayers(nn.Module):
 
     def __init__(self, architecture: Architecture, level: int, n_models: int) -> None:
         super().__init__()
-        self.slope = architecture.slope
+        self.slope = architecture.negative_slope
         self.dropout = architecture.dropout if level else 0.0
         self.is_top = level == len(architecture.roles)
         self.ends_linear = self.is_top and not architecture.output_activation

@@ -63,7 +63,7 @@ class Run:
 
 
 AS_WRITTEN = {
-    "normalisation": "none",
+    "normalization": "none",
     "schedule": "constant",
     "min_count": 1,
     "output_activation": True,
@@ -150,16 +150,16 @@ def parameters(names: Sequence[str]) -> Table:
                 "yes" if ours["layers"] == published[name]["layers"] else "no",
                 str(ours["epochs"]),
                 str(ours.get("batch_size", "auto")),
-                str(ours.get("normalisation", preset.defaults["normalisation"])),
+                str(ours.get("normalization", preset.defaults["normalization"])),
                 str(ours.get("min_count", 1)),
             )
         )
         data[name] = {**preset.defaults, **ours}
     columns = (
-        "dataset", "radii", "S_0", "S_1", "S_2", "same here", "epochs", "batch", "normalisation",
+        "dataset", "radii", "S_0", "S_1", "S_2", "same here", "epochs", "batch", "normalization",
         "rare below",
     )  # fmt: skip
-    note = "Epochs, batch, normalisation and the treatment of rare labels were not published."
+    note = "Epochs, batch, normalization and the treatment of rare labels were not published."
     return Table("parameters", "Parameters", columns, rows, data, [note])
 
 
@@ -296,7 +296,7 @@ def accuracy(names: Sequence[str], runs: Path, make: Callable[[Missing], object]
         "duplicates: `best` on the test graphs that are not identical to a training graph. "
         f"Grouped by overlap: `best`, {repeats['overlap']} × {FOLDS}-fold, with graphs that are "
         "made of the same thing in one fold ([overlap](../overlap.md)). As written: the preset "
-        "`paper` without what is not in the paper, that is without normalisation, cosine schedule "
+        "`paper` without what is not in the paper, that is without normalization, cosine schedule "
         "and shared entries for rare degrees, and with the Leaky ReLU on all units, outputs "
         "included. All presets fix everything beforehand; what the paper leaves open we chose on "
         "these datasets with other seeds ([preset paper](paper-settings.md), [preset "

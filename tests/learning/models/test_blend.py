@@ -297,7 +297,7 @@ LEFT_OUT = r"1: SAENClassifier: diverged, left out \(lower learning_rate"
 
 
 def diverging():
-    return saen.SAENClassifier(epochs=3, n_models=1, learning_rate=1e30, normalisation="none")
+    return saen.SAENClassifier(epochs=3, n_models=1, learning_rate=1e30, normalization="none")
 
 
 def with_a_diverging_candidate():

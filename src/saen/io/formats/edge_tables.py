@@ -80,7 +80,11 @@ def read_targets(path: Path, options: ReadOptions) -> Targets | None:
     try:
         return _targets_of(read_table(path), options)
     except FileError as error:
-        if not options.partial_targets or options.targets is not None or options.id is not None:
+        if (
+            not options.partial_targets
+            or options.targets_file is not None
+            or options.id is not None
+        ):
             raise
         if options.notify is not None:
             options.notify(f"not read: {error}")
@@ -218,7 +222,10 @@ def _other_tables(path: Path, options: ReadOptions) -> tuple[Path | None, Path |
     """The tables of nodes and of targets that belong to a table of edges, if there are any."""
     nodes, targets = (
         _find_beside(path, *kinds) if file is None else expand_user(file)
-        for file, kinds in ((options.nodes, ("nodes",)), (options.targets, ("targets", "labels")))
+        for file, kinds in (
+            (options.nodes_file, ("nodes",)),
+            (options.targets_file, ("targets", "labels")),
+        )
     )
     need_targets(path, options, targets)
     return nodes, targets
@@ -613,7 +620,7 @@ EDGE_TABLES = Format(
     SUFFIXES,
     "graphs",
     (
-        *("directed", "target", "id", "nodes", "targets"),
+        *("directed", "target", "id", "nodes_file", "targets_file"),
         *("node_label", "node_attribute", "edge_label", "edge_weight"),
     ),
     _read,

@@ -50,7 +50,7 @@ def read_graph_files(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> 
     (['path'], [3], ['long'])
     """
     files = graph_files(path) if path.is_dir() else [path]
-    target_file = None if options.targets is None else expand_user(options.targets)
+    target_file = None if options.targets_file is None else expand_user(options.targets_file)
     if target_file is None and path.is_dir():
         candidates = (path / name for name in TARGET_FILES)
         target_file = next((file for file in candidates if file.is_file()), None)
@@ -133,7 +133,7 @@ GRAPHML = Format(
     graphml.SUFFIXES,
     "graphs",
     (
-        *("targets", "target", "id"),
+        *("targets_file", "target", "id"),
         *("node_label", "node_attribute", "edge_label", "edge_weight"),
     ),
     read_graph_files,
@@ -147,7 +147,7 @@ EDGE_LISTS = Format(
     "edge lists",
     edge_lists.SUFFIXES,
     "graphs",
-    ("directed", "targets", "target", "id"),
+    ("directed", "targets_file", "target", "id"),
     read_graph_files,
     holds=_folder_of(edge_lists.SUFFIXES),
 )

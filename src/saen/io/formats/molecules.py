@@ -190,7 +190,7 @@ def _read_rows(
         chem = import_rdkit().Chem
         others[SMILES] = np.array([chem.MolToSmiles(each) for each in molecules], dtype=np.str_)
     graphs = from_rdkit(
-        molecules, atoms="symbol" if options.choice("chem") == "plain" else "smiles"
+        molecules, atom_labels="element" if options.choice("atom_labels") == "element" else "smiles"
     )
     read_graphs = with_targets(
         replace(graphs, name=table.path.stem).with_ids(ids).with_extra(others),
@@ -255,7 +255,7 @@ def _stream(path: Path, options: ReadOptions, bad_graph: BadGraphs) -> Iterator[
         options = replace(options, notify=None)  # say once what was found
 
 
-_CHEMISTRY = ("chem", "largest_fragment")
+_CHEMISTRY = ("atom_labels", "largest_fragment")
 MOLECULES = Format(
     "molecules",
     "tables of molecules",

@@ -18,7 +18,7 @@ from saen.data.molecules import without_stereo
 from saen.errors import InputError, MissingExtraError
 from saen.io.libraries.plain_graphs import check_both_directions, plain_graphs
 
-Atoms = Literal["symbol", "smiles"]
+AtomLabels = Literal["smiles", "element"]
 
 MAX_SHOWN = 200
 """Characters of a SMILES that a message repeats."""
@@ -31,14 +31,17 @@ _MOLECULES_PER_UPDATE = 64  # of the progress bar
 
 
 def from_rdkit(
-    molecules: Iterable[Any], *, atoms: Atoms = "smiles", targets: ArrayLike | None = None
+    molecules: Iterable[Any],
+    *,
+    atom_labels: AtomLabels = "smiles",
+    targets: ArrayLike | None = None,
 ) -> Graphs:
     """Build graphs from RDKit molecules, which are not modified: one node per atom.
 
-    `atoms` chooses the node labels: the atom in `smiles`, which also tells aromatic atoms, charges
-    and the hydrogens of unusual valences (`c`, `[nH]`, `[N+]`), stereocentres (`C@R`) and the
-    geometry of double bonds (`C/Z`); or the `symbol` of the element. Models choose what they read
-    of it: the label `element` is the symbol, `node` is all.
+    `atom_labels` chooses the node labels: the atom in `smiles`, with aromaticity, charge and the
+    hydrogens of unusual valences (`c`, `[nH]`, `[N+]`), stereocentres (`C@R`) and the geometry of
+    double bonds (`C/Z`); or the `element` alone. Models choose what they read of the former: the
+    node labels `element` are the symbols, `node` all of it.
     Edge labels are bond types, such as `SINGLE`, `DOUBLE` and `AROMATIC`. Hydrogens are nodes only
     if the molecule has them as atoms. Isotopes and coordinates are ignored.
     `targets` has one value per molecule.
@@ -56,9 +59,9 @@ def from_rdkit(
     chem = import_rdkit().Chem
     if isinstance(molecules, chem.Mol):
         raise InputError("expected a list of molecules, found a single one: pass [molecule]")
-    if atoms not in ("symbol", "smiles"):
-        raise InputError(f'atoms must be "symbol" or "smiles", not {atoms!r}')
-    plain = atoms == "symbol"
+    if atom_labels not in ("smiles", "element"):
+        raise InputError(f'atom_labels must be "smiles" or "element", not {atom_labels!r}')
+    plain = atom_labels == "element"
     sizes: list[int] = []
     labels: list[str] = []
     pairs: list[tuple[int, int]] = []
@@ -92,7 +95,7 @@ def from_rdkit(
 
 
 def from_smiles(
-    smiles: Iterable[str], targets: ArrayLike | None = None, *, atoms: Atoms = "smiles"
+    smiles: Iterable[str], targets: ArrayLike | None = None, *, atom_labels: AtomLabels = "smiles"
 ) -> Graphs:
     """Build graphs from SMILES, one string per molecule; see `from_rdkit`.
 
@@ -111,7 +114,7 @@ def from_smiles(
         raise InputError(f"expected a list of SMILES, found a single one: pass [{smiles!r}]")
     with rdkit.rdBase.BlockLogs():  # RDKit prints the reasons to stderr
         molecules = [read_smiles(rdkit.Chem, number, text) for number, text in enumerate(smiles)]
-    return from_rdkit(molecules, atoms=atoms, targets=targets)
+    return from_rdkit(molecules, atom_labels=atom_labels, targets=targets)
 
 
 def to_rdkit(graphs: Graphs) -> list[Any]:
@@ -119,7 +122,7 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
 
     Reads the labels that `from_rdkit` writes: symbols of elements or atoms in SMILES, and bond
     types. `smiles` labels restore every molecule except for stereochemistry, isotopes and the
-    direction of dative bonds (from the smaller to the larger index). `symbol` labels restore those
+    direction of dative bonds (from the smaller to the larger index). `element` labels restore those
     without charges, radicals and hydrogens on aromatic atoms; these are lost, hydrogens fill the
     valence (`[O-]` becomes `OH`), and an invalid result is an error. Attributes and targets are
     not converted.
@@ -128,7 +131,7 @@ def to_rdkit(graphs: Graphs) -> list[Any]:
     RDKit is not installed.
 
     >>> from rdkit import Chem
-    >>> [nitromethane] = to_rdkit(from_smiles(["C[N+](=O)[O-]"], atoms="smiles"))
+    >>> [nitromethane] = to_rdkit(from_smiles(["C[N+](=O)[O-]"], atom_labels="smiles"))
     >>> Chem.MolToSmiles(nitromethane)
     'C[N+](=O)[O-]'
     """
@@ -166,7 +169,7 @@ def _molecules(graphs: Graphs) -> Iterator[Any]:
         except chem.MolSanitizeException as error:
             raise InputError(
                 f"graph {number} is not a molecule: {' '.join(str(error).split())} "
-                "(from_rdkit(…, atoms='smiles') keeps charges and hydrogens)"
+                "(from_rdkit(…, atom_labels='smiles') keeps charges and hydrogens)"
             ) from None
         yield molecule.GetMol()
 

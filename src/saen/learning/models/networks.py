@@ -48,7 +48,7 @@ from saen.learning.models.base import (
 from saen.learning.parameters import Interval, StrOptions, clone_with, parameter, settings_of
 from saen.learning.problem import Problem
 from saen.learning.splits import Fold
-from saen.network.architecture import NORMALISATIONS, Architecture, join_models
+from saen.network.architecture import NORMALIZATIONS, Architecture, join_models
 from saen.network.devices import CPU, choose_device
 from saen.network.forward import TrainedNetworks
 from saen.network.settings import DivergenceError, History, Run, Settings, curve_step
@@ -93,10 +93,10 @@ class NetworkArguments(DecompositionArguments):
         doc="Sizes of the hidden layers: one list per level, bottom first, without the output "
         "layer. `auto`: `[[32], [32, 16], [32]]` for three levels.",
     )
-    slope: float = parameter(0.2, Real, doc="Negative slope of the leaky ReLU.")
-    normalisation: str = parameter(
+    negative_slope: float = parameter(0.2, Real, doc="Negative slope of the leaky ReLU.")
+    normalization: str = parameter(
         "batch",
-        StrOptions(set(NORMALISATIONS)),
+        StrOptions(set(NORMALIZATIONS)),
         doc="`batch` normalises the aggregates of every level by their mean and variance over the "
         "training examples.",
     )
@@ -208,8 +208,8 @@ class NetworkLearner(Learner):
         return Architecture.over(
             hierarchy,
             [*hidden[:-1], (*hidden[-1], n_outputs)],
-            slope=a.slope,
-            normalisation=a.normalisation,
+            negative_slope=a.negative_slope,
+            normalization=a.normalization,
             dropout=a.dropout,
             output_activation=a.output_activation,
         )
