@@ -75,7 +75,7 @@ def test_scaffold_splits_keep_series_together(tmp_path):
 
 
 def test_splits_exclude_other_ways_to_split(tmp_path):
-    for other in ({"test_size": 0.1}, {"groups": "lab"}, {"repeats": 2}, {"folds": 5}):
+    for other in ({"test_size": 0.1}, {"repeats": 2}, {"folds": 5}):
         name = next(iter(other)).replace("_", "-")
         with pytest.raises(InputError, match=f"splits and {name} exclude"):
             Protocol(splits=tmp_path / "splits.json", **other)

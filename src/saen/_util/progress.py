@@ -1,4 +1,4 @@
-"""What long work shows: a bar on a terminal or in a notebook, else a line now and then."""
+"""What long work shows (a bar on a terminal or in a notebook, else lines), and what it takes."""
 
 from __future__ import annotations
 
@@ -88,3 +88,11 @@ def _lines(label: str, counted: list[int]) -> Iterator[None]:
         yield
     finally:
         ended.set()
+
+
+@contextmanager
+def timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    """Add what a step takes to its seconds."""
+    start = perf_counter()
+    yield
+    seconds[step] = seconds.get(step, 0.0) + perf_counter() - start

@@ -97,7 +97,7 @@ def command(
         job, out, groups=groups, hold_out=hold_out, nearest=nearest, force=force, notify=show
     )
     if page is not None:
-        write_training_report(page, result, command_line(), preset, data, reading.target)
+        write_training_report(page, result, command_line())
     if json:
         print_json(result.to_json())
         return

@@ -6,42 +6,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 
 from saen._util.arrays import Array
 from saen._util.executor import Executor
 from saen._util.json_files import write_json
-from saen._util.progress import bar
+from saen._util.progress import bar, timed
 from saen.data.graphs import Graphs
 from saen.data.overlap import Overlap
 from saen.errors import InputError
-from saen.io.parsing.records import skipped_records
 from saen.io.result_tables import open_table
 from saen.jobs.forecast import forecast_line
-from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, load_groups, overlap_groups
-from saen.jobs.job import Job, check_targets, kept_columns, named_targets
-from saen.jobs.molecules import molecule_lines
+from saen.jobs.groups import DUPLICATES, OVERLAP, SCAFFOLD, overlap_groups
+from saen.jobs.job import Job, kept_columns
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
-from saen.jobs.unused import unused_by
 from saen.learning.decomposing import Decompositions
 from saen.learning.estimators import Estimator
 from saen.learning.evaluation import Evaluation, cross_validate
 from saen.learning.metrics import find_metric
 from saen.learning.models.base import Progress, Study
 from saen.learning.overlap import overlap
-from saen.learning.problem import Problem
 from saen.learning.splits import Splits, remaining_records, splits_from_json
 from saen.network.devices import choose_device, device_name
 
 N_REPEATS, N_FOLDS = 10, 10
 PREDICTIONS = "predictions.csv"
 """In a run directory: what `Evaluation.to_frame` has."""
-_EXCLUDE = {"splits": ("test_size", "groups", "repeats", "folds"), "test_size": ("folds",)}
+_EXCLUDE = {"splits": ("test_size", "repeats", "folds"), "test_size": ("folds",)}
 """Options of a `Protocol` that decide the same thing."""
 
 
@@ -56,7 +50,8 @@ class Protocol:
     - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
     - `test_size`: test one random part of this share per repeat, instead of folds;
     - `groups`: a column of the table (a key of the JSON lines) that is evaluated, a file with one
-      line per example, or `scaffold`; examples of one group are never on both sides of a split.
+      line per example, or `scaffold`; examples of one group are never on both sides of a split. With
+      `splits`, this holds for the inner folds.
     """
 
     selection: str = "fixed"
@@ -131,35 +126,28 @@ def evaluate_dataset(
     """
     protocol = protocol or Protocol()
     preset = job.load_preset()
-    if preset.model == "blend" and protocol.metric is not None:
+    if preset.accepts("metric") and protocol.metric is not None:
         # It decides the weights, too, and so is one of the settings.
         job = replace(job, overrides={**job.overrides, "metric": protocol.metric})
-    settings = job.settings()
-    start = perf_counter()
-    skipped: list[int | None] = []
-    if known is None:
-        with skipped_records(job.reading) as (reading, skipped):
-            reading = replace(reading, all_columns=reading.all_columns or bool(keep))
-            known = Decompositions(replace(job, reading=reading).load())
-    data = known.data
+    seconds: dict[str, float] = {}
+    with timed(seconds, "load"):
+        loaded = job.read(None if known is None else known.data, all_columns=bool(keep))
+    data, targets, estimator = loaded.data, loaded.targets, loaded.estimator
+    known = known or Decompositions(data)
     kept = kept_columns(data, keep, job.reading)
-    loaded = perf_counter() - start
-    targets = check_targets(data, data.name or job.data)
-    estimator = job.estimator(targets)
     learner = estimator.learner()
 
     def note(line: str) -> None:
         if notify is not None:
             notify(f"note: {line}")
 
-    notes = unused_by(learner, data, smiles=job.reading.smiles, groups=protocol.groups)
     told = "saen evaluate" if protocol.groups is None and protocol.splits is None else ""
-    for line in (*notes, *molecule_lines(job.data, data, job.reading, skipped, command=told)):
+    for line in loaded.notes(protocol.groups, told):
         note(line)
     asked = find_metric(protocol.metric, regression=targets.dtype.kind == "f")
     splits = None
     if protocol.splits is not None:
-        splits = splits_from_json(protocol.splits, len(data), skipped, note)
+        splits = splits_from_json(protocol.splits, len(data), loaded.skipped, note)
     repeats = N_REPEATS if protocol.repeats is None else protocol.repeats
     folds = N_FOLDS if protocol.folds is None else protocol.folds
     if protocol.test_size is not None:
@@ -167,13 +155,13 @@ def evaluate_dataset(
     found = overlap(data) if isinstance(data, Graphs) else None
     groups, apart = None, None
     if protocol.groups == OVERLAP and found is not None:
-        groups, apart = overlap_groups(found), found.apart
-    elif protocol.groups is not None:
-        groups = load_groups(protocol.groups, job.data, data, job.reading, skipped)
+        groups, apart = overlap_groups(found), found.apart if splits is None else None
+    else:
+        groups = loaded.groups(protocol.groups)
     recorded = {
-        "dataset": data.name or job.data,
+        "dataset": loaded.name,
         "preset": preset.name,
-        "settings": settings,
+        "settings": job.settings(),
         "grid": preset.grid if protocol.selection == "nested" else {},
         "protocol": {
             "repeats": repeats if splits is None else len(splits.repeats),
@@ -197,11 +185,10 @@ def evaluate_dataset(
             "largest": int(sizes.max()),
         }
     with _run_directory(out, recorded, notify) as folder:
-        named = named_targets(targets, data.target_names)
-        problem = Problem.of(named, regression=is_regressor(estimator), groups=groups)
+        problem = loaded.problem(groups)
         study = Study(known, problem, job.seed)
         times = repeats * folds if splits is None else sum(map(len, splits.repeats))
-        expected = forecast_line(estimator.learner(), study, times)
+        expected = forecast_line(learner, study, times)
         if expected is not None and notify is not None:
             notify(expected)
         with bar("training", 1, shown=None if progress is None else False) as update:
@@ -221,7 +208,7 @@ def evaluate_dataset(
                 metric=protocol.metric,
                 parallel_models=protocol.parallel_models,
                 run_dir=folder,
-                records=remaining_records(len(data), skipped) if skipped else None,
+                records=remaining_records(len(data), loaded.skipped) if loaded.skipped else None,
                 progress=progress or (lambda done, total: update(done, total=total)),
                 executor=executor,
             )
@@ -230,7 +217,7 @@ def evaluate_dataset(
         report = EvaluationReport(
             recorded,
             evaluation,
-            {"load": loaded, **evaluation.seconds},
+            seconds | evaluation.seconds,
             device_name(choose_device(learner.device)),
             data,
             estimator,

@@ -1,13 +1,14 @@
-"""`Job`: a dataset, and how to learn from it."""
+"""`Job`: a dataset, and how to learn from it; `LoadedJob`: the job, once its data are read."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, some_of
@@ -15,11 +16,16 @@ from saen.data._collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions
+from saen.io.parsing.records import skipped_records
 from saen.io.sources.local import catalog_entry
+from saen.jobs.groups import load_groups
+from saen.jobs.molecules import molecule_lines
+from saen.jobs.unused import unused_by
 from saen.learning.auto import DECOMPOSITION_OF
 from saen.learning.estimators import Estimator
-from saen.learning.parameters import setting_names, validate
+from saen.learning.parameters import arguments, validate
 from saen.learning.presets import NAMES, Preset, load_preset
+from saen.learning.problem import Problem
 
 MANY_CLASSES, MIN_CLASS_SIZE = 20, 5
 """At least so many different integers with fewer examples each, on average, may be numbers."""
@@ -64,8 +70,8 @@ class Job:
         settings = preset.settings("" if entry is None else entry.name)
         overrides = {key: value for key, value in self.overrides.items() if value is not None}
         for key in overrides:
-            if key not in setting_names(preset.classifier):
-                others = [n for n in NAMES if key in setting_names(load_preset(n).classifier)]
+            if not preset.accepts(key):
+                others = [name for name in NAMES if load_preset(name).accepts(key)]
                 raise InputError(
                     f"{key} does not apply to preset {preset.name}: choose preset "
                     f"{' or '.join(others)}"
@@ -81,16 +87,70 @@ class Job:
         if numbers and "class_weight" in settings:
             raise InputError("the preset sets class_weight, but the targets are real numbers")
         kind: type[Any] = preset.regressor if numbers else preset.classifier
-        estimator: Estimator = kind(**settings, random_state=self.seed)
-        if hasattr(estimator, "device"):
-            estimator.device = self.device
+        names = {argument.name for argument in arguments(kind)}
+        how = {"random_state": self.seed, "device": self.device}
+        estimator: Estimator = kind(
+            **settings, **{name: value for name, value in how.items() if name in names}
+        )
         validate(estimator)
         return estimator
+
+    def read(self, data: Any = None, *, all_columns: bool = False) -> LoadedJob:
+        """The job with its data, which are loaded unless they are there already."""
+        skipped: list[int | None] = []
+        if data is None:
+            with skipped_records(self.reading) as (reading, skipped):
+                reading = replace(reading, all_columns=reading.all_columns or all_columns)
+                data = replace(self, reading=reading).load()
+        targets = check_targets(data, data.name or self.data)
+        return LoadedJob(self, data, targets, self.estimator(targets), skipped)
 
     def load(self) -> Any:
         """The data, of the kind that the decomposition reads."""
         takes = self.load_preset().classifier(**self.settings()).learner().spec.takes
         return load_input(self.data, takes, self.reading)
+
+
+@dataclass(frozen=True)
+class LoadedJob:
+    """A job whose data are read: what is learned from which examples, by which estimator.
+
+    `targets` are checked; `skipped` are the records of the source that are not among the data.
+    """
+
+    job: Job
+    data: Any
+    targets: Array
+    estimator: Estimator
+    skipped: Sequence[int | None]
+
+    @property
+    def name(self) -> str:
+        """What the data are called."""
+        return self.data.name or self.job.data
+
+    def groups(self, by: str | None) -> Array | None:
+        """The group of every example, None without any; see `load_groups`."""
+        if by is None:
+            return None
+        return load_groups(by, self.job.data, self.data, self.job.reading, self.skipped)
+
+    def problem(self, groups: Array | None = None) -> Problem:
+        """What the estimator learns."""
+        named = named_targets(self.targets, self.data.target_names)
+        return Problem.of(named, regression=is_regressor(self.estimator), groups=groups)
+
+    def notes(self, groups: str | None, command: str) -> list[str]:
+        """What the estimator ignores of the data, and what is said of molecules.
+
+        Scaffolds are told of where a `command` is given that has no groups.
+        """
+        job, data = self.job, self.data
+        smiles, learner = job.reading.smiles, self.estimator.learner()
+        return [
+            *unused_by(learner, data, smiles=smiles, groups=groups),
+            *molecule_lines(job.data, data, job.reading, self.skipped, command=command),
+        ]
 
 
 def load_input(

@@ -8,34 +8,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_regressor
 
-from saen._util.arrays import Array, Ints
+from saen._util.arrays import Ints
 from saen._util.atomic import atomic_write, check_output, is_special, remove_folder
 from saen._util.json_files import read_json, write_json
-from saen._util.progress import bar
+from saen._util.progress import bar, timed
 from saen._util.seeds import derive_seed
 from saen.data._collection import class_counts
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.registry import check_options
-from saen.io.parsing.records import skipped_records, targets_for
+from saen.io.parsing.records import targets_for
 from saen.io.sources.local import input_files
 from saen.jobs.compress import known_ceiling
 from saen.jobs.forecast import forecast_line
-from saen.jobs.groups import load_groups
-from saen.jobs.job import Job, check_targets, named_targets
-from saen.jobs.molecules import molecule_lines, stereo_lines
+from saen.jobs.job import Job, LoadedJob
+from saen.jobs.molecules import stereo_lines
 from saen.jobs.predict import model_facts
 from saen.jobs.store import RESUME, digest, has_begun, open_run, versions
-from saen.jobs.unused import unused_by
 from saen.learning.decomposing import (
     CompressedExamples,
     Decompositions,
@@ -81,21 +76,28 @@ class DataFacts:
 class FitReport:
     """A training: the model and the data, what is known about them, and where the model is.
 
-    - `evaluation`: on what inner folds held out, None without any;
+    - `job`: as it was done, which for compressed data is not as it was given;
     - `held_out`: on a part that was held out from another training, if that was asked for.
     """
 
+    job: Job
     facts: DataFacts
-    evaluation: Evaluation | None
     held_out: Evaluation | None
     model: Estimator
     data: Any
-    takes: str
     path: Path
     bytes: int
-    settings: dict[str, Any]
-    seed: int
     seconds: dict[str, float]
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """On what inner folds held out, None without any."""
+        return self.model.evaluation_
+
+    @property
+    def takes(self) -> str:
+        """The kind of data that the model reads: graphs, documents or nested."""
+        return self.model.fitted_.takes
 
     @property
     def inner_metric(self) -> str:
@@ -107,8 +109,8 @@ class FitReport:
         scores = {"out_of_fold": self.evaluation, "held_out": self.held_out}
         return {
             **self.facts.to_json(),
-            "settings": self.settings,
-            "seed": self.seed,
+            "settings": self.job.settings(),
+            "seed": self.job.seed,
             **{key: each.pooled_json() for key, each in scores.items() if each is not None},
             "model": str(self.path),
             "bytes": self.bytes,
@@ -170,27 +172,16 @@ def train_model(
     if compressed:
         job = _job_on_compressed(job, say)
     read: dict[str, str] = {}
-    skipped: list[int | None] = []
     job = replace(job, reading=replace(job.reading, remember=read.__setitem__))
-    with _timed(seconds, "load"):
-        if compressed:
-            data: Any = _load_compressed(job)
-        else:
-            with skipped_records(job.reading) as (reading, skipped):
-                data = replace(job, reading=reading).load()
-    name = data.name or job.data
-    y = check_targets(data, name)
-    settings = job.settings()
-    estimator = job.estimator(y)
-    group_of = None
-    if groups is not None:
-        group_of = load_groups(groups, job.data, data, job.reading, skipped)
-    named = named_targets(y, data.target_names)
-    problem = Problem.of(named, regression=is_regressor(estimator), groups=group_of)
+    with timed(seconds, "load"):
+        loaded = job.read(_load_compressed(job) if compressed else None)
+    data, estimator = loaded.data, loaded.estimator
+    group_of = loaded.groups(groups)
+    problem = loaded.problem(group_of)
     test = None if hold_out is None else _draw_test(problem, hold_out, job.seed)
     recorded = {
         "data": digest(data, *([] if group_of is None else [group_of])),
-        "settings": settings,
+        "settings": job.settings(),
         "seed": job.seed,
         "hold_out": hold_out,
         "nearest": nearest,
@@ -201,9 +192,9 @@ def train_model(
     prepared = estimator.prepare(data)
     with _work_folder(out, recorded, force, say) as folder:
         resumed, estimator = has_begun(folder), clone_with(estimator, run_dir=folder)
-        with _timed(seconds, "compress"), bar("compressing", len(data)) as update:
+        with timed(seconds, "compress"), bar("compressing", len(data)) as update:
             prepared.progress = update
-            facts = _describe(data, name, y, learner, prepared)
+            facts = _describe(loaded, learner, prepared)
             prepared.progress = None
         say(facts)
         partial_model = out.with_suffix(".partial.saen")
@@ -211,18 +202,15 @@ def train_model(
         if first is not None and not resumed:
             check_output(partial_model, force=force)
         if not compressed:
-            notes = unused_by(learner, data, smiles=job.reading.smiles, groups=groups)
-            told = "" if groups is not None else "saen train"
-            notes += molecule_lines(job.data, data, job.reading, skipped, command=told)
-            for line in notes:
+            for line in loaded.notes(groups, "saen train" if groups is None else ""):
                 say(f"note: {line}")
-        with _timed(seconds, "compress"):
+        with timed(seconds, "compress"):
             expected = forecast_line(learner, Study(prepared, problem, job.seed))
         if expected is not None:
             say(expected)
         held_out = None
         if test is not None:
-            with _timed(seconds, "hold out"), bar("training", 1) as update:
+            with timed(seconds, "hold out"), bar("training", 1) as update:
                 held_out = cross_validate(
                     estimator,
                     prepared,
@@ -235,65 +223,40 @@ def train_model(
             say(Estimate("held out", learner.spec.takes, held_out))
         known = None
         if nearest:
-            with _timed(seconds, "nearest"):
+            with timed(seconds, "nearest"):
                 known = TrainingGraphs.of(data)
-        about = partial(_finish, name=name, data=data, prepared=prepared, read=read, known=known)
+
+        def fit(stage: Learner) -> None:
+            fit_problem(estimator, prepared, problem, stage)
+            if estimator.evaluation_ is not None:
+                same = prepared.same_data().astype(np.int64)
+                estimator.evaluation_ = replace(estimator.evaluation_, same=same)
+            estimator.reading_, estimator.training_ = read, known
+            estimator.about_ = _about(loaded.name, data, estimator.evaluation_)
+
         if first is not None:
-            with _timed(seconds, "part counts"):
-                fit_problem(estimator, prepared, problem, first)
-                model = about(estimator)
-            model.save(partial_model)
-            say(_partial_line(model, partial_model))
+            with timed(seconds, "part counts"):
+                fit(first)
+            estimator.save(partial_model)
+            say(_partial_line(estimator, partial_model))
         try:
-            with _timed(seconds, "train"):
-                fit_problem(estimator, prepared, problem, learner)
-                model = about(estimator)
+            with timed(seconds, "train"):
+                fit(learner)
         except (KeyboardInterrupt, SystemExit):
             if first is not None:
                 say(f"{partial_model} holds the model so far")
             raise
         if isinstance(data, Graphs):
-            labels = [
-                getattr(m.model.decomposition, "node_labels", "") for m in model.fitted_.members
-            ]
+            members = [each.model.decomposition for each in estimator.fitted_.members]
+            labels = [getattr(each, "node_labels", "") for each in members]
             for line in stereo_lines(data, labels):
                 say(f"note: {line}")
-        if model.evaluation_ is not None:
-            say(Estimate("out of fold", learner.spec.takes, model.evaluation_))
-        size = out.stat().st_size if done else _write_model(model, out, folder)
+        if estimator.evaluation_ is not None:
+            say(Estimate("out of fold", learner.spec.takes, estimator.evaluation_))
+        size = out.stat().st_size if done else _write_model(estimator, out, folder)
         if first is not None:
             partial_model.unlink(missing_ok=True)
-    return FitReport(
-        facts,
-        model.evaluation_,
-        held_out,
-        model,
-        data,
-        learner.spec.takes,
-        out,
-        size,
-        settings,
-        job.seed,
-        seconds,
-    )
-
-
-def _finish(
-    model: Estimator,
-    *,
-    name: str,
-    data: Any,
-    prepared: Decompositions,
-    read: dict[str, str],
-    known: TrainingGraphs | None,
-) -> Estimator:
-    """The model with what its file says beside its weights."""
-    if model.evaluation_ is not None:
-        same = prepared.same_data().astype(np.int64)
-        model.evaluation_ = replace(model.evaluation_, same=same)
-    model.reading_, model.about_ = read, _about(name, data, model.evaluation_)
-    model.training_ = known
-    return model
+    return FitReport(job, facts, held_out, estimator, data, out, size, seconds)
 
 
 def _partial_line(model: Estimator, path: Path) -> str:
@@ -331,7 +294,7 @@ def _job_on_compressed(job: Job, say: Callable[[str], object]) -> Job:
                 "to saen compress"
             )
     check_options(job.data, job.reading)
-    if job.load_preset().model != "blend":
+    if not job.load_preset().accepts("budget"):
         return job
     say("note: blends try several decompositions, these data have one: preset network is used")
     overrides = {key: value for key, value in job.overrides.items() if key != "budget"}
@@ -427,29 +390,20 @@ def _work_folder(
             say(RESUME)
 
 
-def _describe(
-    data: Any, name: str, y: Array, learner: Learner, prepared: Decompositions
-) -> DataFacts:
+def _describe(loaded: LoadedJob, learner: Learner, prepared: Decompositions) -> DataFacts:
     """Decomposition and levels of the first candidate, and the ceiling of all together."""
-    every = np.arange(len(prepared))
+    every, y = np.arange(len(prepared)), loaded.targets
     candidates = learner.candidates(prepared, every)
     first = prepared.decomposed(candidates[0].learner.spec, every)
     rows = learner.identical(prepared, every)
     return DataFacts(
-        name=name,
+        name=loaded.name,
         task="regression" if y.dtype.kind == "f" else "classification",
-        structures=len(data),
+        structures=len(prepared),
         classes=class_counts(y).get("classes"),
         decomposition=None if first.decomposition is None else first.decomposition.settings(),
         levels=first.compressed.levels(),
         ceiling=known_ceiling(rows, y),
-        description=repr(data).partition("(")[2][:-1],
+        description=repr(loaded.data).partition("(")[2][:-1],
         candidates=len(candidates),
     )
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
-    start = perf_counter()
-    yield
-    seconds[step] = perf_counter() - start

@@ -34,14 +34,9 @@ MAX_EXPLAINED, MAX_TELLING = 300, 8
 """Examples whose parts a page compares, and parts that it lists."""
 
 
-def write_training_report(
-    path: Path, report: FitReport, command: str, preset: str, data: str, target: str | None
-) -> None:
-    """Write a page about a training; `command` is what to type to repeat it.
-
-    `data` is where they are, `target` the name of what is predicted, if it was named.
-    """
-    facts, model = report.facts, report.model
+def write_training_report(path: Path, report: FitReport, command: str) -> None:
+    """Write a page about a training; `command` is what to type to repeat it."""
+    facts, model, job = report.facts, report.model, report.job
     assert facts.decomposition is not None
     summary = {"parts": describe_decomposition(facts.decomposition, facts.candidates)}
     predictions = headline = None
@@ -69,8 +64,8 @@ def write_training_report(
         command=command,
         settings={
             "dataset": facts.name,
-            "preset": preset,
-            "seed": report.seed,
+            "preset": job.load_preset().name,
+            "seed": job.seed,
             "splits": "inner folds of the training"
             if report.held_out is None
             else f"{_tested(report.held_out)} held out, by the seed",
@@ -79,11 +74,11 @@ def write_training_report(
         },
         versions=versions(),
         headline=headline,
-        target=_target(report.data, target),
+        target=_target(report.data, job.reading.target),
         tried=_tried(model.tried_, report.inner_metric),
         telling=explain_dataset(model, _some(report.data), n_parts=MAX_TELLING),
         explain=lambda index: explain(model, report.data, index),
-        explain_command=shlex.join(["saen", "explain", str(report.path), data, "--graph"]),
+        explain_command=shlex.join(["saen", "explain", str(report.path), job.data, "--graph"]),
     )
     write_report(path, page)
 

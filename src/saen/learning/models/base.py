@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.executor import Tasks
+from saen._util.progress import timed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -78,15 +77,8 @@ class Study:
 
     def decomposed(self, spec: DecompositionSpec, train: Ints) -> Decomposed:
         """As `Decompositions.decomposed`, timed."""
-        with self.timed("compress"):
+        with timed(self.seconds, "compress"):
             return self.data.decomposed(spec, train)
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Add what it takes to the seconds of a step."""
-        start = perf_counter()
-        yield
-        self.seconds[step] += perf_counter() - start
 
 
 @dataclass(frozen=True, eq=False)

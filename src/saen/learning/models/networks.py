@@ -18,6 +18,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule
+from saen._util.progress import timed
 from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
@@ -253,7 +254,7 @@ class NetworkLearner(Learner):
         def results() -> Results:
             done: dict[int, FoldResult | DivergenceError] = {}
             for places, runs, training in started:
-                with study.timed("train"):
+                with timed(study.seconds, "train"):
                     trained = training.run()
                 ends = np.cumsum([0, *map(len, runs)]).tolist()
                 for place, own, a, b in zip(places, runs, ends, ends[1:], strict=False):

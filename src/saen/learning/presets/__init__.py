@@ -66,6 +66,10 @@ class Preset:
         """The class of the model for numbers."""
         return MODELS[self.model][1]
 
+    def accepts(self, setting: str) -> bool:
+        """Whether the model has this setting."""
+        return setting in setting_names(self.classifier)
+
     def settings(self, dataset: str) -> dict[str, Any]:
         """Arguments of the model for a dataset."""
         return _arguments({**self.defaults, **self.datasets.get(dataset, {})})
