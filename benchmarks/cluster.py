@@ -45,10 +45,11 @@ def write(folder: str, graphs: int, shards: int) -> dict[str, Any]:
 
 def work(folder: str, job: str, spec: str, evaluated: int) -> dict[str, Any]:
     """One job on one executor: wall and CPU seconds, the executor's start not counted."""
-    from saen import Ego, SAENClassifier, generate_threads
+    from saen import SAENClassifier, generate_threads
     from saen.cluster.compress import compress_into_partitions, compress_shards
     from saen.cluster.executors import open_executor
     from saen.cluster.predict import predict_shards
+    from saen.decompositions import Ego
     from saen.learning.evaluation import cross_validate
 
     place, moved, grown = Path(folder), 0, 0

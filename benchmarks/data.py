@@ -15,8 +15,8 @@ from saen import Graphs, generate_threads, load_dataset
 from saen.io.sources.local import locate
 
 if TYPE_CHECKING:
-    from saen import Task
     from saen.learning.estimators import SAENClassifier
+    from saen.network import Task
     from saen.network.ensemble import Plan
 
 THREADS = "threads"  # generated and small, for quick runs
@@ -71,7 +71,7 @@ class Problem:
 
     def task(self, n_models: int) -> Task:
         """Learn the classes of all graphs with every network."""
-        from saen import Task
+        from saen.network import Task
 
         return Task.classification(self.codes, n_models=n_models)
 
@@ -88,9 +88,9 @@ def classifier(name: str, preset: str, **changes: Any) -> SAENClassifier:
 
 def load_problem(name: str, preset: str, **changes: Any) -> Problem:
     """A dataset, with the plan of `classifier`."""
-    from saen import Task
     from saen.learning.models.networks import NetworkLearner
     from saen.learning.splits import Fold
+    from saen.network import Task
 
     estimator, graphs = classifier(name, preset, **changes), dataset_graphs(name)
     learner, every = estimator.learner(), np.arange(len(graphs))

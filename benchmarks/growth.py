@@ -29,8 +29,9 @@ def growth(counts: list[int]) -> dict[str, Any]:
 
     Every shard has a seed of its own; CPU seconds are those up to there.
     """
-    from saen import Compressed, Ego, generate_threads, merge
+    from saen import Compressed, generate_threads, merge
     from saen.data.compression import compress_stream
+    from saen.decompositions import Ego
 
     start, ego, rows, done = process_time(), Ego(), list[dict[str, Any]](), 0
     total: list[Compressed] = []

@@ -12,8 +12,8 @@ from benchmarks.data import not_available
 from benchmarks.measure import Stopwatch, measure, measured
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
-from saen import Ego, Graphs, PartCounts, compress_graphs, load_dataset
-from saen.decompositions import Neighbourhoods, Paths
+from saen import Graphs, PartCounts, compress_graphs, load_dataset
+from saen.decompositions import Ego, Neighbourhoods, Paths
 from saen.io.sources.local import locate
 
 TITLE = "Very large graphs"

@@ -13,8 +13,9 @@ from benchmarks.machine import installed
 from benchmarks.measure import MeasurementError, Stopwatch, measure, measured, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
-from saen import Ego, compress_graphs, load_dataset
+from saen import compress_graphs, load_dataset
 from saen._util.strings import plural
+from saen.decompositions import Ego
 from saen.io.parsing.archive import members
 from saen.io.sources.catalog import find_entry
 from saen.io.sources.local import locate

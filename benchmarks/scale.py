@@ -19,9 +19,10 @@ from benchmarks.data import LARGEST, available, dataset_graphs, empty_cache, not
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from benchmarks.report import GB, check, quantity, table
 from benchmarks.settings import Settings
-from saen import Ego, compress, compress_graphs, generate_threads, load_dataset, save
+from saen import compress, compress_graphs, generate_threads, load_dataset, save
 from saen._util.strings import plural
 from saen.data.compression import Compressed
+from saen.decompositions import Ego
 from saen.errors import MissingExtraError
 from saen.io.sources.local import locate
 from saen.report.figures import new_figure, open_frame

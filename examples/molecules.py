@@ -39,6 +39,6 @@ print(molecules)
 train, test = molecules[:400], molecules[400:]
 print(f"\nheld-out accuracy on {len(test)} molecules")
 for edges, description in (("none", "without bond types"), ("roles", "with bond types")):
-    model = saen.SAENClassifier(saen.Ego(radii=(0, 1, 2), edges=edges), epochs=20)
+    model = saen.SAENClassifier(saen.decompositions.Ego(radii=(0, 1, 2), edges=edges), epochs=20)
     model.fit(train, train.targets)
     print(f"  {description:<18} {100 * model.score(test, test.targets):5.1f} %")

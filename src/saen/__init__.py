@@ -7,6 +7,8 @@ from typing import Any as _Any
 from saen._version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from saen import decompositions as decompositions
+    from saen import network as network
     from saen.data.chunks import compress_graphs as compress_graphs
     from saen.data.compression import Compressed as Compressed
     from saen.data.compression import ceiling as ceiling
@@ -21,7 +23,6 @@ if _TYPE_CHECKING:
     from saen.data.nested import NestedData as NestedData
     from saen.data.vocabulary import Vocabulary as Vocabulary
     from saen.decompositions import Decomposition as Decomposition
-    from saen.decompositions import Ego as Ego
     from saen.decompositions import make_decomposition as make_decomposition
     from saen.errors import FileError as FileError
     from saen.errors import InputError as InputError
@@ -50,14 +51,9 @@ if _TYPE_CHECKING:
     from saen.learning.evaluation import cross_validate as cross_validate
     from saen.learning.files import load as load
     from saen.learning.overlap import overlap as overlap
-    from saen.network.architecture import Architecture as Architecture
-    from saen.network.loss import Task as Task
-    from saen.network.model import SAEN as SAEN
-    from saen.network.settings import Settings as Settings
-    from saen.network.training import train as train
 
-# Rooms are imported when a name of theirs is first used, so `import saen` takes no time.
-_ROOMS = {
+# Modules are imported when a name of theirs is first used, so `import saen` takes no time.
+_MODULES = {
     "data.chunks": "compress_graphs",
     "data.compression": "Compressed ceiling compress compute_cd merge",
     "data.documents": "Documents",
@@ -65,7 +61,7 @@ _ROOMS = {
     "data.hierarchy": "Attributes Hierarchy Relation",
     "data.nested": "NestedData",
     "data.vocabulary": "Vocabulary",
-    "decompositions": "Decomposition Ego make_decomposition",
+    "decompositions": "Decomposition make_decomposition",
     "errors": "FileError InputError SaenError",
     "explanations.dataset": "explain_dataset",
     "explanations.exploration": "explore",
@@ -86,18 +82,17 @@ _ROOMS = {
     ),
     "learning.evaluation": "cross_validate",
     "learning.files": "load",
-    "network.architecture": "Architecture",
-    "network.loss": "Task",
-    "network.model": "SAEN",
-    "network.settings": "Settings",
-    "network.training": "train",
 }
-_HOME = {name: f"saen.{room}" for room, names in _ROOMS.items() for name in names.split()}
+_HOME = {name: f"saen.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = list(_HOME)
 
+_SUBPACKAGES = ("decompositions", "network")
+
 
 def __getattr__(name: str) -> _Any:
+    if name in _SUBPACKAGES:
+        return _import_module(f"saen.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'saen' has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module(_HOME[name]), name)
@@ -105,4 +100,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, "__version__"])
+    return sorted([*_HOME, *_SUBPACKAGES, "__version__"])

@@ -49,7 +49,7 @@ def check_decomposition(decomposition: Decomposition, data: Any = None) -> None:
 
     Raises `AssertionError`, which names the broken law, and `InputError` for too little data.
 
-    >>> from saen import Ego
+    >>> from saen.decompositions import Ego
     >>> check_decomposition(Ego(radii=(0, 1)))
     """
     if data is None:

@@ -321,7 +321,7 @@ def test_a_model_over_word_vectors_is_given_their_file_again(
 
 
 def test_a_model_of_hierarchies_is_for_python(threads: Graphs, tmp_path: Path) -> None:
-    hierarchy = saen.Ego().decompose(threads)
+    hierarchy = saen.decompositions.Ego().decompose(threads)
     path = tmp_path / "model.saen"
     SAENClassifier(**SMALL).fit(hierarchy, threads.targets).save(path)
     assert "fitted on hierarchies" in fails("predict", path, "threads")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from saen import Ego, SAENClassifier, generate_threads, load
+from saen import SAENClassifier, generate_threads, load
 from saen._util.executor import Executor
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.predict import predict_shards
+from saen.decompositions import Ego
 from saen.io.store.shards import split_graphs, write_shards
 from saen.learning.evaluation import cross_validate
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import Documents, Ego, Graphs, NestedData, generate_threads, load
+from saen import Documents, Graphs, NestedData, generate_threads, load
 from saen.cluster.compress import compress_into_partitions, compress_shards
 from saen.cluster.executors import SerialExecutor, open_executor
 from saen.cluster.partitions import read_partitions
-from saen.decompositions import make_decomposition
+from saen.decompositions import Ego, make_decomposition
 from saen.errors import FileError, InputError
 from saen.io.store.container import save
 from saen.io.store.shards import split_graphs, write_shards

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saen.data.content_hash
-from saen import Ego, Hierarchy, compress, generate_threads, merge
+from saen import Hierarchy, compress, generate_threads, merge
 from saen.cluster.executors import SerialExecutor
 from saen.cluster.partitions import Partitions, merge_by_ranges, read_partitions
 from saen.cluster.work import Work
+from saen.decompositions import Ego
 from saen.errors import FileError, InputError
 from saen.io.store.container import save
 from tests.properties.strategies import collections

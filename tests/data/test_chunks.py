@@ -12,7 +12,6 @@ import saen.data.chunks
 import saen.data.compression
 from saen import (
     Attributes,
-    Ego,
     Graphs,
     Hierarchy,
     InputError,
@@ -24,7 +23,7 @@ from saen import (
 from saen._util.arrays import offsets
 from saen.data.chunks import Cut, physical_memory
 from saen.data.identical import merge_objects
-from saen.decompositions import Paths
+from saen.decompositions import Ego, Paths
 from tests.references.hierarchies import same_arrays
 from tests.refusals import refuses
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing, shuffle
 
-from saen import Documents, Ego, Graphs, Hierarchy, InputError, NestedData, compress
+from saen import Documents, Graphs, Hierarchy, InputError, NestedData, compress
+from saen.decompositions import Ego
 from tests.refusals import refuses
 
 

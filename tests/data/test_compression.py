@@ -11,7 +11,6 @@ import saen.data.identical
 from saen import (
     Attributes,
     Compressed,
-    Ego,
     Graphs,
     Hierarchy,
     InputError,
@@ -24,6 +23,7 @@ from saen import (
     merge,
 )
 from saen.data.compression import compress_stream, equivalent, extend
+from saen.decompositions import Ego
 from saen.io.store.container import file_bytes, original_bytes
 from tests.properties.strategies import graph_collections, hierarchies
 from tests.references import hierarchies as reference

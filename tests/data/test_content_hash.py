@@ -87,7 +87,8 @@ def test_keys_of_a_number_are_the_same_in_32_and_64_bits():
 
 def test_keys_are_the_same_in_another_process():
     code = (
-        "from saen import Ego, Graphs, compress\n"
+        "from saen import Graphs, compress\n"
+        "from saen.decompositions import Ego\n"
         "graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)]], node_labels=['C', 'N', 'C'])\n"
         "print([keys.tolist() for keys in compress(Ego().decompose(graphs)).keys])"
     )

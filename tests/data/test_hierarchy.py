@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Attributes, Ego, Graphs, Hierarchy, Relation, Vocabulary
+from saen import Attributes, Graphs, Hierarchy, Relation, Vocabulary
 from saen.data.compression import equivalent
+from saen.decompositions import Ego
 from tests.properties.strategies import (
     collections,
     graph_collections,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from saen import Ego, Graphs
-from saen.decompositions import ball_bits
+from saen import Graphs
+from saen.decompositions import Ego, ball_bits
 from saen.decompositions.ball_bits import list_balls
 from tests.references import hierarchies as reference
 

@@ -7,16 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saen import (
-    Ego,
-    Graphs,
-    Hierarchy,
-    SAENClassifier,
-    Vocabulary,
-    ceiling,
-    compress,
-    compress_graphs,
-)
+from saen import Graphs, Hierarchy, SAENClassifier, Vocabulary, ceiling, compress, compress_graphs
+from saen.decompositions import Ego
 from saen.decompositions.edge_roles import nodes_and_edges
 from saen.decompositions.node_labels import label_columns
 from tests.properties.labelled import LabelledGraphs, labelled_collections, values_of

@@ -33,7 +33,8 @@ class Stars(saen.Decomposition):
     radii: tuple[int, ...] = field(default=(0, 1), metadata={"help": "of the ego graphs"})
 
     def decompose(self, graphs):
-        return saen.Ego(self.radii, "degree", vocabulary=self.vocabulary).decompose(graphs)
+        ego = saen.decompositions.Ego(self.radii, "degree", vocabulary=self.vocabulary)
+        return ego.decompose(graphs)
 
 
 def local():

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saen import SAEN, Attributes, Decomposition, Ego, Graphs, Hierarchy, Relation
+from saen import Attributes, Decomposition, Graphs, Hierarchy, Relation
 from saen.data.compression import Compressed
 from saen.data.nested import NestedData
 from saen.data.vocabulary import UNSEEN
-from saen.decompositions import Nested
+from saen.decompositions import Ego, Nested
+from saen.network import SAEN
 from saen.testing import _example_graphs, _renumbered, check_decomposition
 from tests.refusals import refuses
 

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import saen
 from saen import Hierarchy, compress
+from saen.network import SAEN
 from saen.network.attribution import Contributions, Passed
 from tests.properties.strategies import hierarchies
 from tests.references.hierarchies import entries_of
@@ -23,7 +23,7 @@ from tests.references.networks import forward, make_network, random_hierarchy
 class Reference:
     """Integrated gradients of one model by autograd at many points, one occurrence at a time."""
 
-    def __init__(self, network: saen.SAEN, hierarchy: Hierarchy, model: int, weights: Any) -> None:
+    def __init__(self, network: SAEN, hierarchy: Hierarchy, model: int, weights: Any) -> None:
         self.network, self.hierarchy, self.model = network, hierarchy, model
         self.state = {key: t.double() for key, t in network.state_dict().items()}
         self.h = forward(network, hierarchy, model).h
@@ -95,20 +95,20 @@ class Reference:
         return x if is_top else torch.nn.functional.leaky_relu(x, shape.negative_slope)
 
 
-def gradients_of(n: int, network: saen.SAEN, weights: Any) -> torch.Tensor:
+def gradients_of(n: int, network: SAEN, weights: Any) -> torch.Tensor:
     """The gradient of the mean over the models, for n examples."""
     row = torch.tensor(weights, dtype=torch.float64) / network.n_models
     return row.expand(n, network.n_models, -1)
 
 
-def contributions_of(network: saen.SAEN, hierarchy: Hierarchy, weights: Any) -> list[Contributions]:
+def contributions_of(network: SAEN, hierarchy: Hierarchy, weights: Any) -> list[Contributions]:
     """Bottom first."""
     passed = Passed.through(network, hierarchy)
     levels = list(passed.contributions(gradients_of(len(hierarchy), network, weights)))
     return levels[::-1]
 
 
-def with_statistics(network: saen.SAEN, seed: int = 0) -> saen.SAEN:
+def with_statistics(network: SAEN, seed: int = 0) -> SAEN:
     """Running statistics that are not 0 and 1, and a role that one model never met."""
     generator = torch.Generator().manual_seed(seed)
     for key, buffer in network.named_buffers():

@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 import saen
 from saen import (
     Documents,
-    Ego,
     Graphs,
     Hierarchy,
     InputError,
@@ -25,7 +24,7 @@ from saen import (
     explain,
     explain_dataset,
 )
-from saen.decompositions import Neighbourhoods
+from saen.decompositions import Ego, Neighbourhoods
 from saen.decompositions.node_labels import describe_label
 from saen.explanations.describe import DecomposedExample
 from saen.explanations.explanation import Explanation

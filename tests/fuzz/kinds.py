@@ -22,16 +22,9 @@ from unittest import mock
 
 import numpy as np
 
-from saen import (
-    Classifier,
-    Ego,
-    Graphs,
-    PartCountsClassifier,
-    SAENClassifier,
-    SaenError,
-    compress,
-)
+from saen import Classifier, Graphs, PartCountsClassifier, SAENClassifier, SaenError, compress
 from saen._util.json_files import write_json
+from saen.decompositions import Ego
 from saen.io.embeddings import read_embeddings
 from saen.io.formats.any_json import read_any_json
 from saen.io.formats.conllu import read_conllu

@@ -19,7 +19,6 @@ from safetensors.numpy import load_file, save_file
 from saen import (
     Attributes,
     Compressed,
-    Ego,
     FileError,
     Graphs,
     Hierarchy,
@@ -30,6 +29,7 @@ from saen import (
     merge,
     save,
 )
+from saen.decompositions import Ego
 from saen.io.store import container
 from saen.io.store.container import file_bytes, original_bytes
 from tests.properties.strategies import collections, graph_collections, hierarchies

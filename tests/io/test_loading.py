@@ -21,8 +21,9 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from saen import Ego, Graphs, load, save
+from saen import Graphs, load, save
 from saen.data.nested import NestedData
+from saen.decompositions import Ego
 from saen.errors import DatasetNotFoundError, FileError, InputError, SaenError
 from saen.io import loading
 from saen.io.formats import tudataset

@@ -13,11 +13,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import Ego, Graphs, compress
+from saen import Graphs, compress
 from saen._util.arrays import segment_ids
 from saen.data.compression import equivalent
 from saen.data.hierarchy import Hierarchy
-from saen.decompositions import DECOMPOSITIONS, Neighbourhoods, Nested, make_decomposition
+from saen.decompositions import DECOMPOSITIONS, Ego, Neighbourhoods, Nested, make_decomposition
 from saen.errors import InputError, MissingExtraError
 from saen.io.libraries.pyg import (
     ToHierarchy,

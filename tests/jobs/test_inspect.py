@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import saen
-from saen import Ego, FileError, Graphs, SAENClassifier, SAENRegressor, generate_threads
+from saen import FileError, Graphs, SAENClassifier, SAENRegressor, generate_threads
+from saen.decompositions import Ego
 from saen.io.store import container
 from saen.io.store.container import read_header
 from saen.io.store.shards import write_shards
@@ -129,14 +130,14 @@ def test_inspect_blends(threads: Graphs, tmp_path: Path) -> None:
 def test_inspect_checkpoints(threads: Graphs, tmp_path: Path, diverged: bool) -> None:
     path = tmp_path / "run.checkpoint"
     compressed = saen.compress_graphs(threads, Ego().fit(threads))
-    task = saen.Task.classification(1 * (threads.targets == "questions"), n_models=3)
-    shape = saen.Architecture.over(compressed.hierarchy, [[3], [4], [1]])
-    network = saen.SAEN(shape, seeds=range(3))
+    task = saen.network.Task.classification(1 * (threads.targets == "questions"), n_models=3)
+    shape = saen.network.Architecture.over(compressed.hierarchy, [[3], [4], [1]])
+    network = saen.network.SAEN(shape, seeds=range(3))
     if diverged:
         with torch.no_grad():
             network.level(1).bias[1] = torch.nan
-    history = saen.train(
-        network, compressed, task, saen.Settings(epochs=2), checkpoint=path, tolerant=True
+    history = saen.network.train(
+        network, compressed, task, saen.network.Settings(epochs=2), checkpoint=path, tolerant=True
     )
     found = inspect_file(path)
     assert (found["kind"], found["epoch"], found["networks"]) == ("checkpoint", 2, 3)

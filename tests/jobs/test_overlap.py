@@ -37,7 +37,7 @@ def test_overlap_is_found_from_python(shared):
 
 def test_overlap_is_of_graphs_alone():
     with pytest.raises(InputError, match="overlap is found between graphs"):
-        saen.overlap(saen.Ego().decompose(saen.generate_threads(3, seed=0)))
+        saen.overlap(saen.decompositions.Ego().decompose(saen.generate_threads(3, seed=0)))
 
 
 def test_validate_tells_of_overlap(shared):

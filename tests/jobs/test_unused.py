@@ -5,13 +5,13 @@ import pytest
 
 from saen import (
     Classifier,
-    Ego,
     Graphs,
     NestedData,
     PartCountsClassifier,
     SAENClassifier,
     make_decomposition,
 )
+from saen.decompositions import Ego
 from saen.jobs.unused import unused_by, unused_information
 
 EDGES = [[(0, 1), (1, 2)]]

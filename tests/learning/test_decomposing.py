@@ -108,7 +108,7 @@ def file(tmp_path):
     """Threads, compressed in a file."""
     data, out = tmp_path / "graphs.saen", tmp_path / "threads.saen"
     saen.save(THREADS, data)
-    compress_dataset(str(data), saen.Ego(node_labels="degree"), out)
+    compress_dataset(str(data), saen.decompositions.Ego(node_labels="degree"), out)
     return out
 
 

@@ -10,6 +10,7 @@ import pytest
 import saen
 from saen import InputError
 from saen.learning.evaluation import cross_validate
+from saen.network import Task
 from saen.network.settings import DivergenceWarning
 
 GRAPHS = saen.generate_threads(12, average_nodes=6, seed=2)
@@ -133,10 +134,10 @@ def test_a_loss_that_falls_from_far_above_says_so():
 
 
 def test_the_baseline_of_divergence_is_the_loss_of_the_class_frequencies():
-    task = saen.Task.classification([0, 0, 0, 1], np.array([[1, 1], [1, 0], [1, 0], [1, 1]]))
+    task = Task.classification([0, 0, 0, 1], np.array([[1, 1], [1, 0], [1, 0], [1, 1]]))
     entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
     np.testing.assert_allclose(task.constant_losses(), [entropy, np.log(2)])
-    numbers = saen.Task.regression([1.0, 3.0, 8.0], np.array([[1, 1], [1, 1], [0, 1]]))
+    numbers = Task.regression([1.0, 3.0, 8.0], np.array([[1, 1], [1, 1], [0, 1]]))
     np.testing.assert_allclose(numbers.constant_losses(), [1.0, np.var([1.0, 3.0, 8.0])])
 
 

@@ -26,7 +26,6 @@ import saen._util.progress
 import saen.network.training
 from saen import (
     Attributes,
-    Ego,
     Graphs,
     Hierarchy,
     InputError,
@@ -40,6 +39,7 @@ from saen import (
     compress,
     generate_threads,
 )
+from saen.decompositions import Ego
 from saen.io.libraries.coerce import as_data
 from saen.io.libraries.networkx import to_networkx
 from saen.learning import auto

@@ -24,7 +24,6 @@ from saen import (
     Attributes,
     Classifier,
     Decomposition,
-    Ego,
     FileError,
     Graphs,
     Hierarchy,
@@ -40,6 +39,7 @@ from saen import (
 )
 from saen.data.documents import Documents
 from saen.data.nested import NestedData
+from saen.decompositions import Ego
 from saen.decompositions.registry import DECOMPOSITIONS
 from saen.io.embeddings import read_embeddings
 from saen.io.store import container

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
-from saen import Architecture, Attributes, Hierarchy, Relation, Vocabulary
+from saen import Attributes, Hierarchy, Relation, Vocabulary
+from saen.network import Architecture
 from saen.network.aggregation import ProjectFirst, weighted_moments
 from saen.network.model import Level
 from saen.network.tensors import RelationTensors

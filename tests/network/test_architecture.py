@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from saen import SAEN
+from saen.network import SAEN
 from saen.network.architecture import check_state, join_models, take_model
 from tests.references.networks import assert_close, make_network, of_model, random_hierarchy
 

@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from saen import (
-    SAEN,
-    Architecture,
-    Attributes,
-    Hierarchy,
-    Relation,
-    Settings,
-    Task,
-    Vocabulary,
-    compress,
-    train,
-)
+from saen import Attributes, Hierarchy, Relation, Vocabulary, compress
 from saen.data.content_hash import Keys
-from saen.network import batches
+from saen.network import SAEN, Architecture, Settings, Task, batches, train
 from saen.network.batches import (
     Batches,
     batch_numbers,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from saen import Settings, train
+from saen.network import Settings, train
 from saen.network.cuda_graphs import Recorder
 from tests.references.networks import make_network, random_hierarchy, random_task
 

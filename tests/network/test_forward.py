@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from saen import Architecture, SAENClassifier, generate_threads
+from saen import SAENClassifier, generate_threads
+from saen.network import Architecture
 from saen.network.forward import TrainedNetworks, _FirstLayer
 from tests.references.networks import assert_close, make_network, random_hierarchy
 from tests.refusals import refuses

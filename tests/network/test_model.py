@@ -10,19 +10,10 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from saen import (
-    SAEN,
-    Architecture,
-    Attributes,
-    Ego,
-    Graphs,
-    Hierarchy,
-    InputError,
-    Relation,
-    Vocabulary,
-    compress,
-)
+from saen import Attributes, Graphs, Hierarchy, InputError, Relation, Vocabulary, compress
 from saen.data.content_hash import mix
+from saen.decompositions import Ego
+from saen.network import SAEN, Architecture
 from saen.network.batches import generator, seen_in_training
 from saen.network.model import LaterLayers, _draw
 from saen.network.tensors import HierarchyTensors

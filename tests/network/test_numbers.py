@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Vocabulary, compress
+from saen import Attributes, Hierarchy, Relation, Vocabulary, compress
+from saen.network import SAEN, Architecture
 
 
 def hub(counts: np.ndarray) -> Hierarchy:

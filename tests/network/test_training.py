@@ -17,22 +17,9 @@ import numpy as np
 import pytest
 import torch
 
-from saen import (
-    SAEN,
-    Architecture,
-    Compressed,
-    FileError,
-    Graphs,
-    Hierarchy,
-    InputError,
-    Settings,
-    Task,
-    Vocabulary,
-    compress,
-    save,
-    train,
-)
+from saen import Compressed, FileError, Graphs, Hierarchy, InputError, Vocabulary, compress, save
 from saen.data.content_hash import level_keys
+from saen.network import SAEN, Architecture, Settings, Task, train
 from saen.network.batches import batch_numbers, seen_in_training
 from saen.network.settings import DivergenceError, History
 from saen.network.training import Adam, outputs

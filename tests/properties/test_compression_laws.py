@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import saen.data.chunks
 import saen.data.content_hash
 import saen.decompositions.ball_counts
-from saen import Compressed, Decomposition, Ego, Hierarchy, compress, compress_graphs, merge
+from saen import Compressed, Decomposition, Hierarchy, compress, compress_graphs, merge
 from saen.data.compression import compress_stream, equivalent, extend
 from saen.data.content_hash import level_keys
-from saen.decompositions import Neighbourhoods, Paths
+from saen.decompositions import Ego, Neighbourhoods, Paths
 from tests.properties.strategies import (
     DrawnGraphs,
     collections,

@@ -12,7 +12,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saen import SAEN, Attributes, Compressed, Hierarchy, Relation, Task, Vocabulary, compress
+from saen import Attributes, Compressed, Hierarchy, Relation, Vocabulary, compress
+from saen.network import SAEN, Task
 from saen.network.architecture import NORMALIZATIONS, Architecture
 from saen.network.batches import cut_batches, hierarchy_and_top, seen_in_training
 from saen.network.forward import TrainedNetworks

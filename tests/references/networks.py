@@ -10,7 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from saen import SAEN, Architecture, Attributes, Hierarchy, Relation, Task, Vocabulary
+from saen import Attributes, Hierarchy, Relation, Vocabulary
+from saen.network import SAEN, Architecture, Task
 from tests.references.hierarchies import entries_of
 
 Floats = NDArray[np.float64]

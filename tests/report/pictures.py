@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from saen import Ego, Graphs
+from saen import Graphs
+from saen.decompositions import Ego
 
 HOUSE = [(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)]
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saen import Ego, InputError, compress
+from saen import InputError, compress
+from saen.decompositions import Ego
 from saen.network.settings import join_curves
 from saen.report.charts import plot_curves, plot_levels
 from saen.report.figures import save_figure

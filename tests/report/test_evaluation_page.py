@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import saen
-from saen import Documents, Ego, Graphs, NestedData, compress_graphs
+from saen import Documents, Graphs, NestedData, compress_graphs
+from saen.decompositions import Ego
 from saen.errors import MissingExtraError
 from saen.learning.metrics import CLASSIFICATION_METRICS, classification_scores
 from saen.report.evaluation_page import (

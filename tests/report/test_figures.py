@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from saen import Ego, Graphs
+from saen import Graphs
+from saen.decompositions import Ego
 from saen.errors import FileError, InputError, MissingExtraError
 from saen.report.figures import new_figure, save_figure
 from saen.report.hierarchy_drawing import draw_compression, draw_decomposition
@@ -76,7 +77,8 @@ def test_new_figure_without_matplotlib_names_the_extra(monkeypatch: pytest.Monke
 def test_matplotlib_is_imported_late_and_pyplot_never() -> None:
     code = (
         "import sys, saen.report.hierarchy_drawing as drawing\n"
-        "from saen import Ego, Graphs\n"
+        "from saen import Graphs\n"
+        "from saen.decompositions import Ego\n"
         "assert 'matplotlib' not in sys.modules\n"
         "drawing.draw_compression(Graphs.from_edge_lists([[(0, 1)]]), Ego())\n"
         "assert 'matplotlib.figure' in sys.modules\n"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saen import Attributes, Ego, Graphs, Hierarchy, InputError, Relation, compress
+from saen import Attributes, Graphs, Hierarchy, InputError, Relation, compress
+from saen.decompositions import Ego
 from saen.report._layout import MAX_NODES, MAX_ROW, sampled
 from saen.report.figures import save_figure
 from saen.report.hierarchy_drawing import draw_compression, draw_decomposition

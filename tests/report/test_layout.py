@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saen import Ego, Graphs, Hierarchy, Relation
+from saen import Graphs, Hierarchy, Relation
+from saen.decompositions import Ego
 from saen.report._layout import (
     MAX_NODES,
     MAX_ROW,

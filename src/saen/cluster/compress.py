@@ -61,7 +61,8 @@ def compress_shards(
     leave is kept in the folder `OUT.parts` until `out` is written; if the work is interrupted,
     only what is missing there is done again. An existing file is overwritten only with `force`.
 
-    >>> from saen import Ego, generate_threads
+    >>> from saen import generate_threads
+    >>> from saen.decompositions import Ego
     >>> from saen.cluster.executors import SerialExecutor
     >>> from saen.io.store.shards import split_graphs, write_shards
     >>> folder = getfixture("tmp_path") / "threads"

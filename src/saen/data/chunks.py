@@ -100,7 +100,8 @@ def compress_graphs(
 
     Raises `InputError` with a forecast for work that would never end or never fit.
 
-    >>> from saen import Ego, generate_threads
+    >>> from saen import generate_threads
+    >>> from saen.decompositions import Ego
     >>> threads = generate_threads(20, seed=1)
     >>> ego = Ego(radii=(0, 1)).fit(threads)
     >>> compress_graphs(threads, ego) == compress(ego.decompose(threads))

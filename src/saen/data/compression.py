@@ -165,7 +165,8 @@ def compress(hierarchy: Hierarchy) -> Compressed:
 
     Raises `InputError` for anything but a `Hierarchy`.
 
-    >>> from saen import Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
     >>> square, again = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 2), (2, 1), (1, 3), (3, 0)]
     >>> compress(Ego(radii=(0, 1)).decompose(Graphs.from_edge_lists([square, again])))
     Compressed(8 → 1 nodes; 16 → 2 ego graphs; 2 → 1 graphs)
@@ -357,7 +358,8 @@ def ceiling(unique: ArrayLike, targets: ArrayLike) -> float:
 def equivalent(one: Hierarchy, other: Hierarchy) -> bool:
     """Whether two hierarchies hold the same objects on every level, up to reordering.
 
-    >>> from saen import Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
     >>> ego = Ego(radii=(0, 1))
     >>> a = Graphs.from_edge_lists([[(0, 1), (1, 2)], [(0, 1)]])
     >>> equivalent(ego.decompose(a), ego.decompose(a[::-1]))

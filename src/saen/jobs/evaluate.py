@@ -50,8 +50,8 @@ class Protocol:
     - `metric`: what decides under `nested`, None for the default (of a blend, log or squared loss);
     - `test_size`: test one random part of this share per repeat, instead of folds;
     - `groups`: a column of the table (a key of the JSON lines) that is evaluated, a file with one
-      line per example, or `scaffold`; examples of one group are never on both sides of a split. With
-      `splits`, this holds for the inner folds.
+      line per example, or `scaffold`; examples of one group are never on both sides of a split.
+      With `splits`, this holds for the inner folds.
     """
 
     selection: str = "fixed"

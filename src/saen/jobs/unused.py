@@ -33,7 +33,7 @@ def unused_information(
     column that molecules were made of, by default `smiles`; `groups` one that splits follow;
     `vectors` the label by which node attributes are best read.
 
-    >>> from saen import Ego
+    >>> from saen.decompositions import Ego
     >>> bond = Graphs.from_edge_lists([[(0, 1)]], node_labels=["C", "O"], edge_labels=["SINGLE"])
     >>> unused_information(bond, Ego().fit(bond))
     ['edge labels are not used (use them with --decomposition "ego(edges=roles)")']

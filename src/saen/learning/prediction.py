@@ -120,7 +120,8 @@ def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
     Objects of one example lie side by side; one that is part of nothing is counted with the
     object before it.
 
-    >>> from saen import Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
     >>> graphs = Graphs.from_edge_lists([[(0, 1)], [(0, 1), (1, 2)]])
     >>> owners(Ego(radii=(0,)).decompose(graphs), level=0).tolist()
     [0, 0, 1, 1, 1]
@@ -139,7 +140,8 @@ def owners(hierarchy: Hierarchy, level: int) -> NDArray[np.int64]:
 def level_number(hierarchy: Hierarchy, text: str) -> int:
     """The level that a number, or the name of its objects, stands for.
 
-    >>> from saen import Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
     >>> level_number(Ego().decompose(Graphs.from_edge_lists([[(0, 1)]])), "ego graphs")
     1
     """

@@ -87,7 +87,8 @@ class Architecture:
     ) -> Architecture:
         """The architecture for hierarchies like this one, with these layer sizes.
 
-        >>> from saen import Ego, Graphs
+        >>> from saen import Graphs
+        >>> from saen.decompositions import Ego
         >>> path = Ego().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
         >>> Architecture.over(path, layers=[[4], [4], [2]], dropout=0.1).roles
         (2, 2)

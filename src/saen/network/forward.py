@@ -42,7 +42,9 @@ class TrainedNetworks:
 
     Raises `InputError` where names, shapes or types of the parameters are wrong.
 
-    >>> from saen import SAEN, Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
+    >>> from saen.network import SAEN
     >>> path = Ego().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
     >>> network = SAEN(Architecture.over(path, layers=[[4], [4], [2]]), seeds=[0, 1, 2])
     >>> TrainedNetworks.of(network).outputs(path).shape

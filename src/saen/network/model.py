@@ -52,7 +52,8 @@ class SAEN(nn.Module):
 
     Raises `InputError` without seeds, or when called with a hierarchy that does not fit.
 
-    >>> from saen import Ego, Graphs
+    >>> from saen import Graphs
+    >>> from saen.decompositions import Ego
     >>> path = Ego().decompose(Graphs.from_edge_lists([[(0, 1), (1, 2)]]))
     >>> network = SAEN(Architecture.over(path, layers=[[4], [4], [2]]), seeds=[0, 1, 2])
     >>> network(path).shape

@@ -98,12 +98,13 @@ def train(
 
     >>> import saen
     >>> threads = saen.generate_threads(40, seed=0)
-    >>> compressed = saen.compress_graphs(threads, saen.Ego().fit(threads))
+    >>> from saen.network import SAEN, Architecture, Settings, Task, train
+    >>> compressed = saen.compress_graphs(threads, saen.decompositions.Ego().fit(threads))
     >>> codes = np.unique(threads.targets, return_inverse=True)[1]
-    >>> task = saen.Task.classification(codes, n_models=3)
+    >>> task = Task.classification(codes, n_models=3)
     >>> layers = [[8], [8], [task.n_outputs]]
-    >>> network = saen.SAEN(saen.Architecture.over(compressed.hierarchy, layers), seeds=range(3))
-    >>> history = saen.train(network, compressed, task, saen.Settings(epochs=5, batch_size=10))
+    >>> network = SAEN(Architecture.over(compressed.hierarchy, layers), seeds=range(3))
+    >>> history = train(network, compressed, task, Settings(epochs=5, batch_size=10))
     >>> np.shape(history.loss)
     (5, 3)
     """

@@ -249,7 +249,7 @@ def plot_levels(levels: Sequence[dict[str, Any]], title: str = "") -> Figure:
     Raises `InputError` for no levels.
 
     >>> import saen
-    >>> compressed = saen.compress_graphs(saen.generate_threads(9, seed=1), saen.Ego())
+    >>> compressed = saen.compress_graphs(saen.generate_threads(9), saen.decompositions.Ego())
     >>> len(plot_levels(compressed.levels()).axes)
     2
     """

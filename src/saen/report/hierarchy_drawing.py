@@ -64,7 +64,7 @@ def draw_decomposition(
 
     Raises `InputError` for more than one example and `MissingExtraError` without matplotlib.
 
-    >>> from saen import Ego
+    >>> from saen.decompositions import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
     >>> draw_decomposition(path, Ego(radii=(0, 1))).texts[0].get_text()
     'path: 3 nodes → 6 ego graphs → 1 graph'
@@ -96,7 +96,7 @@ def draw_compression(data: Data, decomposition: Decomposition, title: str | None
 
     Raises `InputError` for more than one example and `MissingExtraError` without matplotlib.
 
-    >>> from saen import Ego
+    >>> from saen.decompositions import Ego
     >>> path = Graphs.from_edge_lists([[(0, 1), (1, 2)]], name="path")
     >>> draw_compression(path, Ego(radii=(0, 1))).texts[0].get_text()
     'path: 3 nodes → 6 ego graphs → 1 graph, compressed to 2 → 4 → 1'

@@ -197,7 +197,8 @@ class ToHierarchy:
 
     >>> import torch
     >>> from torch_geometric.data import Batch
-    >>> from saen import Ego, generate_threads
+    >>> from saen import generate_threads
+    >>> from saen.decompositions import Ego
     >>> threads = generate_threads(4)
     >>> transform = ToHierarchy(Ego((0, 1), "degree").fit(threads))
     >>> batch = Batch.from_data_list([transform(graph) for graph in to_pyg(threads)])
