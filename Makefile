@@ -56,6 +56,7 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.rules
 	$(BIN)/python tests/audit.py
 
 lines: .venv/installed

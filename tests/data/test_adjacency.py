@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from saen._util import arrays
-from saen.data import _adjacency
-from saen.data._adjacency import EdgeBlock, Entries, by_column, is_symmetric
+from saen.data import adjacency
+from saen.data.adjacency import EdgeBlock, Entries, by_column, is_symmetric
 from saen.data.graphs import Graphs
 
 
@@ -13,7 +13,7 @@ from saen.data.graphs import Graphs
 def test_adjacency_is_transposed_by_scipy_or_by_sorting_with_the_same_result(
     max_sorted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_adjacency, "MAX_SORTED", max_sorted)
+    monkeypatch.setattr(adjacency, "MAX_SORTED", max_sorted)
     pairs = np.unique(np.random.default_rng(0).integers(0, 30, (200, 2)), axis=0)
     listed = Entries.sorted(pairs, 30, {"number": np.arange(len(pairs))}, "error")
     order = by_column(listed.indptr, listed.columns)
@@ -34,7 +34,7 @@ def test_adjacency_is_transposed_by_scipy_or_by_sorting_with_the_same_result(
 def test_adjacency_of_many_graphs_is_symmetric_if_every_block_of_them_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_adjacency, "MAX_SORTED", 0)
+    monkeypatch.setattr(adjacency, "MAX_SORTED", 0)
     monkeypatch.setattr(arrays, "BLOCK", 3)
     graphs = Graphs.from_edge_lists([[(0, 1), (1, 2)], [], [(0, 0)], [(0, 1)], [(1, 3), (0, 2)]])
     pattern = graphs.indptr, graphs.indices, graphs.node_offsets

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import saen
-from saen.data._collection import known_targets
+from saen.data.collection import known_targets
 from saen.errors import InputError
 from saen.learning.problem import Problem, class_factors, encode_classes, mean_and_scale
 

@@ -63,6 +63,7 @@ try:
         from saen.cli.app import app
         from saen.cli.output import say
         from saen.errors import SaenError
+        from saen.network.memory import claim_process
 except KeyboardInterrupt:
     _interrupted()
 
@@ -91,6 +92,7 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 50)
     # torch reads this once, when it allocates its first tensor: huge pages for large tensors.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    claim_process()
     warnings.showwarning = _warning_printer()
     progress.notify = say
     # `check_targets` says it once, with the option to use.

@@ -1,10 +1,12 @@
-"""Commands that are imported when they are run: to list them, their names are enough."""
+"""Commands that are imported when they are run, and modules that a command does without."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar
 
 import typer
@@ -41,3 +43,32 @@ def load_command(name: str) -> Any:
     single = typer.Typer(add_completion=False)
     single.command(name)(module.command)
     return typer.main.get_command(single)
+
+
+class _StandIn(ModuleType):
+    """In place of a module that another one imports, and seldom uses."""
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Import the module after all; `inspect` asks every module for its file."""
+        if attribute == "__file__":
+            raise AttributeError(attribute)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), attribute)
+
+
+def import_without(module: str, *seldom_used: str) -> None:
+    """Import a module, but not yet those that it imports for a few of its functions.
+
+    These are imported when something in them is used, by whomever.
+
+    >>> import_without("textwrap", "re")
+    """
+    stand_ins = {name: _StandIn(name) for name in seldom_used if name not in sys.modules}
+    sys.modules.update(stand_ins)
+    try:
+        import_module(module)
+    finally:
+        for name, stand_in in stand_ins.items():
+            if sys.modules.get(name) is stand_in:
+                del sys.modules[name]

@@ -370,6 +370,6 @@ def _note(line: str) -> None:
 
 def import_estimators() -> None:
     """Import the base of estimators without pandas and scipy.stats, half of what it takes."""
-    from saen._util.lazy import import_without
+    from saen.cli.lazy import import_without
 
     import_without("sklearn.base", "pandas", "scipy.stats")

@@ -76,7 +76,7 @@ def _description(found: Graphs | Documents | NestedData | None) -> list[str]:
 
 def _targets(found: Graphs | Documents | NestedData, examples: str) -> dict[str, str]:
     """One line per target: its classes or its range, and how many values are missing."""
-    from saen.data._collection import target_facts
+    from saen.data.collection import target_facts
 
     facts = target_facts(found.targets, found.target_names)
     if not facts:

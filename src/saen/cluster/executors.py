@@ -24,6 +24,7 @@ from saen._util.atomic import temporary_folder
 from saen._util.executor import Executor
 from saen.errors import InputError, SaenError, WorkerError
 from saen.io.store import container
+from saen.network.memory import claim_process
 
 MAX_RETRIES = 3
 """How often a task whose worker died is run again."""
@@ -247,6 +248,7 @@ def _start_worker(folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that it serves
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
     threadpool_limits(1)
+    claim_process()
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,17 +25,12 @@ from saen._util.arrays import (
     narrow,
     offsets,
 )
-from saen._util.lazy import LazyModule
-from saen.data._collection import equal_columns
+from saen._util.lazy import sparse
+from saen.data.collection import equal_columns
 from saen.data.content_hash import Keys, attribute_keys, level_keys
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
 from saen.data.identical import merge_objects, merge_parents
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

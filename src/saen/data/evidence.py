@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints, segment_ids, segment_reduce
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys
 from saen.data.rarity import Items, Rarity, find_keys
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 MAX_SHARE = 0.1
 """Of the examples: items that more of them have are not rare."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,10 @@ from saen._util.arrays import (
     segment_ids,
     segment_reduce,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen._util.strings import plural
-from saen.data._adjacency import Entries, is_symmetric
-from saen.data._collection import (
+from saen.data.adjacency import Entries, is_symmetric
+from saen.data.collection import (
     Dataset,
     Rows,
     as_column,
@@ -38,13 +38,6 @@ from saen.data._collection import (
     targets_summary,
 )
 from saen.errors import InputError
-
-graph_drawing = LazyModule("saen.report.graph_drawing")
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 Direction = Literal["both", "out", "in"]
 
@@ -437,7 +430,9 @@ class Graphs(Dataset):
         >>> Graphs.from_edge_lists([[(0, 1), (1, 2)]]).plot().axes[0].has_data()
         True
         """
-        [figure] = graph_drawing.draw_graphs(self[[index]], inches=4.5)
+        from saen.report.graph_drawing import draw_graphs  # for convenience, like explain
+
+        [figure] = draw_graphs(self[[index]], inches=4.5)
         return figure
 
     def _numbers(self, n: int) -> dict[str, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,10 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen._util.lazy import LazyModule
-from saen.data._collection import Collection, Rows, check_pointers, equal_columns
+from saen._util.lazy import sparse
+from saen.data.collection import Collection, Rows, check_pointers, equal_columns
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
-
 
 MAX_SORTED_SHARE = 0.1
 """Of entries to the parts of a level: up to it, sorting them is faster than a mask of all parts."""

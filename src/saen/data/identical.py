@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,9 @@ from saen._util.arrays import (
     segment_ids,
     smallest_unsigned,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.content_hash import Keys, attribute_keys, row_keys
 from saen.data.hierarchy import Attributes, Relation
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 _MAX_SHORT = 8  # entries of rows that are compared as one integer
 _MIN_TRANSPOSED = 10_000  # entries; fewer are sorted before scipy is imported

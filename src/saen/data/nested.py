@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, frozen, offsets, ranges
 from saen._util.strings import plural
-from saen.data._collection import (
+from saen.data.collection import (
     Dataset,
     Rows,
     check_pointers,

@@ -49,25 +49,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints, codes_in_order, distinct, narrow, offsets, ranges
-from saen._util.lazy import LazyModule
+from saen._util.lazy import csgraph, sparse
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys
 from saen.data.evidence import MAX_LEVELS, Evidence, Rare, Rule, Shared, chance, matrix, rare_limit
 from saen.data.rarity import Items, Rarity, Rates, find_keys
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-    from scipy.sparse import csgraph
-else:
-    sparse = LazyModule("scipy.sparse")
-    csgraph = LazyModule("scipy.sparse.csgraph")
 
 DECOMPOSITION = "neighbourhoods(depth=2, node_labels='degree,triangles')"
 """A decomposition that suits graphs without labels: exact degrees, which bins would blur, and

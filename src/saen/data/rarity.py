@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +35,11 @@ from saen._util.arrays import (
     ranges,
     segment_reduce,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, value_keys
 from saen.data.hierarchy import Relation
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 MIN_BIN = 100
 """Examples per bin of sizes, on average, at least."""

@@ -9,18 +9,12 @@ listed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Ints, offsets, segment_ids
-from saen._util.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
+from saen._util.lazy import sparse
 
 _MAX_TABLE = 1 << 22  # counts by set of hubs and label
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.strings import some_of
-from saen.data._adjacency import by_column
+from saen.data.adjacency import by_column
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes
 from saen.data.vocabulary import UNSEEN, Value, Vocabulary

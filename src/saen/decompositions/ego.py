@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.chunks import MIN_ENTRY_BYTES, Cut, physical_memory
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Attributes, Hierarchy, Relation
@@ -36,11 +36,6 @@ from saen.decompositions.node_labels import (
     rooted_attributes,
     uses_distance,
 )
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 ROLES = ("root", "elem")
 MAX_DENSE = 64

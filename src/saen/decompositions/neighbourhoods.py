@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen._util.strings import short_label
 from saen.data.graphs import Direction, Graphs
 from saen.data.hierarchy import Hierarchy, Relation
@@ -34,11 +34,6 @@ from saen.decompositions.words import (
     counted,
     label_words,
 )
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,11 @@ from saen._util.arrays import (
     segment_reduce,
     smallest_unsigned,
 )
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.hierarchy import Relation
 from saen.data.vocabulary import UNSEEN, Vocabulary
 from saen.decompositions.edge_roles import Links, kind_names
 from saen.decompositions.shortest_paths import Reader, Rows
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 Triples = tuple[Ints, Ints, Ints]
 """(parent, part, role) of every entry, three arrays of shape (entries,)."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Ints, offsets, ranges, row_blocks, segment_ids, segment_reduce
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.chunks import MIN_ENTRY_BYTES, Cut, physical_memory
 from saen.data.compression import compress_stream
 from saen.data.graphs import Direction, Graphs
@@ -29,11 +29,6 @@ from saen.decompositions.node_labels import (
 )
 from saen.decompositions.path_parts import Steps, path_relations
 from saen.decompositions.shortest_paths import Reader, shortest_paths
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 MAX_MEMBERS = 10**9
 """Of all subgraphs together, where equal ones are looked for."""

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Ints, offsets, ranges, row_blocks, segment_ids
-from saen._util.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
+from saen._util.lazy import sparse
 
 Rows = NDArray[np.int64]
 """Paths of one length k, each a row of k + 1 nodes: shape (paths, k + 1)."""

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, ranges, row_blocks, segment_ids, segment_reduce
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.data.graphs import Graphs
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 MAX_RING = 8
 """Edges of the longest cycles that count as rings: longer ones hold their nodes loosely."""

@@ -17,7 +17,7 @@ from saen._util.ahead import ahead
 from saen._util.arrays import Array
 from saen._util.atomic import expand_user
 from saen._util.strings import plural
-from saen.data._collection import concatenate_values, n_targets, repeated_ids
+from saen.data.collection import concatenate_values, n_targets, repeated_ids
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData

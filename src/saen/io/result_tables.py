@@ -9,18 +9,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 from saen._util.arrays import Array
 from saen._util.atomic import atomic_write
-from saen._util.lazy import LazyModule
+from saen._util.lazy import pd
 from saen.errors import InputError
 from saen.io.parsing.tables import pyarrow
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 FORMATS = (".csv", ".jsonl", ".parquet")
 """Tables that `open_table` writes."""

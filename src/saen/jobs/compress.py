@@ -13,8 +13,8 @@ from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.memory import peak_memory
 from saen._util.progress import bar
-from saen.data._collection import concatenate_values
 from saen.data.chunks import compress_graphs
+from saen.data.collection import concatenate_values
 from saen.data.compression import Compressed, ceiling, merge_stream
 from saen.decompositions import Decomposition, make_decomposition
 from saen.decompositions.registry import decomposition_to_json

@@ -12,7 +12,7 @@ from sklearn.base import is_regressor
 
 from saen._util.arrays import Array
 from saen._util.strings import did_you_mean, some_of
-from saen.data._collection import target_facts
+from saen.data.collection import target_facts
 from saen.errors import InputError
 from saen.io.loading import data_kind, load_data, stream_data
 from saen.io.options import ReadOptions

@@ -9,7 +9,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Ints
 from saen._util.strings import plural
-from saen.data._collection import known_targets
+from saen.data.collection import known_targets
 from saen.data.molecules import stereoisomers
 from saen.io.libraries.rdkit import canonical_smiles, murcko_scaffolds
 from saen.io.options import ReadOptions

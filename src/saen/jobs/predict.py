@@ -14,7 +14,7 @@ import numpy as np
 from saen._util.arrays import Array
 from saen._util.atomic import check_output
 from saen._util.progress import bar
-from saen.data._collection import concatenate_values, known_targets
+from saen.data.collection import concatenate_values, known_targets
 from saen.errors import FileError
 from saen.io.embeddings import FORMATS as EMBEDDING_FORMATS
 from saen.io.embeddings import Embedded, write_embeddings

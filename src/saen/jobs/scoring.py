@@ -10,7 +10,7 @@ import numpy as np
 
 from saen._util.arrays import Array, Floats
 from saen._util.strings import plural
-from saen.data._collection import known_targets, n_targets
+from saen.data.collection import known_targets, n_targets
 from saen.learning.metrics import prediction_scores, several_scores
 from saen.learning.problem import Targets
 

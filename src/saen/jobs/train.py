@@ -19,7 +19,7 @@ from saen._util.atomic import atomic_write, check_output, is_special, remove_fol
 from saen._util.json_files import read_json, write_json
 from saen._util.progress import bar, timed
 from saen._util.seeds import derive_seed
-from saen.data._collection import class_counts
+from saen.data.collection import class_counts
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.registry import check_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saen._util.strings import plural, some_of
-from saen.data._collection import Dataset
+from saen.data.collection import Dataset
 from saen.data.graphs import Graphs
 from saen.decompositions import Decomposition, Edges
 from saen.decompositions.graph_base import GraphDecomposition

@@ -12,8 +12,8 @@ import numpy as np
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.atomic import expand_user
 from saen._util.remote import is_file
-from saen.data._collection import COMPUTED, Collection, Rows
 from saen.data.chunks import compress_graphs
+from saen.data.collection import COMPUTED, Collection, Rows
 from saen.data.compression import Compressed, compress
 from saen.data.duplicates import identical_examples
 from saen.data.graphs import Graphs

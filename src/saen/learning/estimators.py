@@ -24,10 +24,9 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from saen._util.arrays import Array, Floats, segment_ids
-from saen._util.lazy import LazyModule
 from saen._util.progress import bar
 from saen._util.seeds import integer_seed
-from saen.data._collection import known_targets
+from saen.data.collection import known_targets
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.decompositions import Decomposition
@@ -70,9 +69,6 @@ from saen.learning.problem import Problem, as_numbers, given
 from saen.learning.splits import Fold
 from saen.network.devices import choose_device
 from saen.network.settings import History
-
-# Explanations build on models and are imported when one is asked for, not with the models.
-explanation = LazyModule("saen.explanations.explanation")
 
 
 @dataclass(eq=False, repr=False)
@@ -282,7 +278,9 @@ class Estimator(Parameters, BaseEstimator, ABC):
         >>> model.explain(threads, 3).index
         3
         """
-        return explanation.explain(self, X, index, target=target, n_parts=n_parts)
+        from saen.explanations.explanation import explain  # builds on models
+
+        return explain(self, X, index, target=target, n_parts=n_parts)
 
     def remember(self, X: Data) -> Self:
         """Keep ids and content keys of the training graphs, which `nearest` needs.

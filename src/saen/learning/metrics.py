@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from saen._util.arrays import Array, Floats
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sklearn_metrics, stats
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import stats
-    from sklearn import metrics as sklearn_metrics
-else:
-    stats, sklearn_metrics = LazyModule("scipy.stats"), LazyModule("sklearn.metrics")
 
 MIN_PROBABILITY = 1e-12
 """Smaller probabilities are raised to this, so that log losses stay finite."""

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight
 from saen._util.arrays import Array, Floats, Ints
 from saen._util.lazy import LazyModule
 from saen._util.strings import human_bytes, plural
-from saen.data._collection import known_targets
+from saen.data.collection import known_targets
 from saen.errors import InputError
 from saen.io.parsing.records import targets_for
 from saen.learning.calibration import Calibration, probabilities, temperature_of

@@ -7,24 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, Ints
 from saen._util.json_files import read_json
-from saen._util.lazy import LazyModule
+from saen._util.lazy import model_selection
 from saen._util.seeds import derive_seed
 from saen._util.strings import did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.learning import auto
 from saen.learning.problem import Problem, checked_groups
-
-if TYPE_CHECKING:
-    from sklearn import model_selection
-else:
-    model_selection = LazyModule("sklearn.model_selection")
 
 Split = tuple[Ints, Ints]
 """Training and test examples."""

@@ -4,8 +4,6 @@
 takes seconds to import. So the names below are imported when they are first used.
 """
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +33,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def _one_thread() -> None:
-    """GNU OpenMP hangs in a forked process if its parent has computed with several threads."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_one_thread)

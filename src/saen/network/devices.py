@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from saen._util.lazy import LazyModule
+from saen._util.lazy import torch
 from saen.errors import InputError
 
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = LazyModule("torch")
-
 CPU = "cpu"
+_PROCESS = os.getpid()
+
+
+def compute_after_fork() -> None:
+    """One thread in a forked process: GNU OpenMP hangs there if its parent has used several."""
+    if os.getpid() != _PROCESS:
+        torch.set_num_threads(1)
 
 
 def choose_device(name: str) -> str:

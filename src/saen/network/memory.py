@@ -13,6 +13,15 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # constants of glibc's malloc.h
 _DEFAULTS = {_MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20}  # where glibc's own rule ends
 
 
+_ours = False
+
+
+def claim_process() -> None:
+    """Let `reused_memory` change the allocator: this process runs nothing but saen."""
+    global _ours
+    _ours = True
+
+
 @contextmanager
 def reused_memory() -> Iterator[None]:
     """Keep freed memory for the next allocation inside this block, and release it afterwards.
@@ -20,8 +29,11 @@ def reused_memory() -> Iterator[None]:
     glibc returns arrays of more than 32 MB to the system as soon as they are freed. A training step
     that needs them again gets fresh pages, and preparing those takes the system as long as the step
     itself. Other C libraries are left alone. Afterwards the thresholds are where glibc's own rule
-    would end.
+    would end, but it does not move them any more; so this does nothing in somebody else's process.
     """
+    if not _ours:
+        yield
+        return
     mallopt, malloc_trim = _c_function("mallopt"), _c_function("malloc_trim")
     if mallopt is None or malloc_trim is None:
         yield

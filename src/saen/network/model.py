@@ -24,6 +24,7 @@ from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
 from saen.network.aggregation import Aggregation, RunningMoments, weighted_moments
 from saen.network.architecture import Architecture, check_state
+from saen.network.devices import compute_after_fork
 from saen.network.tensors import HierarchyTensors, RelationTensors
 
 MOMENTS_COST = 30
@@ -70,6 +71,7 @@ class SAEN(nn.Module):
         seen: Seen | None = None,
     ) -> None:
         super().__init__()
+        compute_after_fork()
         self.architecture = architecture
         self.n_models = len(seeds)
         if not seeds:
@@ -195,6 +197,7 @@ class SAEN(nn.Module):
 
         Raises `InputError` for data that does not fit, or a level that does not exist.
         """
+        compute_after_fork()
         if isinstance(data, Compressed):
             unique_h = self.forward(self.to_tensors(data), uses, noise, level)
             unique = data.unique_of(data.hierarchy.depth if level is None else level)

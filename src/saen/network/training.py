@@ -30,6 +30,7 @@ from saen.network.batches import (
     seen_in_training,
 )
 from saen.network.cuda_graphs import Recorder
+from saen.network.devices import compute_after_fork
 from saen.network.forward import MAX_ACTIVATIONS, passes
 from saen.network.loss import Task
 from saen.network.memory import reused_memory
@@ -108,6 +109,7 @@ def train(
     >>> np.shape(history.loss)
     (5, 3)
     """
+    compute_after_fork()
     for name, number in (("every", every), ("validate_every", validate_every)):
         if number < 1:
             raise InputError(f"{name} must be an integer ≥ 1, not {number}")

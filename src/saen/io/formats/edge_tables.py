@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
 from saen._util.atomic import atomic_write, expand_user
-from saen._util.lazy import LazyModule
+from saen._util.lazy import pd
 from saen._util.strings import plural
-from saen.data._collection import repeated_ids
+from saen.data.collection import repeated_ids
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.checks import check_storable
@@ -42,11 +42,6 @@ from saen.io.parsing.tables import (
     require,
 )
 from saen.io.result_tables import write_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 EDGES = ("graph", "source", "target")
 NODES = ("graph", "node")

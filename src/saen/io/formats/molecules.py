@@ -6,15 +6,15 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from saen._util.arrays import Array, Ints
-from saen._util.lazy import LazyModule
+from saen._util.lazy import pd
 from saen._util.progress import bar
 from saen._util.strings import plural
-from saen.data._collection import n_targets
+from saen.data.collection import n_targets
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.formats.format import Format
@@ -32,11 +32,6 @@ from saen.io.parsing.tables import (
     table_parts,
 )
 from saen.io.parsing.text_files import read_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 SMILES = "smiles"
 """The column of a table that makes it a table of molecules."""

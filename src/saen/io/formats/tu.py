@@ -18,26 +18,21 @@ from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, index_dtype, segment_ids
 from saen._util.atomic import make_folder
-from saen._util.lazy import LazyModule
+from saen._util.lazy import pd
 from saen._util.strings import plural
-from saen.data._adjacency import EdgeBlock, Entries
+from saen.data.adjacency import EdgeBlock, Entries
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.parsing.archive import Member, members
 from saen.io.parsing.records import check_id, clashing_edges
 from saen.io.parsing.text_files import BYTE_ORDER_MARK, check_width, decoded, exact_floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 TargetFile = Literal["labels", "attributes"]
 """Which file has the targets: `NAME_graph_labels.txt` or `NAME_graph_attributes.txt`."""

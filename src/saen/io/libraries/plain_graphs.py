@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from saen._util.arrays import Array, segment_ids
-from saen.data._adjacency import by_column
+from saen.data.adjacency import by_column
 from saen.data.graphs import Graphs
 from saen.errors import InputError
 from saen.io.parsing.records import EDGE_COLUMNS

@@ -11,24 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from saen._util.arrays import Array, offsets, segment_ids
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen._util.strings import boolean_text, plural
 from saen.data.graphs import Graphs
 from saen.errors import FileError, InputError
 from saen.io.options import ReadOptions, Task
 from saen.io.parsing.columns import Choice
 from saen.io.parsing.text_files import FREE_NODES, check_text, check_width
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 TargetValue = str | int | float
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import Array, Floats, Ints
-from saen._util.lazy import LazyModule, import_extra
+from saen._util.lazy import import_extra, pd
 from saen._util.strings import boolean_text, did_you_mean, plural
 from saen.errors import FileError, InputError
 from saen.io.options import ReadOptions
@@ -34,11 +34,6 @@ from saen.io.parsing.text_files import (
     read_bytes,
     read_text,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = LazyModule("pandas")
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 """Tables that `read_table` reads."""

@@ -24,7 +24,7 @@ from saen._util.arrays import Array, smallest_unsigned
 from saen._util.atomic import atomic_write
 from saen._util.remote import local_copy
 from saen._util.strings import short_label
-from saen.data._collection import checked_names
+from saen.data.collection import checked_names
 from saen.data.compression import Compressed
 from saen.data.hierarchy import Hierarchy
 from saen.errors import FileError, InputError

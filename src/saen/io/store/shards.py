@@ -20,7 +20,7 @@ from saen._util.atomic import atomic_folder, expand_user, make_folder
 from saen._util.json_files import read_json, write_json
 from saen._util.remote import absolute, is_file, is_remote, local_copy
 from saen._util.strings import plural
-from saen.data._collection import common_names, concatenate_values
+from saen.data.collection import common_names, concatenate_values
 from saen.data.documents import Documents
 from saen.data.graphs import Graphs
 from saen.data.nested import NestedData

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saen._util.arrays import Array, Floats, Ints
-from saen._util.lazy import LazyModule
+from saen._util.lazy import LazyModule, torch
 from saen._util.progress import timed
 from saen._util.seeds import derive_seed
 from saen.data.compression import Compressed
@@ -55,12 +55,9 @@ from saen.network.forward import TrainedNetworks
 from saen.network.settings import DivergenceError, History, Run, Settings, curve_step
 
 if TYPE_CHECKING:
-    import torch
-
     from saen.network import attribution, ensemble, model, training
     from saen.network.model import SAEN
 else:  # fitting needs torch, predicting on a CPU does not
-    torch = LazyModule("torch")
     attribution, ensemble, model, training = (
         LazyModule(f"saen.network.{name}")
         for name in ("attribution", "ensemble", "model", "training")

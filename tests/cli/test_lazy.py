@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from saen._util.lazy import import_without
+from saen.cli.lazy import import_without
 
 NAMES = ("eager_test", "slow_test", "slow_test.inner")
 

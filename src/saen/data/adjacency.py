@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saen._util.arrays import BLOCK, Array, index_dtype, offsets, row_blocks, segment_ids
-from saen._util.lazy import LazyModule
+from saen._util.lazy import sparse
 from saen.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy import sparse
-else:
-    sparse = LazyModule("scipy.sparse")
 
 MAX_SORTED = 10_000
 """Entries that are sorted in less time than scipy needs to transpose them, once it is imported."""

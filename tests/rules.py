@@ -1,0 +1,80 @@
+"""`make lint`: rules of the tree that ruff and import-linter do not know.
+
+- A string that names a module of saen, as lazy imports take it, names a room below its own.
+- A private module or name stays in its room.
+- Library code leaves its process alone: no hooks, signals, allocator settings or stand-ins.
+- scikit-learn's private modules are imported in one file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "saen"
+UPPER = {"__init__.py", "cli"}
+"""What may name any room: the package's list of public names, and commands."""
+OWN_PROCESS = {"cli", "cluster", "network/memory.py"}
+"""Commands and workers, and what only they switch on."""
+EFFECTS = r"register_at_fork|mallopt|signal\.signal|sys\.modules\[.*\] =|sys\.modules\.update"
+SKLEARN = "learning/parameters.py"
+
+
+def layers() -> dict[str, int]:
+    """The height of every room, as the import contract has it."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    rows = enumerate(reversed(listed))
+    return {room: height for height, row in rows for room in row.split(" | ")}
+
+
+def broken(place: str, source: str, heights: dict[str, int]) -> Iterator[str]:
+    """What is wrong with a module, whose path below `src/saen` is `place`."""
+    room = place.removesuffix(".py").partition("/")[0]
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        line = f"{place}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.ImportFrom) and node.module:
+            path = node.module.split(".")
+            names = [*path, *(each.name for each in node.names)]
+            if path[0] == "saen" and path[1:2] != [room]:
+                inner = [each for each in names[2:] if re.match(r"_[^_]", each)]
+                yield from (f"{line}: {each} is private to {path[1]}" for each in inner)
+            private = [each for each in path if re.match(r"_[^_]", each)]
+            if path[0] == "sklearn" and private and place != SKLEARN:
+                yield f"{line}: private modules of scikit-learn belong in {SKLEARN}"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = re.match(r"saen\.(\w+)[\w.]*\Z", node.value)
+            if (
+                found
+                and not UPPER & {place, room}
+                and heights.get(found[1], -1) > heights.get(room, 99)
+            ):
+                yield f"{line}: {node.value} is above {room}"
+    if not OWN_PROCESS & {place, room}:
+        for number, text in enumerate(source.splitlines(), 1):
+            if match := re.search(EFFECTS, text):
+                yield f"{place}:{number}: {match[0]} changes the process of whoever imports saen"
+
+
+def main() -> int:
+    """Print what breaks a rule."""
+    heights = layers()
+    lines = [
+        line
+        for file in sorted(SOURCE.rglob("*.py"))
+        for line in broken(
+            file.relative_to(SOURCE).as_posix(), file.read_text(encoding="utf-8"), heights
+        )
+    ]
+    print(*lines, f"rules of the tree: {len(lines)} broken", sep="\n")
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""The rules that `make lint` enforces."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules import broken, layers, main
+
+
+def test_the_tree_keeps_the_rules_of_lint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main() == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "expected"),
+    [
+        ("data/x.py", 'y = LazyModule("saen.report.page")', "saen.report.page is above data"),
+        ("jobs/x.py", 'y = LazyModule("saen.learning.splits")', None),
+        ("io/x.py", "from saen.data._hidden import f", "_hidden is private to data"),
+        ("io/x.py", "from saen.data.open import _f", "_f is private to data"),
+        ("data/x.py", "from saen.data._hidden import f", None),
+        ("io/x.py", "from sklearn.utils._x import f", "private modules of scikit-learn belong in"),
+        ("io/x.py", "os.register_at_fork(f)", "register_at_fork changes the process of whoever"),
+        ("cli/x.py", "signal.signal(2, f)", None),
+    ],
+)
+def test_rules_see_what_breaks_them(place: str, source: str, expected: str | None) -> None:
+    found = list(broken(place, source, layers()))
+    assert found == [] if expected is None else expected in found[0]
