@@ -16,7 +16,9 @@ from benchmarks import (
     commands,
     compression,
     evaluations,
+    first_run,
     floor,
+    gpu_peers,
     groups,
     growth,
     huge,
@@ -24,6 +26,7 @@ from benchmarks import (
     peers,
     pipeline,
     prediction,
+    recording,
     report,
     reproduction,
     scale,
@@ -52,11 +55,16 @@ PARTS = {
     "streams": streams,
     "startup": startup,
     "commands": commands,
+    "first_run": first_run,
+    "recording": recording,
+    "gpu_peers": gpu_peers,
     "cluster": cluster,
     "growth": growth,
 }
 LONG = ("cluster", "growth")
 """Parts that take many minutes: only if they are named, or in a full run."""
+GPU = ("first_run", "recording", "gpu_peers", "steps")
+"""Parts that `gpu` stands for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names, settings = _settings(arguments)
     settings.out.mkdir(parents=True, exist_ok=True)
     document = _earlier(settings)
+    commit = machine.commit()
     for name in names:
         say(PARTS[name].TITLE)
         start, before = perf_counter(), os.getloadavg()[0]
@@ -72,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (part.pop("left_to_full_runs", False) and name in document["parts"]):
             document["parts"][name] = {
                 "date": date.today().isoformat(),
+                "commit": commit,
                 "wall_seconds": perf_counter() - start,
                 "load_average": {"before": before, "after": os.getloadavg()[0]},
                 **part,
@@ -91,7 +101,7 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
         "parts",
         nargs="*",
         metavar="PART",
-        help=f"{', '.join(PARTS)}; all but {', '.join(LONG)} if none",
+        help=f"{', '.join(PARTS)}; all but {', '.join(LONG)} if none; gpu: {', '.join(GPU)}",
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="those of `pipeline` (default COLLAB ...)"
@@ -105,7 +115,8 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
     parser.add_argument("--quick", action="store_true", help="small data, about two minutes")
     parser.add_argument("--out", type=Path, help="folder of the report (default docs/results)")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.parts if name not in PARTS]
+    parts = [part for name in options.parts for part in (GPU if name == "gpu" else (name,))]
+    unknown = [name for name in parts if name not in PARTS]
     if unknown:
         parser.error(f"unknown part {unknown[0]!r}: choose from {', '.join(PARTS)}")
     repeats = (1 if options.quick else 3) if options.repeats is None else options.repeats
@@ -122,17 +133,21 @@ def _settings(arguments: Sequence[str] | None) -> tuple[list[str], Settings]:
         full=options.full,
     )
     ordinary = [name for name in PARTS if options.full or options.quick or name not in LONG]
-    return options.parts or ordinary, settings
+    return parts or ordinary, settings
 
 
 def _earlier(settings: Settings) -> dict[str, Any]:
-    """The report so far, if it is from this machine with these libraries; else an empty one."""
+    """The report so far; parts from another machine, or with other libraries, say so."""
     document = {"machine": machine.describe(), "quick": settings.quick, "parts": {}}
     try:
         earlier = json.loads((settings.out / "benchmarks.json").read_text(encoding="utf-8"))
-        if all(earlier[key] == document[key] for key in ("machine", "quick")):
-            parts = {name: part for name, part in earlier["parts"].items() if name in PARTS}
-            return {**document, "parts": parts}
+        if earlier["quick"] == settings.quick:
+            same = earlier["machine"] == document["machine"]
+            document["parts"] = {
+                name: part if same else {"machine": earlier["machine"], **part}
+                for name, part in earlier["parts"].items()
+                if name in PARTS
+            }
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return document

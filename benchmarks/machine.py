@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from benchmarks.measure import ROOT
 
 LIBRARIES = (
     "saen",
@@ -34,6 +37,22 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": {name: found for name in LIBRARIES if (found := installed(name))},
     }
+
+
+def commit() -> str | None:
+    """The commit of this checkout, with a plus if its files differ; None without git."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        number, changes = (
+            subprocess.run([*git, *what], capture_output=True, text=True, check=True).stdout
+            for what in (
+                ("rev-parse", "--short=7", "HEAD"),
+                ("status", "--porcelain", "--untracked-files=no", "src", "benchmarks"),
+            )
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return number.strip() + ("+" if changes else "")
 
 
 def installed(library: str) -> str | None:

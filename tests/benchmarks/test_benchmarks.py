@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from benchmarks import evaluations, floor, groups, models, peers, pipeline, report, scale
+from benchmarks import evaluations, floor, gpu_peers, groups, models, peers, pipeline, report, scale
 from benchmarks.__main__ import PARTS, main
 from benchmarks.measure import MeasurementError, Stopwatch, measure, typical
 from saen import generate_threads
@@ -192,6 +192,17 @@ def test_prediction_is_timed_one_by_one_and_all_at_once(document):
     assert row["single"] == 20
     assert 0 < row["latency"] <= row["latency_95"]
     assert row["per_second"] > 1 / row["latency"]
+
+
+def test_what_a_gpu_measures_runs_on_small_data_anywhere(document):
+    (row,) = document["parts"]["recording"]["rows"]
+    assert row["candidate"] == "neighbourhood networks (hubs)"
+    assert {"width", "recorded", "eager", "at_once"} == set(row["widths"][0])
+    (first,) = document["parts"]["first_run"]["rows"]
+    assert 0 < first["seconds"]["next"]
+    assert 0 < first["accuracy"] <= 1
+    ways = [row["way"] for row in document["parts"]["gpu_peers"]["rows"]]
+    assert ways in (list(gpu_peers.WAYS), ["saen"])
 
 
 @pytest.mark.parametrize(

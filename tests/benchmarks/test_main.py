@@ -23,3 +23,28 @@ def test_what_is_left_to_full_runs_keeps_their_rows(left, tmp_path, monkeypatch)
         command.main(["long", "--out", str(tmp_path)])
     document = json.loads((tmp_path / "benchmarks.json").read_text(encoding="utf-8"))
     assert document["parts"]["long"]["rows"] == (["full"] if left else [])
+
+
+def test_parts_keep_their_machine_and_commit(tmp_path, monkeypatch):
+    part = SimpleNamespace(
+        TITLE="A part",
+        run=lambda _: {"checks": [], "skipped": []},
+        markdown=lambda document: "",
+    )
+    monkeypatch.setattr(command, "PARTS", {"first": part, "second": part})
+    here = command.machine.describe()
+    for name, cpu, commit in (("first", "an older one", "abc1234"), ("second", here["cpu"], None)):
+        monkeypatch.setattr(command.machine, "describe", lambda cpu=cpu: {**here, "cpu": cpu})
+        monkeypatch.setattr(command.machine, "commit", lambda commit=commit: commit)
+        command.main([name, "--out", str(tmp_path)])
+    page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    first, second = page.split("## A part")[1:]
+    assert "(commit abc1234)" in first
+    assert "on an older one" in first
+    assert "(an older version of the code)" in second
+    assert "; on " not in second
+
+
+def test_gpu_stands_for_its_parts():
+    names, _ = command._settings(["gpu", "floor"])
+    assert names == [*command.GPU, "floor"]
