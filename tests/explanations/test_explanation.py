@@ -419,7 +419,7 @@ def test_parts_at_the_same_places_are_one_and_molecules_are_told_in_smiles():
         explanation.output - explanation.baseline
     )
     strongest = explanation.parts[0]
-    assert f"[{strongest.name}] ({strongest.contribution:+.3g})" in explanation.sentence
+    assert f"{strongest.name} ({strongest.contribution:+.3g})" in explanation.sentence
 
 
 def test_neighbourhoods_are_told_by_steps_whatever_the_order_of_nodes():

@@ -87,6 +87,20 @@ def test_counts_read_features_beside_the_parts(tmp_path: Path, model: str) -> No
         loaded.predict(graphs.with_features(["wild"]))
 
 
+@pytest.mark.parametrize("model", ["linear", "forest"])
+def test_parts_of_a_dataset_with_features_add_up(model: str) -> None:
+    graphs, y = noisy()
+    fitted = saen.PartCountsRegressor(model=model).fit(graphs, y)
+    assert saen.explain_dataset(fitted, graphs).gap < 1e-9
+
+
+def test_unknown_features_are_told_as_missing() -> None:
+    graphs, y = noisy()
+    explanation = saen.PartCountsRegressor().fit(graphs, y).explain(graphs, 0)
+    [dose] = [each for each in explanation.features if each.name == "dose"]
+    assert dose.in_words == "dose missing"
+
+
 def test_what_is_trained_is_what_is_evaluated() -> None:
     graphs, y = noisy()
     train, test = np.arange(60), np.arange(60, N)

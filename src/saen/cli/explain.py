@@ -110,7 +110,7 @@ def _print(explanation: Explanation | DatasetExplanation, name: str) -> None:
         columns[place] = places + [""] * len(features)
         columns["evidence"] = [explanation.evidence(one.contribution) for one in both]
         columns["part"] = [one.name for one in parts]
-        columns["part"] += [f"{each.name} = {each.value:.4g}" for each in features]
+        columns["part"] += [each.in_words for each in features]
     else:
         heading(explanation_title(explanation, name))
         print_line(explanation.sentence)

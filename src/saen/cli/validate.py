@@ -49,7 +49,9 @@ def command(
                 f"overlap: {100 * found.share:.1f} % of graphs share rare parts with another "
                 f"graph; largest group {found.largest:,} (saen evaluate --groups overlap)"
             )
-        print_line(plural(report.n_problems, "problem") if report.problems else "no problems")
+        rest = " (--skip-bad of other commands reads the rest)" if report.data is not None else ""
+        n = plural(report.n_problems, "problem")
+        print_line(f"{n}{rest}" if report.problems else "no problems")
         for complaint in report.complaints()[:limit]:
             print_line(f"  {complaint}")
         if len(report.problems) > limit:

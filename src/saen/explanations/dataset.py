@@ -18,7 +18,7 @@ from saen.data.compression import Compressed
 from saen.data.content_hash import Keys, level_keys
 from saen.data.hierarchy import Hierarchy, Relation
 from saen.errors import InputError
-from saen.explanations.describe import DecomposedExample, Part, largest, singular
+from saen.explanations.describe import DecomposedExample, Part, bracketed, largest, singular
 from saen.explanations.goal import (
     Goal,
     check_complete,
@@ -104,7 +104,7 @@ class DatasetExplanation:
         """What was found, in one sentence: the most telling part for every target."""
         first = {each.towards: each for each in reversed(self.parts)}
         told = [
-            f"[{each.part.name}] is evidence for {name} ({each.mean:+.3g} each, in "
+            f"{bracketed(each.part.name)} is evidence for {name} ({each.mean:+.3g} each, in "
             f"{each.examples:,} of {plural(self.n_examples, self.noun)})"
             for name in self.targets
             if (each := first.get(name)) is not None

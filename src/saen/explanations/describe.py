@@ -273,6 +273,15 @@ def singular(name: str) -> str:
     return irregular.get(name, name.removesuffix("s"))
 
 
+def bracketed(name: str) -> str:
+    """The name of a part in a sentence: in brackets, but for those of one word, such as SMILES.
+
+    >>> bracketed("c1ccccc1"), bracketed("degree 3")
+    ('c1ccccc1', '[degree 3]')
+    """
+    return f"[{name}]" if " " in name else name
+
+
 def largest(values: Floats, k: int) -> list[int]:
     """The indices of the k largest values; equal values keep their order."""
     indices: list[int] = np.argsort(-values, kind="stable")[:k].tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from saen._util.arrays import Floats, frozen
 from saen._util.notebook import html_table
 from saen.errors import InputError
-from saen.explanations.describe import DecomposedExample, Part, singular
+from saen.explanations.describe import DecomposedExample, Part, bracketed, singular
 from saen.explanations.goal import (
     Goal,
     check_complete,
@@ -372,8 +372,8 @@ def _explained(
 def _mention(found: Part | FeatureContribution) -> str:
     """A part or a feature in a sentence, with its contribution."""
     times = f"{found.count} × " if isinstance(found, Part) and found.count > 1 else ""
-    value = "" if isinstance(found, Part) else f" = {found.value:.4g}"
-    return f"{times}[{found.name}{value}] ({found.contribution:+.3g})"
+    name = found.name if isinstance(found, Part) else found.in_words
+    return f"{times}{bracketed(name)} ({found.contribution:+.3g})"
 
 
 def _in_words(value: Any) -> str:

@@ -588,11 +588,16 @@ def out_of_fold(
         return None
     outputs = np.full((1, len(problem), *result.held_out.shape[1:]), np.nan)
     outputs[0, fold.held_out] = result.held_out
+    radius = result.calibration.radius(result.calibration.spreads)
+    radii = None if radius is None else np.full(outputs.shape, np.nan)
+    if radii is not None:
+        radii[0, fold.held_out] = radius
     return Evaluation(
         classes=_classes(problem),
         targets=problem.values,
         splits=[list(fold.inner)],
         outputs=outputs,
+        radius=radii,
         rows=learner.identical(data, fold.train).astype(np.int64),
         loss=result.loss,
         seconds={},

@@ -180,7 +180,7 @@ def _part_table(explanation: Explanation, pictures: bool) -> Table:
     rows = list(zip(*columns.values(), strict=True))
     blank: dict[str, Any] = dict.fromkeys(columns)
     for each in explanation.features[: explanation.n_parts]:
-        own = {"contribution": each.contribution, "part": f"{each.name} = {each.value:.4g}"}
+        own = {"contribution": each.contribution, "part": each.in_words}
         evidence = {"evidence": explanation.evidence(each.contribution)}
         rows.append(tuple((blank | own | evidence).values()))
     return Table(list(columns), rows)

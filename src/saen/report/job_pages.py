@@ -46,7 +46,7 @@ def write_training_report(path: Path, report: FitReport, command: str) -> None:
             continue
         summary |= describe_estimate(Estimate(kind, report.takes, evaluation))
         if headline is None:
-            headline = _headline(evaluation, f"{kind}, {_tested(evaluation)} examples")
+            headline = _pooled_headline(evaluation, f"{kind}, {_tested(evaluation)} examples")
             predictions = _predictions(evaluation)
     if predictions is not None:
         summary["all scores"] = _all_scores(predictions)
@@ -166,6 +166,20 @@ def _headline(evaluation: Evaluation, where: str) -> tuple[str, str]:
     words = describe_score(metric, summary | {"interval": interval})
     _, _, between = words.partition(" (")
     return shown, f"{metric.title} {where}{f' ({between}' if between else ''}"
+
+
+def _pooled_headline(evaluation: Evaluation, where: str) -> tuple[str, str]:
+    """The score of all tests together, which other lines of the page show, too, if there is one."""
+    metric, pooled = evaluation.find_metric(), evaluation.pooled()
+    value = pooled.get(metric.name)
+    if value is None or "targets" in pooled:
+        return _headline(evaluation, where)
+    spread = pooled.get(f"{metric.name}_error")
+    between = "" if spread is None else f" ± {spread:.2g}"
+    if metric.name == "accuracy":
+        low, high = (metric.show(each) for each in pooled["interval"])
+        between = f" (95 % interval {low} to {high}{metric.unit})"
+    return metric.show(value) + metric.unit, f"{metric.title} {where}{between}"
 
 
 def _all_scores(predictions: Predictions) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -268,13 +269,28 @@ def read_smiles(chem: ModuleType, number: int, text: Any) -> Any:
         molecule = chem.MolFromSmiles(text)
         if molecule is not None:
             return molecule
-        raw = chem.MolFromSmiles(text, sanitize=False)
-        problems = [] if raw is None else chem.DetectChemistryProblems(raw)
-        reason = problems[0].Message() if problems else reason
+        with import_rdkit().rdBase.CaptureErrorLog() as log:
+            raw = chem.MolFromSmiles(text, sanitize=False)
+        if raw is None:
+            reason = _syntax_error(log.messages)
+        elif problems := chem.DetectChemistryProblems(raw):
+            reason = problems[0].Message()
     except RuntimeError as error:  # such as an element that there is not, [#999]
         reason = str(error).partition("\tViolation")[0].removeprefix("Pre-condition Violation")
     shown = f"{text[:MAX_SHOWN]}…" if len(text) > MAX_SHOWN else text
     raise InputError(f"SMILES {number}, {shown!r}: invalid SMILES: {' '.join(reason.split())}")
+
+
+def _syntax_error(log: str) -> str:
+    """What RDKit says first of a text that is no SMILES, and where.
+
+    >>> _syntax_error("[12:00:00] SMILES Parse Error: unclosed ring for input: 'C1CC'")
+    'unclosed ring'
+    """
+    reason = re.search(r"SMILES Parse Error: (.+?)(?: while parsing| for input|:|$)", log)
+    place = re.search(r"around position (\d+)", log)
+    words = "syntax error" if reason is None else reason[1]
+    return words if place is None else f"{words} around position {place[1]}"
 
 
 def _bonds(molecule: Any) -> Iterable[Any]:

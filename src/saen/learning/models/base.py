@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from hashlib import blake2b
+from math import isnan
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -231,6 +232,11 @@ class FeatureContribution(NamedTuple):
     name: str
     value: float
     contribution: float
+
+    @property
+    def in_words(self) -> str:
+        """The name and the number, if it is known."""
+        return f"{self.name} " + ("missing" if isnan(self.value) else f"= {self.value:.4g}")
 
 
 class Explained(NamedTuple):

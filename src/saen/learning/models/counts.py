@@ -403,7 +403,8 @@ class CountsModel:
         if self.reader is not None:
             X = self._beside(X, features)
             own = np.repeat(np.arange(table.n_rows), k)
-            rows, values = np.r_[rows, own], np.r_[values, self._read(features).ravel()]
+            read = np.broadcast_to(self._read(features), (table.n_rows, k))
+            rows, values = np.r_[rows, own], np.r_[values, read.ravel()]
             columns = np.r_[columns, np.tile(np.arange(X.shape[1] - k, X.shape[1]), table.n_rows)]
         adds = self.function.entry_outputs(X, (rows, columns, values), weights)
         parts = np.bincount(encoded.entries, adds[:n_parts], minlength=len(table.parts))
